@@ -36,7 +36,7 @@ class Browser:
 
     def open(self, path):
         """Go to a page; the console must have no message of the pages before."""
-        assert self.complaints() == []
+        assert self.console_messages() == []
         self.driver.get(self.url + path)
 
     @property
@@ -44,17 +44,17 @@ class Browser:
         """Where the browser is."""
         return self.driver.current_url.removeprefix(self.url)
 
-    def one(self, selector):
+    def find(self, selector):
         """The first element that fits."""
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
-    def all(self, selector):
+    def find_all(self, selector):
         """Each element that fits."""
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def text(self, selector="main"):
         """The visible text of an element."""
-        return self.one(selector).text
+        return self.find(selector).text
 
     def has(self, selector):
         """Whether an element that fits is there now."""
@@ -64,21 +64,21 @@ class Browser:
         """The link that has this text in it."""
         return self.driver.find_element(By.PARTIAL_LINK_TEXT, text)
 
-    def leads(self, action, *arguments):
+    def follow(self, action, *arguments):
         """Perform *action*, which loads another page or replaces this one, and wait until that is loaded."""
-        page = self.one("main")
+        page = self.find("main")
         action(*arguments)
-        self.until(lambda: staleness_of(page)(self.driver))
-        self.until(lambda: self.driver.execute_script("return document.readyState") == "complete")
+        self.wait_until(lambda: staleness_of(page)(self.driver))
+        self.wait_until(lambda: self.driver.execute_script("return document.readyState") == "complete")
 
-    def until(self, condition):
+    def wait_until(self, condition):
         """Wait until *holds* returns true."""
-        WebDriverWait(self.driver, TIMEOUT, ignored_exceptions=[WebDriverException]).until(lambda _: condition())
+        WebDriverWait(self.driver, TIMEOUT, ignored_exceptions=[WebDriverException]).wait_until(lambda _: condition())
 
     def shows(self, text, selector="main"):
         """Whether an element has *text* in it, once a page that is on its way is there."""
         try:
-            self.until(lambda: text in self.text(selector))
+            self.wait_until(lambda: text in self.text(selector))
         except TimeoutException:
             return False
         return True
@@ -90,7 +90,7 @@ class Browser:
 
     def focus_by_tab(self, selector, most=80):
         """Press Tab until the element has the focus."""
-        element = self.one(selector)
+        element = self.find(selector)
         for _ in range(most):
             if self.driver.switch_to.active_element == element:
                 return element
@@ -119,22 +119,22 @@ class Browser:
         )
         return page[0] - page[1]
 
-    def complaints(self):
+    def console_messages(self):
         """The errors, warnings and policy violations in the console since the last call."""
         return [each["message"] for each in self.driver.get_log("browser") if each["level"] in ("SEVERE", "WARNING")]
 
-    def elsewhere(self):
+    def foreign_requests(self):
         """The URLs of requests to other servers, and other windows, since the last call."""
         messages = [json.loads(each["message"])["message"] for each in self.driver.get_log("performance")]
         urls = [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
         others = self.driver.window_handles[1:]
         return [url for url in urls if not url.startswith((self.url + "/", "data:", "chrome"))] + others
 
-    def unfold(self):
+    def open_details(self):
         """Open every <details> element of the page."""
         self.driver.execute_script("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
 
-    def faults(self):
+    def violations(self):
         """The serious and critical violations that axe-core reports, by rule and element."""
         self.driver.execute_script(AXE.read_text())
         violations = self.driver.execute_async_script(_VIOLATIONS)
@@ -145,7 +145,7 @@ class Browser:
             for node in each["nodes"]
         ]
 
-    def keep_picture(self, path):
+    def save_screenshot(self, path):
         """Write a screenshot as a PNG."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.driver.get_screenshot_as_file(str(path))
@@ -153,11 +153,11 @@ class Browser:
 
 def reset_window(window):
     """Give *window*, wide and light, to a test, and require that the console has no message after it."""
-    window.complaints()  # of a test that failed
+    window.console_messages()  # of a test that failed
     window.size(*WIDE)
     window.scheme("light")
     yield window
-    assert window.complaints() == []
+    assert window.console_messages() == []
 
 
 @contextmanager

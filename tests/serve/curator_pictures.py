@@ -37,20 +37,20 @@ class Picture(NamedTuple):
 
     screen: str
     path: str
-    does: Callable = lambda window, known: None
+    prepare: Callable = lambda window, known: None
 
 
 def _run_query(window, known):
-    window.one("#ask").click()
-    window.until(lambda: window.has("#answers tbody tr"))
+    window.find("#ask").click()
+    window.wait_until(lambda: window.has("#answers tbody tr"))
 
 
 def _run_check(window, known):
-    window.leads(window.one("button[value=check]").click)
+    window.follow(window.find("button[value=check]").click)
 
 
 def _wait_for_graph(window, known):
-    window.one("#drawn:not([hidden])")
+    window.find("#drawn:not([hidden])")
 
 
 #: name -> its screenshot, in the order of the menu.
@@ -85,7 +85,7 @@ def take(window, known, name):
     window.size(WIDTH, HEIGHT)
     quoted = {key: quote(value, safe="") for key, value in known.items()}
     window.open(f"/ui/p/{picture.path.format_map(quoted)}")
-    picture.does(window, known)
+    picture.prepare(window, known)
     return window.driver.get_screenshot_as_png()
 
 

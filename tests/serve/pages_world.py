@@ -32,11 +32,11 @@ class Clock:
     """A clock that advances a little with each reading."""
 
     def __init__(self):
-        self.at = START
+        self.moment = START
 
     def __call__(self):
-        self.at += STEP
-        return self.at
+        self.moment += STEP
+        return self.moment
 
 
 def fill(root):
@@ -48,7 +48,7 @@ def fill(root):
     with jidomem.open(root, sources=sources) as memory:
         generated = generate.intents(MEMORIES, project="p")
         for number in range(MEMORIES // AT_ONCE):
-            clock.at = START + number * BETWEEN
+            clock.moment = START + number * BETWEEN
             memory.writer.submit_many("p", [*islice(generated, AT_ONCE)])
         singles = {
             "use Oxigraph": decision(summary="Use Oxigraph for the index", topic="the store of the pages"),

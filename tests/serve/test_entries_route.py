@@ -32,20 +32,20 @@ class HttpStore:
     def __init__(self, client, project, headers=()):
         self.client, self.address, self.headers = client, f"/projects/{project}", dict(headers)
 
-    def asked(self, path, values):
+    def post(self, path, values):
         answer = self.client.post(f"{self.address}{path}", json=values, headers=self.headers)
         if answer.status_code >= 400:
             raise JidomemError(answer.json["detail"], hint=answer.json["hint"], code=answer.json["code"])
         return answer.json
 
     def write(self, request, opts):
-        answer = self.asked("/entries", {"entry": request.entry.to_dict()})
+        answer = self.post("/entries", {"entry": request.entry.to_dict()})
         return WriteResult(request, answer["entry"], answer["status"], answer["metadata"])
 
     def recall(self, request, opts):
         values = {name: getattr(request, name) for name in ("agent_id", "query", "session_id", "scope", "limit")}
         namespace = {name: part for name, part in request.metadata.items() if name == "namespace"}
-        answer = self.asked("/entries/recall", {**values, "metadata": namespace})
+        answer = self.post("/entries/recall", {**values, "metadata": namespace})
         return RecallResult(request, answer["entries"], answer["metadata"])
 
     def list_entries(self, opts):
@@ -108,18 +108,18 @@ def test_a_removed_entry_is_not_recalled_and_removed_once(memory):
 def test_an_agent_removes_its_own_entries_all_or_none(memory, caller):
     ana, ben, rita, reader = caller("ana"), caller("ben"), caller("rita", "curator"), caller("eve", "reader")
     for store, entry in ((ana, PLAN), (ben, {"agent_id": "ben", "content": "x", "id": "of ben"})):
-        store.asked("/entries", {"entry": entry})
+        store.post("/entries", {"entry": entry})
 
     refusals = []
     for store, ids in ((ben, ["of ben", "plan"]), (reader, ["plan"])):
         with pytest.raises(JidomemError) as refusal:
-            store.asked("/entries/remove", {"ids": ids})
+            store.post("/entries/remove", {"ids": ids})
         refusals.append(refusal.value.code)
     stored = [entry.id for entry in memory.entries.list_entries()]
 
     assert (refusals, stored) == (["policy_denied", "policy_denied"], ["plan", "of ben"])
-    assert ana.asked("/entries/remove", {"ids": ["plan"]}) == {"removed": 1}
-    assert rita.asked("/entries/remove", {"ids": ["of ben"]}) == {"removed": 1}
+    assert ana.post("/entries/remove", {"ids": ["plan"]}) == {"removed": 1}
+    assert rita.post("/entries/remove", {"ids": ["of ben"]}) == {"removed": 1}
 
 
 def test_an_array_of_entries_has_one_outcome_each_and_a_refusal_stops_no_other(memory):
@@ -173,7 +173,7 @@ def test_recall_of_entries_takes_as_of_and_include_sessions(memory):
     query = {"agent_id": "ana", "query": "when do we ship?"}
 
     def contents(arguments):
-        return [entry["content"] for entry in store.asked(f"/entries/recall{arguments}", query)["entries"]]
+        return [entry["content"] for entry in store.post(f"/entries/recall{arguments}", query)["entries"]]
 
     assert contents("") == ["we ship on Monday"]
     assert contents(f"?as_of={moment}") == ["we ship on Friday"]
@@ -183,11 +183,11 @@ def test_recall_of_entries_takes_as_of_and_include_sessions(memory):
 def test_a_token_writes_and_recalls_the_entries_of_its_own_agent_alone(caller, memory):
     ana, ben, eve, rita = caller("ana"), caller("ben"), caller("eve", "reader"), caller("rita", "curator")
     unsigned = {name: part for name, part in PLAN.items() if name != "agent_id"}
-    stored = ana.asked("/entries", {"entry": unsigned})
+    stored = ana.post("/entries", {"entry": unsigned})
 
     def refusal_code(store, path, values):
         with pytest.raises(JidomemError) as refusal:
-            store.asked(path, values)
+            store.post(path, values)
         return refusal.value.code
 
     assert stored["entry"]["agent_id"] == "ana"
@@ -199,9 +199,9 @@ def test_a_token_writes_and_recalls_the_entries_of_its_own_agent_alone(caller, m
         assert refusal_code(ben, path, values) == "policy_denied", values
     assert refusal_code(eve, "/entries", {"entry": {"content": "x"}}) == "policy_denied"
     for reader in (ben, eve):
-        assert reader.asked("/entries/recall", {"query": "ship"})["entries"] == []
-    assert [each["content"] for each in rita.asked("/entries/recall", {"agent_id": "ana", "query": "ship"})["entries"]]
-    assert rita.asked("/entries", {"entry": {**PLAN, "content": "on Monday"}})["status"] == "ok"
+        assert reader.post("/entries/recall", {"query": "ship"})["entries"] == []
+    assert [each["content"] for each in rita.post("/entries/recall", {"agent_id": "ana", "query": "ship"})["entries"]]
+    assert rita.post("/entries", {"entry": {**PLAN, "content": "on Monday"}})["status"] == "ok"
     assert [entry.content for entry in memory.entries.list_entries()] == ["on Monday"]
 
 
@@ -211,7 +211,7 @@ def test_recall_returns_pages_of_the_tokens_own_agent_alone(caller, memory):  # 
 
     def agents(store, **fields):
         query = {"query": "ship", "kinds": ["page", "fact"], **fields}
-        return [each["agent_id"] for each in store.asked("/recall", query)["entries"]]
+        return [each["agent_id"] for each in store.post("/recall", query)["entries"]]
 
     assert (agents(ana), agents(ben), agents(rita), agents(rita, agent="ana")) == (["ana"], [], [], ["ana"])
     for named in ({"agent": "ana"}, {"agent_id": "ana"}):
@@ -223,12 +223,12 @@ def test_recall_returns_pages_of_the_tokens_own_agent_alone(caller, memory):  # 
 def test_recall_returns_entries_of_the_tokens_own_agent_alone(caller):
     ana, ben, rita = caller("ana"), caller("ben"), caller("rita", "curator")
     unsigned = {name: part for name, part in PLAN.items() if name != "agent_id"}
-    ana.asked("/entries", {"entry": unsigned})
+    ana.post("/entries", {"entry": unsigned})
 
     def agents(store, **fields):
         return [
             each["agent_id"]
-            for each in store.asked("/recall", {"query": "ship", "kinds": ["entry"], **fields})["entries"]
+            for each in store.post("/recall", {"query": "ship", "kinds": ["entry"], **fields})["entries"]
         ]
 
     assert (agents(ana), agents(ben), agents(rita)) == (["ana"], [], [])
@@ -236,6 +236,6 @@ def test_recall_returns_entries_of_the_tokens_own_agent_alone(caller):
     with pytest.raises(JidomemError, match="ben may not read the entries of ana"):
         agents(ben, agent="ana")
     with pytest.raises(JidomemError, match="ben may not write entries of ana"):
-        ben.asked("/entries", {"entry": {**PLAN, "agent_id": "ana"}})
+        ben.post("/entries", {"entry": {**PLAN, "agent_id": "ana"}})
     with pytest.raises(JidomemError, match="ben may not read the entries of ana"):
-        ben.asked("/entries/recall", {"agent_id": "ana", "query": "ship"})
+        ben.post("/entries/recall", {"agent_id": "ana", "query": "ship"})

@@ -153,11 +153,11 @@ def test_three_hundred_nodes_are_drawn_without_overlapping_labels(pages, world):
     known, _ = world
     for item, depth in ((known["first"], 4), (known["task"], 4)):
         pages.open(address(item, depth=depth))
-        pages.one("#drawn:not([hidden])")
+        pages.find("#drawn:not([hidden])")
         drawn = pages.driver.execute_script(DRAWN)
         assert (drawn["overlaps"], drawn["outside"], drawn["seen"]) == (0, 0, drawn["count"])
         assert drawn["size"] > 6
-    pages.one("[data-does=window]").click()
+    pages.find("[data-does=window]").click()
     drawn = pages.driver.execute_script(DRAWN)
     assert (drawn["overlaps"], drawn["outside"], drawn["seen"]) == (0, 0, drawn["count"])
 
@@ -174,10 +174,10 @@ def test_the_graph_is_navigated_expanded_and_opened_by_keyboard(pages, world):
     pages.press(Keys.ENTER)
     pages.driver.find_element("xpath", "//div[@id='graph'][@aria-label='Graph of 4 nodes']")
     assert "2 more" not in pages.text("#graph-one")
-    pages.leads(pages.press, "o")
-    pages.one(".known")
+    pages.follow(pages.press, "o")
+    pages.find(".known")
     assert pages.path == f"/ui/p/memories/{quote(known['second'], safe='')}"
-    pages.leads(pages.link("Graph").click)
+    pages.follow(pages.link("Graph").click)
     assert pages.path.startswith("/ui/p/graph")
 
 
@@ -188,11 +188,11 @@ def test_the_graph_page_is_accessible_and_escapes_the_text_of_agents(pages, worl
         pages.scheme(scheme)
         pages.open(address(known["third"], depth=1))
         pages.focus_by_tab("#graph")
-        assert pages.faults() == []
+        assert pages.violations() == []
     assert "<script>document.title='owned'</script> {{ 7 * 7 }} ⟨U+202E⟩desrever" in pages.text("#graph-one .text")
     assert pages.driver.title == "Graph of p · jidomem"
     pages.size(*NARROW)
     assert pages.overflow() <= 0
-    pages.one("#listed summary").click()
+    pages.find("#listed summary").click()
     assert pages.overflow() <= 0
     assert pages.text("#listed").count("Use Oxigraph") == 2  # the node itself, and its successor

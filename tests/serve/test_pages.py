@@ -74,8 +74,8 @@ def test_each_screen_is_accessible_in_light_and_dark_and_on_a_narrow_window(page
         pages.scheme(scheme, motion)
         pages.size(*size)
         pages.open(address(known, screen))
-        pages.unfold()
-        assert pages.faults() == []
+        pages.open_details()
+        assert pages.violations() == []
         assert pages.overflow() <= 0
     assert pages.driver.execute_script(ANIMATED) == []
     pages.size(*ENLARGED)
@@ -90,7 +90,7 @@ def test_a_name_of_one_word_is_not_broken_in_a_narrow_column(pages):
     pages.size(WIDTH, HEIGHT)
     pages.open("/ui/p/health")
 
-    assert pages.one("tbody tr td:first-child").text == "unknown"
+    assert pages.find("tbody tr td:first-child").text == "unknown"
     assert set(pages.driver.execute_script(LINES)) == {1}
 
 
@@ -109,13 +109,13 @@ def test_a_memory_is_found_by_filter_and_by_words(pages, world):
     known, _ = world
     pages.open("/")
     assert pages.path == "/ui/p/timeline"
-    pages.leads(pages.link("Lesson learned").click)
-    assert {each.text for each in pages.all(".card .kind")} == {"Lesson learned"}
+    pages.follow(pages.link("Lesson learned").click)
+    assert {each.text for each in pages.find_all(".card .kind")} == {"Lesson learned"}
 
     pages.open("/ui/p/timeline")
     pages.press("/")
-    pages.leads(pages.press, "oxigraph index store", Keys.ENTER)
-    pages.leads(pages.link("Use Oxigraph for the index").click)
+    pages.follow(pages.press, "oxigraph index store", Keys.ENTER)
+    pages.follow(pages.link("Use Oxigraph for the index").click)
 
     assert pages.path == address(known, "memory")
     assert "it embeds" in pages.text()
@@ -123,15 +123,15 @@ def test_a_memory_is_found_by_filter_and_by_words(pages, world):
 
 def test_the_link_earlier_extends_the_same_page(pages, world):
     pages.open("/ui/p/timeline")
-    first = [each.get_attribute("href") for each in pages.all(".card h3 a")]
+    first = [each.get_attribute("href") for each in pages.find_all(".card h3 a")]
 
     pages.link("Earlier").click()
-    pages.until(lambda: len(pages.all(".card h3 a")) == 2 * len(first))
+    pages.wait_until(lambda: len(pages.find_all(".card h3 a")) == 2 * len(first))
 
-    links = [each.get_attribute("href") for each in pages.all(".card h3 a")]
+    links = [each.get_attribute("href") for each in pages.find_all(".card h3 a")]
     assert links[: len(first)] == first
     assert len({*links}) == 2 * len(first)
-    assert len(pages.all(".further")) == 1
+    assert len(pages.find_all(".further")) == 1
     assert pages.path == "/ui/p/timeline"
 
 
@@ -142,17 +142,17 @@ def test_a_memory_is_superseded_and_restored_by_keyboard(pages, world):
     pages.press(Keys.ENTER)
     pages.focus_by_tab("#supersede-summary")
     pages.press(Keys.CONTROL + "a", "Use Qlever for the index", Keys.TAB)
-    pages.leads(pages.press, "it answers faster", Keys.ENTER)
+    pages.follow(pages.press, "it answers faster", Keys.ENTER)
 
     assert pages.shows("Use Qlever for the index", "h1")
     assert "it answers faster" in pages.text()
-    pages.leads(pages.link("Use Oxigraph for the index").click)
+    pages.follow(pages.link("Use Oxigraph for the index").click)
     assert "superseded" in pages.text(".facts")
 
     pages.focus_by_tab(".acts summary")
     pages.press(Keys.ENTER)
     pages.focus_by_tab("#undo-reason")
-    pages.leads(pages.press, "it does not answer faster", Keys.ENTER)
+    pages.follow(pages.press, "it does not answer faster", Keys.ENTER)
     assert pages.shows("active", ".facts")
     assert pages.text("h1") == "Use Oxigraph for the index"
     assert "active" in pages.text(".facts")
@@ -162,39 +162,39 @@ def test_a_correction_without_a_reason_is_refused_and_its_form_keeps_the_text(pa
     known, _ = world
     pages.open(f"/ui/p/memories/{known['long'][-12:]}")
     pages.driver.execute_script("document.querySelectorAll('[required]').forEach(each => each.required = false)")
-    pages.all(".acts summary")[0].click()
-    box = pages.one("#supersede-summary")
+    pages.find_all(".acts summary")[0].click()
+    box = pages.find("#supersede-summary")
     box.clear()
     box.send_keys("A short one")
     box.submit()
 
     assert pages.shows("a correction needs a reason", "[role=alert]")
-    assert pages.one("#supersede-summary").get_attribute("value") == "A short one"
-    pages.complaints()  # the browser reports the status
+    assert pages.find("#supersede-summary").get_attribute("value") == "A short one"
+    pages.console_messages()  # the browser reports the status
 
 
 def test_conflicts_are_settled_by_one_key_each(pages, world):
     known, _ = world
     pages.open("/ui/p/review")
-    assert [each.text for each in pages.all("tr.differs:first-of-type mark")] == ["SQLite", "PostgreSQL"]
+    assert [each.text for each in pages.find_all("tr.differs:first-of-type mark")] == ["SQLite", "PostgreSQL"]
 
-    pages.leads(ActionChains(pages.driver).double_click(pages.one("button[value=left]")).perform)
+    pages.follow(ActionChains(pages.driver).double_click(pages.find("button[value=left]")).perform)
     assert pages.shows("left", ".done")
     repeated_key = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'l', repeat: true, bubbles: true}))"
     pages.driver.execute_script(repeated_key)
-    pages.leads(pages.press, "r")
+    pages.follow(pages.press, "r")
     assert pages.shows("right", ".done")
-    assert pages.one("#text").get_attribute("value") == ""
-    pages.leads(pages.one("fieldset a.button").click)
-    assert pages.one("#text").get_attribute("value").startswith("Use SQLite")
-    pages.one("#text").clear()
-    pages.one("#text").send_keys("Use DuckDB for part 2")
+    assert pages.find("#text").get_attribute("value") == ""
+    pages.follow(pages.find("fieldset a.button").click)
+    assert pages.find("#text").get_attribute("value").startswith("Use SQLite")
+    pages.find("#text").clear()
+    pages.find("#text").send_keys("Use DuckDB for part 2")
     pages.driver.execute_script("document.activeElement.blur()")
-    pages.leads(pages.press, "m")
+    pages.follow(pages.press, "m")
     assert pages.shows("merge", ".done")
-    pages.one("#about").send_keys("src/part3.py")
+    pages.find("#about").send_keys("src/part3.py")
     pages.driver.execute_script("document.activeElement.blur()")
-    pages.leads(pages.press, "b")
+    pages.follow(pages.press, "b")
     assert pages.shows("both", ".done")
 
     def status(name):
@@ -214,17 +214,17 @@ def test_single_letter_keys_are_turned_off_and_on(pages, world):
       document.body.dispatchEvent(event);
       return event.defaultPrevented; // then it is a key of ours
     });"""
-    for switch, is_ours in ((lambda: None, True), (lambda: pages.one("#keys").click(), False)):
+    for switch, is_ours in ((lambda: None, True), (lambda: pages.find("#keys").click(), False)):
         pages.open("/ui/p/review")
         switch()
         for _ in range(2):
             assert pages.driver.execute_script(repeated_keys) == [is_ours] * 2
-            assert (pages.one("#keys").is_selected(), pages.one(".settle kbd").is_displayed()) == (is_ours, is_ours)
+            assert (pages.find("#keys").is_selected(), pages.find(".settle kbd").is_displayed()) == (is_ours, is_ours)
             pages.open("/ui/p/review")
     pages.open("/ui/p/timeline")
     pages.press("/")
     assert pages.driver.switch_to.active_element.get_attribute("id") != "q"
-    pages.one("#keys").click()
+    pages.find("#keys").click()
     pages.open("/ui/p/review")
     assert pages.driver.execute_script(repeated_keys) == [True] * 2
 
@@ -235,12 +235,12 @@ def test_selected_proposals_are_settled_together(pages, world):
     for _ in range(10):
         if "Proposal 0" in pages.text():
             break
-        pages.leads(pages.link("More").click)
-    for box in pages.all("input[name=chosen]"):
+        pages.follow(pages.link("More").click)
+    for box in pages.find_all("input[name=chosen]"):
         if box.get_attribute("value") in (known["proposal 0"], known["proposal 1"]):
             box.click()
-    pages.one("#batch-reason").send_keys("both were looked at")
-    pages.leads(pages.one("form[aria-label] button[value=accept]").click)
+    pages.find("#batch-reason").send_keys("both were looked at")
+    pages.follow(pages.find("form[aria-label] button[value=accept]").click)
 
     assert pages.shows("2 together", ".done")
     pages.open(f"/ui/p/memories/{quote(known['proposal 1'], safe='')}")
@@ -249,16 +249,16 @@ def test_selected_proposals_are_settled_together(pages, world):
 
 def test_the_address_of_a_playbook_answer_gives_the_same_answer(pages, world):
     pages.open("/ui/p/playbook")
-    pages.leads(pages.link("Which tasks given to one agent").click)
+    pages.follow(pages.link("Which tasks given to one agent").click)
     assert "Fill in" in pages.text()
-    pages.leads(pages.one("#p-agent").send_keys, "planner", Keys.ENTER)
-    rows = [each.text for each in pages.all("tbody tr")]
+    pages.follow(pages.find("#p-agent").send_keys, "planner", Keys.ENTER)
+    rows = [each.text for each in pages.find_all("tbody tr")]
     assert rows
     answer_path = pages.path
 
     pages.open(answer_path)
-    assert [each.text for each in pages.all("tbody tr")] == rows
-    assert "SELECT" in pages.one("pre").get_attribute("textContent")
+    assert [each.text for each in pages.find_all("tbody tr")] == rows
+    assert "SELECT" in pages.find("pre").get_attribute("textContent")
 
 
 def test_the_editor_of_the_console_has_the_background_of_the_page_in_light_and_dark(pages, world):
@@ -268,7 +268,7 @@ def test_the_editor_of_the_console_has_the_background_of_the_page_in_light_and_d
         pages.scheme(scheme)
         pages.open("/ui/p/console")
         editor, header = (
-            pages.driver.execute_script(background, pages.one(each)) for each in (".CodeMirror", "header")
+            pages.driver.execute_script(background, pages.find(each)) for each in (".CodeMirror", "header")
         )
         assert editor == header
         backgrounds.add(editor)
@@ -277,14 +277,14 @@ def test_the_editor_of_the_console_has_the_background_of_the_page_in_light_and_d
 
 def test_a_query_is_run_in_the_console_and_its_terms_are_completed(pages, world):
     pages.open("/ui/p/console")
-    pages.one("#ask").click()
-    assert len(pages.all("#answers tbody tr")) >= 10
-    link = pages.one("#answers td a").get_attribute("href")
+    pages.find("#ask").click()
+    assert len(pages.find_all("#answers tbody tr")) >= 10
+    link = pages.find("#answers td a").get_attribute("href")
     assert link.startswith(f"{pages.url}/ui/p/memories/")
 
     escaped = 'SELECT ("a\\u061Cb\\u202Ec\\u200Bd\\u2066e\\u0001f\\u200Dg" AS ?x) {}'
     pages.driver.execute_script("document.querySelector('.CodeMirror').CodeMirror.setValue(arguments[0])", escaped)
-    pages.one("#ask").click()
+    pages.find("#ask").click()
     assert pages.shows("a⟨U+061C⟩b⟨U+202E⟩c⟨U+200B⟩d⟨U+2066⟩e␁f\u200dg", "#answers")
 
     pages.driver.execute_script("document.querySelector('.CodeMirror').CodeMirror.setValue('ASK { ?x a jido:Lesson')")
@@ -292,24 +292,24 @@ def test_a_query_is_run_in_the_console_and_its_terms_are_completed(pages, world)
         "const editor = document.querySelector('.CodeMirror').CodeMirror; editor.focus();"
         "editor.setCursor(0, 100); editor.autocomplete()"
     )
-    assert "jido:LessonLearned" in [each.text for each in pages.all(".CodeMirror-hint")]
+    assert "jido:LessonLearned" in [each.text for each in pages.find_all(".CodeMirror-hint")]
 
 
 def test_every_page_shows_the_chosen_past_until_the_link_back_to_now(pages, world):
     pages.open("/ui/p/timeline?state=active")
-    slide = pages.one("#as-of-slide")
+    slide = pages.find("#as-of-slide")
     pages.driver.execute_script("arguments[0].focus()", slide)
-    pages.leads(pages.press, Keys.HOME)
+    pages.follow(pages.press, Keys.HOME)
     assert pages.shows("Past state", ".moment")
     assert "as_of=2026-11-01" in pages.path
     assert "state=active" in pages.path
     assert "Past state" in pages.text(".moment")
-    pages.leads(pages.one(".card h3 a").click)
+    pages.follow(pages.find(".card h3 a").click)
     assert pages.shows("Rules")
     assert pages.path.startswith("/ui/p/memories/")
     assert "Past state" in pages.text(".moment")
     assert not pages.has(".acts")
-    pages.leads(pages.link("Back to now").click)
+    pages.follow(pages.link("Back to now").click)
     assert pages.shows("Correct")
     assert "Past state" not in pages.text(".moment")
 
@@ -323,7 +323,7 @@ def test_the_text_of_an_agent_is_shown_escaped(pages, world):
     assert "⟨U+202E⟩desrever" in pages.text("h1")
     assert "<script>" in HOSTILE
     assert "<script>" in pages.text("h1")
-    links = [each.get_attribute("href") for each in pages.all("main a")]
+    links = [each.get_attribute("href") for each in pages.find_all("main a")]
     assert links
     assert not [link for link in links if not link.startswith(pages.url)]
 
@@ -344,14 +344,14 @@ def hostile_paths(known):
 
 def test_hostile_text_is_inactive_on_every_page(pages, world):
     known, _ = world
-    pages.elsewhere()
+    pages.foreign_requests()
     for path in hostile_paths(known):
         pages.open(f"/ui/p/{path}")
         active = pages.driver.execute_script(ACTIVE_CONTENT)
         assert (active["acting"], active["title"]) == ([], False), path
         assert pages.overflow() <= 0, path
-        messages = [each for each in pages.complaints() if "Failed to load resource" not in each]
-        assert (messages, pages.elsewhere()) == ([], []), path
+        messages = [each for each in pages.console_messages() if "Failed to load resource" not in each]
+        assert (messages, pages.foreign_requests()) == ([], []), path
 
 
 def test_a_megabyte_of_text_is_truncated_on_its_page_and_complete_behind_a_link(pages, world):
@@ -361,7 +361,7 @@ def test_a_megabyte_of_text_is_truncated_on_its_page_and_complete_behind_a_link(
     assert small < 60_000
     assert pages.text().count("the first 4,000 of") == 4
 
-    pages.leads(pages.link("show all").click)
+    pages.follow(pages.link("show all").click)
     assert pages.driver.execute_script("return document.querySelector('main').textContent.length") > 1_000_000
     for path in ("timeline", "graph", "playbook/facts?limit=5", "ontology", "review"):
         pages.open(f"/ui/p/{path}")
@@ -375,12 +375,12 @@ def test_pages_work_without_scripts(world):
             plain.open(address(known, screen))
             assert len(plain.text()) > 80, screen
         plain.open("/ui/p/timeline")
-        plain.leads(plain.link("Earlier").click)
+        plain.follow(plain.link("Earlier").click)
         assert "after=" in plain.path
-        plain.leads(plain.one("#q").send_keys, "certificate", Keys.ENTER)
-        plain.leads(plain.link("The certificate holds").click)
+        plain.follow(plain.find("#q").send_keys, "certificate", Keys.ENTER)
+        plain.follow(plain.link("The certificate holds").click)
         assert "review due since" in plain.text()
-        assert plain.all("#as-of-slide[hidden]")
+        assert plain.find_all("#as-of-slide[hidden]")
 
         for act, text, status in (
             ("confirm", "The memory is confirmed.", "active"),
@@ -388,58 +388,58 @@ def test_pages_work_without_scripts(world):
             ("invalidate", "The memory is withdrawn.", "invalidated"),
             ("undo", "The memory is active again.", "active"),
         ):
-            plain.one(f"details:has(#{act}-reason) summary").click()
-            plain.leads(plain.one(f"#{act}-reason").send_keys, "so it was decided", Keys.ENTER)
+            plain.find(f"details:has(#{act}-reason) summary").click()
+            plain.follow(plain.find(f"#{act}-reason").send_keys, "so it was decided", Keys.ENTER)
             assert (plain.text(".done"), plain.text(".facts .status")) == (f"Done. {text}", status)
         plain.open("/ui/p/console?as_of=2026-11-20")
-        assert plain.one("#query").is_displayed()
-        plain.leads(plain.one(".projects button").click)
+        assert plain.find("#query").is_displayed()
+        plain.follow(plain.find(".projects button").click)
         assert plain.path == f"/ui/p/timeline?as_of={quote('2026-11-20T00:00:00.000000Z', safe='')}"
-        assert plain.complaints() == []
+        assert plain.console_messages() == []
 
 
 def test_a_curator_searches_settles_undoes_queries_and_looks_back_by_keyboard(pages, world):
-    pages.elsewhere()
+    pages.foreign_requests()
     pages.open("/")
     pages.press("/")
-    pages.leads(pages.press, "oxigraph index store", Keys.ENTER)
+    pages.follow(pages.press, "oxigraph index store", Keys.ENTER)
     assert pages.shows("found, the best first")
     pages.press("j")
-    pages.leads(pages.press, Keys.ENTER)
+    pages.follow(pages.press, Keys.ENTER)
     assert pages.text("h1") == "Use Oxigraph for the index"
 
-    pages.leads(pages.link("Review").click)
+    pages.follow(pages.link("Review").click)
     right = pages.text(".compared tbody td:last-child")
-    pages.leads(pages.press, "l")
+    pages.follow(pages.press, "l")
     assert pages.shows("left", ".done")
-    pages.leads(pages.press, "u")
+    pages.follow(pages.press, "u")
     assert (pages.text("h1"), pages.text(".facts .status")) == (right, "invalidated")
     assert pages.driver.switch_to.active_element.get_attribute("id") == "undo-reason"
-    pages.leads(pages.press, "both were measured again", Keys.ENTER)
+    pages.follow(pages.press, "both were measured again", Keys.ENTER)
     assert pages.shows("active again.", ".done")
     assert pages.text(".facts .status") == "active"
 
-    pages.leads(pages.link("Playbook").click)
-    pages.leads(pages.link("Which lessons were learned, newest first?").click)
-    assert pages.all("tbody tr")
+    pages.follow(pages.link("Playbook").click)
+    pages.follow(pages.link("Which lessons were learned, newest first?").click)
+    assert pages.find_all("tbody tr")
 
-    pages.leads(pages.link("Console").click)
-    pages.one(".CodeMirror").click()
+    pages.follow(pages.link("Console").click)
+    pages.find(".CodeMirror").click()
     pages.press(Keys.CONTROL + "a")
     pages.press("PREFIX jido: <https://jido.ai/ontology#> ASK { ?a a jido:LessonL", Keys.CONTROL + Keys.SPACE)
-    pages.until(lambda: "jido:LessonLearned" in pages.text(".CodeMirror-hints"))
-    assert pages.faults() == []
+    pages.wait_until(lambda: "jido:LessonLearned" in pages.text(".CodeMirror-hints"))
+    assert pages.violations() == []
     pages.press(Keys.ENTER, " }")
     assert "jido:LessonLearned }" in pages.driver.execute_script(EDITOR_TEXT)
     pages.press(Keys.CONTROL + Keys.ENTER)
     assert pages.shows("Yes.", "#answers")
 
-    pages.leads(pages.link("Timeline").click)
+    pages.follow(pages.link("Timeline").click)
     now = pages.text("#days h2")
     pages.driver.execute_script("document.getElementById('as-of-slide').focus()")
-    pages.leads(pages.press, Keys.HOME)
+    pages.follow(pages.press, Keys.HOME)
     assert pages.shows("Past state", ".moment")
     assert pages.text("#days h2") != now
-    pages.leads(pages.link("Back to now").click)
+    pages.follow(pages.link("Back to now").click)
     assert pages.text("#days h2").startswith("Sunday, 22 November 2026")  # the restored memory is of today
-    assert (pages.complaints(), pages.elsewhere()) == ([], [])
+    assert (pages.console_messages(), pages.foreign_requests()) == ([], [])

@@ -58,8 +58,8 @@ def page_at(host, body):
 
 def sign_in(window, url, secret):
     window.driver.get(f"{url}/ui/p/timeline")
-    window.one("#token").send_keys(secret)
-    window.leads(window.one("main button").click)
+    window.find("#token").send_keys(secret)
+    window.follow(window.find("main button").click)
     assert "Use Oxigraph" in window.text()
 
 
@@ -76,11 +76,11 @@ def test_a_link_from_another_site_keeps_the_sign_in_and_a_form_from_there_is_ref
             with page_at(host, body) as foreign_page:
                 window.driver.get(foreign_page)
                 window.link("Look").click()
-                window.until(lambda: window.driver.current_url == link)
+                window.wait_until(lambda: window.driver.current_url == link)
                 assert window.text(".facts .status") == "active"
 
                 window.driver.get(foreign_page)
-                window.leads(window.one("button").click)
+                window.follow(window.find("button").click)
                 assert message in window.text()
         window.driver.get(link)
         assert window.text(".facts .status") == "active"
@@ -94,7 +94,7 @@ def test_signing_out_of_one_server_keeps_the_sign_in_of_another_on_the_same_host
         window.open("/ui/p/timeline")
         assert "Use Oxigraph" in window.text()
 
-        window.leads(window.one(".who button").click)
+        window.follow(window.find(".who button").click)
         assert window.path.startswith("/ui/sign-in")
         window.driver.get(f"{two}/ui/p/timeline")
         assert "Use Oxigraph" in window.text()

@@ -25,12 +25,12 @@ INSERT OR IGNORE INTO life VALUES (1, hex(randomblob(8)));
 
 
 class FileLog:
-    """The log in the file *address*; `asked` counts its requests, and `gone` makes it unreachable."""
+    """The log in the file *address*; `requests` counts its requests, and `is_unreachable` makes it fail."""
 
     def __init__(self, address: str, *, wait: float = 10.0) -> None:
         self.name = f"sqlite:{address}"
-        self.asked: Counter[str] = Counter()
-        self.gone = False
+        self.requests: Counter[str] = Counter()
+        self.is_unreachable = False
         self._lock = RLock()
         self._store = sqlite3.connect(address, timeout=60, isolation_level=None, check_same_thread=False)
         enable_wal(self._store, 60)
@@ -38,10 +38,10 @@ class FileLog:
         self._store.executescript(TABLES)
 
     @contextmanager
-    def _asking(self, operation: str) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, operation: str) -> Iterator[sqlite3.Connection]:
         """Yield the store in a transaction of its own."""
-        self.asked[operation] += 1
-        if self.gone:
+        self.requests[operation] += 1
+        if self.is_unreachable:
             raise Failed(f"{self.name} does not answer", hint="look after it", code="store_unreachable")
         with self._lock:
             self._store.execute("BEGIN IMMEDIATE" if operation in ("append", "rewrite", "put", "remove") else "BEGIN")
@@ -53,21 +53,21 @@ class FileLog:
             self._store.execute("COMMIT")
 
     def streams(self) -> list[Stream]:
-        with self._asking("streams") as store:
+        with self._transaction("streams") as store:
             return sorted(Stream(*row) for row in store.execute("SELECT DISTINCT project, stream FROM entries"))
 
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
-        with self._asking("reach") as store:
+        with self._transaction("reach") as store:
             return {stream: _reach(store, stream) for stream in streams}
 
     def look(self, streams: list[Stream], name: str) -> LogState:
-        with self._asking("reach") as store:
+        with self._transaction("reach") as store:
             row = store.execute("SELECT tag FROM files WHERE name = ?", (name,)).fetchone()
             life = store.execute("SELECT life FROM life").fetchone()[0]
             return LogState({stream: _reach(store, stream) for stream in streams}, row[0] if row else None, life)
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
-        with self._asking("read") as store:
+        with self._transaction("read") as store:
             query = (
                 "SELECT number, id, document FROM entries WHERE (project, stream) = (?, ?) AND number > ? ORDER BY 1"
             )
@@ -75,7 +75,7 @@ class FileLog:
         return (LogEntry(*row) for row in rows)
 
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
-        with self._asking("append") as store:
+        with self._transaction("append") as store:
             if not 0 < number <= _reach(store, stream).length + 1:
                 raise ValueError(f"{number} is not the next number of {stream}, nor one before")
             row = (stream.project, stream.name, number, commit, document)
@@ -84,7 +84,7 @@ class FileLog:
             return store.execute(query, row[:3]).fetchone() == (commit,)
 
     def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:
-        with self._asking("rewrite") as store:
+        with self._transaction("rewrite") as store:
             for commit, document in documents.items():
                 statement = "UPDATE entries SET document = ? WHERE (project, stream, id) = (?, ?, ?)"
                 if not store.execute(statement, (document, stream.project, stream.name, commit)).rowcount:
@@ -100,13 +100,13 @@ class FileLog:
 
     def get(self, name: str) -> File | None:
         check_file(name)
-        with self._asking("get") as store:
+        with self._transaction("get") as store:
             row = store.execute("SELECT data, tag FROM files WHERE name = ?", (name,)).fetchone()
             return File(*row) if row else None
 
     def put(self, name: str, data: bytes, expected: str | None = None, *, force: bool = False) -> str | None:
         check_file(name, data)
-        with self._asking("put") as store:
+        with self._transaction("put") as store:
             row = store.execute("SELECT tag FROM files WHERE name = ?", (name,)).fetchone()
             if not force and (row[0] if row else None) != expected:
                 return None
@@ -115,12 +115,12 @@ class FileLog:
             return tag
 
     def names(self, prefix: str = "") -> list[str]:
-        with self._asking("names") as store:
+        with self._transaction("names") as store:
             stored_names = [name for (name,) in store.execute("SELECT name FROM files ORDER BY name")]
         return [name for name in stored_names if name.startswith(prefix)]
 
     def remove(self, names: list[str]) -> None:
-        with self._asking("remove") as store:
+        with self._transaction("remove") as store:
             store.executemany("DELETE FROM files WHERE name = ?", [(name,) for name in names])
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class BlindLog(FileLog):
     """A log that accepts every append, whatever it follows: a violation of the contract."""
 
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
-        with self._asking("append") as store:
+        with self._transaction("append") as store:
             row = (stream.project, stream.name, _reach(store, stream).length + 1, commit, document)
             store.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)
             return True

@@ -22,23 +22,23 @@ WRITES = ("append", "rewrite", "put", "remove")
 class Fatal(FileLog):
     """A log whose process is killed right after the n-th write."""
 
-    left = 0
+    writes_left = 0
 
     @contextmanager
-    def _asking(self, operation):
-        with super()._asking(operation) as store:
+    def _transaction(self, operation):
+        with super()._transaction(operation) as store:
             yield store
-        self.left -= operation in WRITES
-        if not self.left:
+        self.writes_left -= operation in WRITES
+        if not self.writes_left:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 def redact(home, log, item, writes):
     """Redact *item*."""
     fatal = Fatal(log)
-    fatal.left = writes
+    fatal.writes_left = writes
     memory = Jidomem(Settings(home, "p", "here"), Sources(), 10.0, None, SharedLocation(fatal, "s3://as/if", home))
-    fatal.left = writes  # not counting the writes of the opening
+    fatal.writes_left = writes  # not counting the writes of the opening
     memory.keeper.redact(memory.keeper.plan("p", item=item), agent="architect", reason="it is a secret")
     os._exit(0)
 

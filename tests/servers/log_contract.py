@@ -128,13 +128,13 @@ class LogContract:
             assert writers[number % 2].append(ONE, number, commit(number), document(number))
             assert all(writer.reach([ONE])[ONE].length == number for writer in writers)
 
-    def test_a_number_is_given_once(self, log, reopen):
+    def test_a_number_is_assigned_once(self, log, reopen):
         entries = fill(log, 2)
         assert log.append(ONE, 2, commit("late"), b"late") is False
         assert reopen().append(ONE, 1, commit("late"), b"late") is False
         assert (list(log.read(ONE)), log.reach([ONE])[ONE]) == (entries, Reach(2))
 
-    def test_the_commit_that_stands_there_already_is_answered_with_yes_and_put_once(self, log, reopen):
+    def test_an_existing_commit_is_accepted_again_and_stored_once(self, log, reopen):
         entries = fill(log, 2)
         assert log.append(ONE, 2, entries[1].commit, entries[1].document) is True
         assert reopen().append(ONE, 1, entries[0].commit, entries[0].document) is True
@@ -193,7 +193,7 @@ class LogContract:
             f"t{n}-{turn}": number for n, numbers in enumerate(numbers_by_thread) for turn, number in enumerate(numbers)
         } == {entry.document.decode(): entry.number for entry in entries}
 
-    def test_of_those_that_want_the_same_number_at_once_one_gets_it(self, log, reopen):
+    def test_one_of_several_concurrent_appends_of_a_number_succeeds(self, log, reopen):
         logs = [log, reopen(), reopen()]
         for number in range(1, 6):
             attempts = [(each, f"{number} of {place}") for place, each in enumerate(logs)]

@@ -72,7 +72,7 @@ def grow(log, tmp_path, number=1):
     """Append more commits to the log, from another root."""
     with jidomem.open(tmp_path / "root", project="p") as memory:
         for each in range(number):
-            memory.writer.submit_intent("p", intent(summary=f"later {each} {log.asked.total()}", about=[f"l{each}"]))
+            memory.writer.submit_intent("p", intent(summary=f"later {each} {log.requests.total()}", about=[f"l{each}"]))
     bring(FolderEnd(tmp_path / "root"), LogEnd(log))
 
 
@@ -116,7 +116,7 @@ def test_a_damaged_copy_makes_no_checkpoint_until_it_is_repaired(log, first, tmp
 
 def test_unchanged_pieces_are_not_put_again_and_unnamed_ones_are_removed_later(log, first, tmp_path, monkeypatch):
     make(log, first.home)
-    before, log.asked["put"] = pieces(log), 0
+    before, log.requests["put"] = pieces(log), 0
     make(log, first.home)
     assert pieces(log) == before
 

@@ -165,14 +165,14 @@ def test_a_store_is_verified_again_after_an_outage(open_journal, log_path):
     here = open_journal()
     for number in range(3):
         add(here, f"old{number}")
-    here.log.gone = True
+    here.log.is_unreachable = True
     with pytest.raises(Failed):
         here.head(STREAM)
     with sqlite3.connect(log_path) as store:
         store.execute("DELETE FROM entries")
     elsewhere = open_journal("elsewhere")
     commits = [add(elsewhere, f"new{number}") for number in range(3)]
-    here.log.gone = False
+    here.log.is_unreachable = False
     assert ids(here.read(STREAM)) == ids(commits)
 
 
@@ -305,12 +305,12 @@ def replace_document(log_path, number, document):
 def test_an_unreachable_store_is_reported_at_each_read_until_it_is_back(open_journal):
     here = open_journal()
     first = add(here, "first")
-    here.log.gone = True
+    here.log.is_unreachable = True
     for look in (here.head, here.read, here.exists, here.inspect, lambda stream: here.lock(stream).__enter__()):
         with pytest.raises(Failed) as refused:
             look(STREAM)
         assert refused.value.code == "store_unreachable"
-    here.log.gone = False
+    here.log.is_unreachable = False
     assert ids(here.read(STREAM)) == [first.id]
     assert add(here, "second").position == 2
 
@@ -342,14 +342,14 @@ def test_the_reaches_of_four_streams_need_one_request(open_journal):
     streams = [Stream("demo", name) for name in ("memory", "history", "codebase", "system")]
     add(here, "first")
     here.head(STREAM)
-    here.log.asked.clear()
+    here.log.requests.clear()
 
     with here.asking(streams):
         versions = [here.head(stream) for stream in streams]
         assert here.knows("demo")
 
     assert [version.position for version in versions] == [1, 0, 0, 0]
-    assert here.log.asked == {"reach": 1}
+    assert here.log.requests == {"reach": 1}
 
 
 def test_within_one_block_later_commits_are_seen_after_a_new_request(open_journal):
@@ -383,7 +383,7 @@ def test_a_copy_refuses_to_quarantine_a_commit(open_journal):
 def test_a_commit_that_is_no_successor_is_not_appended_to_the_log(open_journal):
     here = open_journal()
     version = Version.of([add(here, "first").head])
-    here.log.asked.clear()
+    here.log.requests.clear()
     with suppress(ValueError):
         here.append(STREAM, version, commit_on(version, "early", fact("early"), second=0))
-    assert here.log.asked["append"] == 0
+    assert here.log.requests["append"] == 0

@@ -16,9 +16,9 @@ class TestFileLog(LogContract, ProcessContract):
 @pytest.mark.parametrize(
     "check",
     [
-        LogContract.test_a_number_is_given_once,
-        LogContract.test_the_commit_that_stands_there_already_is_answered_with_yes_and_put_once,
-        LogContract.test_of_those_that_want_the_same_number_at_once_one_gets_it,
+        LogContract.test_a_number_is_assigned_once,
+        LogContract.test_an_existing_commit_is_accepted_again_and_stored_once,
+        LogContract.test_one_of_several_concurrent_appends_of_a_number_succeeds,
     ],
 )
 def test_a_log_that_accepts_every_append_fails_the_contract(check, tmp_path):

@@ -49,7 +49,7 @@ class Load:
     """Threads that append to one stream until they are stopped, and note each acknowledgement."""
 
     def __init__(self, address, writers=2):
-        self.told, self.failed, self.stopped = {}, [], threading.Event()
+        self.acknowledged, self.failed, self.stopped = {}, [], threading.Event()
         self.threads = [
             threading.Thread(target=self._run, args=(address, name), daemon=True) for name in range(writers)
         ]
@@ -70,7 +70,7 @@ class Load:
             try:
                 number = number or log.reach([ONE])[ONE].length + 1
                 if log.append(ONE, number, commit(text), text.encode()):
-                    self.told[text] = number
+                    self.acknowledged[text] = number
                     turn, number = turn + 1, number + 1
                 else:
                     number = 0
@@ -78,10 +78,12 @@ class Load:
                 if error.code not in ("store_unreachable", "outcome_unknown"):
                     raise
 
-    def goes_on(self, more=25):
+    def wait_for_appends(self, count=25):
         """Wait until that many more appends are acknowledged."""
-        expected = len(self.told) + more
-        seaweed.until(lambda: True if len(self.told) >= expected or self.failed else None, f"{expected} appends")
+        expected = len(self.acknowledged) + count
+        seaweed.until(
+            lambda: True if len(self.acknowledged) >= expected or self.failed else None, f"{expected} appends"
+        )
 
     def stop(self):
         self.stopped.set()
@@ -116,19 +118,19 @@ def test_no_acknowledged_commit_is_lost_when_replicas_are_killed_or_the_store_re
     address = pair.address()
     load = Load(address)
     for _ in range(scale):
-        load.goes_on()
+        load.wait_for_appends()
         for replica in ("one", "two"):
             pair.kill(replica)
-            require_acknowledged(address, dict(load.told))
+            require_acknowledged(address, dict(load.acknowledged))
             pair.start(replica)
-            load.goes_on()
+            load.wait_for_appends()
         for part in ("all", "one", "two"):
             pair.kill(part)
         for part in ("all", "one", "two"):
             pair.start(part)
-        load.goes_on()
+        load.wait_for_appends()
     load.stop()
-    texts = require_acknowledged(address, load.told)
-    assert len(texts) - len(load.told) <= len(
+    texts = require_acknowledged(address, load.acknowledged)
+    assert len(texts) - len(load.acknowledged) <= len(
         load.threads
     )  # the appends that were running when the threads were stopped

@@ -263,9 +263,9 @@ def test_a_commit_is_searched_from_the_position_in_its_document(open_log, open_w
     log.reach([ONE])
 
     for each, limit in ((commits[2], 3), (late, 70)):
-        wire.asked.clear()
+        wire.requests.clear()
         log.rewrite(ONE, {each.id: without(each, [leaf_of_summary(each)]).data})
-        assert len([path for method, path in wire.asked if method == "GET" and "/log/" in path]) <= limit
+        assert len([path for method, path in wire.requests if method == "GET" and "/log/" in path]) <= limit
         assert [entry.commit for entry in log.read(ONE) if is_redacted(entry.document)][-1] == each.id
 
 
@@ -281,18 +281,18 @@ def test_the_end_is_found_in_three_listings_and_then_by_one_request(open_log, op
         obstore.put(store, f"log/demo.memory/000/{number // 1000:03}/{number % 1000:03}", b"# commit x\n")
     wire = open_wire()
     log = open_log(wire.endpoint)
-    wire.asked.clear()
+    wire.requests.clear()
     assert log.reach([ONE])[ONE] == Reach(1001)
-    assert [method for method, path in wire.asked if path == "/jidomem"] == ["GET"] * 3
-    wire.asked.clear()
+    assert [method for method, path in wire.requests if path == "/jidomem"] == ["GET"] * 3
+    wire.requests.clear()
     assert log.reach([ONE])[ONE] == Reach(1001)
-    assert sorted(wire.asked) == [
+    assert sorted(wire.requests) == [
         ("GET", f"/jidomem/{store.prefix}/rewrites"),
         ("HEAD", f"/jidomem/{store.prefix}/log/demo.memory/000/001/002"),
     ]
-    wire.asked.clear()
+    wire.requests.clear()
     assert log.append(ONE, 1002, commit(2), b"two")
-    assert [method for method, _ in wire.asked] == ["PUT"]
+    assert [method for method, _ in wire.requests] == ["PUT"]
 
 
 def test_the_streams_of_a_project_are_requested_in_parallel(open_log, open_wire):

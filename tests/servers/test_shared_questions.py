@@ -14,10 +14,10 @@ class ScriptedSource:
     """A source of values that reports its calls and returns the scripted `answers`."""
 
     def __init__(self) -> None:
-        self.asked, self.answers = SimpleQueue(), SimpleQueue()
+        self.requests, self.answers = SimpleQueue(), SimpleQueue()
 
     def __call__(self, keys):
-        self.asked.put(sorted(keys))
+        self.requests.put(sorted(keys))
         answer = self.answers.get(timeout=60)
         if isinstance(answer, BaseException):
             raise answer
@@ -33,7 +33,7 @@ def pool():
 def start_request(flight, pool, source):
     """Start a thread that requests "a", and wait until its request has begun."""
     future = pool.submit(flight.of, ["a"])
-    assert source.asked.get(timeout=60) == ["a"]
+    assert source.requests.get(timeout=60) == ["a"]
     return future
 
 
@@ -56,7 +56,7 @@ def test_callers_during_a_request_share_the_next_one_and_get_no_older_answer(poo
 
     assert first.result(60) == {"a": "before"}
     assert [each.result(60)[key] for each, key in zip(others, "abc", strict=True)] == ["after"] * 3
-    assert (source.asked.get(timeout=60), source.asked.empty()) == (["a", "b", "c"], True)
+    assert (source.requests.get(timeout=60), source.requests.empty()) == (["a", "b", "c"], True)
 
 
 def test_a_failed_request_fails_for_its_callers_and_no_later_one(pool):

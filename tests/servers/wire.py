@@ -15,7 +15,7 @@ class Wire:
 
     def __init__(self, endpoint, rule=lambda method, path: PASS, strip=()):
         self.target, self.rule, self.strip = urlsplit(endpoint).netloc, rule, {name.lower() for name in strip}
-        self.asked, self.open = [], []
+        self.requests, self.open = [], []
         wire = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -42,8 +42,8 @@ class Wire:
     def forward(self, handler):
         """Forward one request and its answer, by the rule."""
         body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-        self.asked.append((handler.command, urlsplit(handler.path).path))
-        fate = self.rule(*self.asked[-1])
+        self.requests.append((handler.command, urlsplit(handler.path).path))
+        fate = self.rule(*self.requests[-1])
         if fate == LOST:
             return self._cut(handler)
         upstream = http.client.HTTPConnection(self.target, timeout=60)
