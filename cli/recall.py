@@ -107,7 +107,16 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
         app.info(f"words in no memory: {', '.join(unknown)}")
     sessions, kinds = result.sessions_notice("--session "), result.kinds_notice("--kind {}")
     ended = result.inactive.decision.words if result.inactive.decision else ""
-    for text in (notice, ended, sessions, result.agent_notice, kinds, result.last_session_notice(has_commands=True)):
+    for text in (
+        notice,
+        ended,
+        sessions,
+        result.agent_notice,
+        kinds,
+        result.last_session_notice(has_commands=True),
+        result.lists_notice(has_commands=True),
+        result.doubt_notice,
+    ):
         if text and form not in ("json", "md"):
             app.info(text)
     if form not in ("json", "md") and (text := result.index_notice()):

@@ -434,6 +434,8 @@ def _notice(result: MemoryRecall, option: str) -> str:
         result.kinds_notice(kinds),
         result.agent_notice,
         result.last_session_notice(option != _OPTIONS[0]),
+        result.lists_notice(option != _OPTIONS[0]),
+        result.doubt_notice,
     ]
     return "".join(f"{text}{'' if text.endswith('?') else '.'}\n" for text in notices if text)
 

@@ -61,7 +61,7 @@ class RecallApi:
         from jidomem.recall.briefing import anchored, contrasted, fit_recall_to_budget
         from jidomem.recall.governing import fresh
         from jidomem.recall.memories import SPOKEN
-        from jidomem.records.recall import parse_request
+        from jidomem.records.recall import list_questions, parse_request
 
         request, narrowing = parse_request(query, options, self._memory.settings.agent)
         search = self._search(request, narrowing, project)
@@ -78,6 +78,8 @@ class RecallApi:
             hits = replace(hits, metadata={**hits.metadata, **self._other_kinds(request, narrowing, project)})
         if _LAST_SESSION.search(request.query):
             hits = replace(hits, metadata={**hits.metadata, **self._last_session(narrowing, project)})
+        if questions := list_questions(request.query):
+            hits = replace(hits, metadata={**hits.metadata, "questions": questions})
         rivals = self._memory.reader.conflicts_with(project, shown, as_of=narrowing.as_of, valid_at=narrowing.valid_at)
         if narrowing.as_of is None:
             hits = contrasted(hits, self.contrasts(project, shown, narrowing.valid_at))
