@@ -327,7 +327,7 @@ class MemoryRecall(RecallResult):
 
     @property
     def doubt_notice(self) -> str:
-        """Return the sentence on words of the question that no memory has, if the best score is tiny; none for a list."""
+        """Return the sentence on words of the question that no memory has, if the best score is tiny; for no list."""
         words = [word for word in self.metadata.get("unknown_words", ()) if word.casefold() not in TELL_LITTLE]
         best = max((hit.score for hit in self.entries), default=1.0)
         if not words or best >= DOUBTED or self.metadata.get("questions"):
