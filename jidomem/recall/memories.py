@@ -664,13 +664,16 @@ def _time(one: Ranked, question: Question) -> Iterator[str]:
         return
     spans = spoken_of(passage.text[:LONGEST_TEXT], day) if "event" in one.parts else []
     named = next((span for span in spans for each in days if each.shared(span)), None)
+    is_lowered = one.parts.get("other_time", 0.0) < 0
     if named is not None:
-        yield f"time: its text names {_dates(named)}, as the question does"
+        off_subject = ", but not all of its subject: lowered" if is_lowered else ""
+        yield f"time: its text names {_dates(named)}, as the question does{off_subject}"
     elif day is not None:
         nearest = min(days, key=lambda each: abs(each.away(day)))
         away = nearest.away(day)
         distance = f"{abs(away):,} day{'s' * (abs(away) != 1)} {'after' if away > 0 else 'before'} the time in the"
-        lowered = ": lowered" if one.parts.get("other_time", 0.0) < 0 else ""
+        off_subject = ", but not all of its subject" if not away else ""
+        lowered = f"{off_subject}: lowered" if is_lowered else ""
         yield f"time: of {day}, {distance if away else 'in the time of the'} question ({_dates(nearest)}){lowered}"
 
 

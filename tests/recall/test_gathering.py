@@ -160,6 +160,26 @@ def test_of_the_memories_with_the_subject_of_a_question_those_of_the_time_that_i
     assert found("which prices in January?")[0] == "Prices rise in January"
 
 
+def test_an_explanation_says_that_a_memory_of_the_time_lacks_the_subject(plain):
+    for summary, day in (
+        ("Refunds of Acme", "2026-03-02"),
+        ("Renewal for Acme", "2026-02-10"),
+        ("Acme, in March", "2026-07-01"),
+    ):
+        plain.writer.remember("p", summary, timestamp=day)
+    found = plain.recall("the renewal for Acme in March 2026", min_score=0, explain=True).entries
+    lines = {hit.content: next(line for line in hit.reasons if line.startswith("time")) for hit in found}
+
+    march = "the question (2026-03-01 to 2026-03-31)"
+    assert lines["Renewal for Acme"] == f"time: of 2026-02-10, 19 days before the time in {march}: lowered"
+    assert (
+        lines["Refunds of Acme"] == f"time: of 2026-03-02, in the time of {march}, but not all of its subject: lowered"
+    )
+    assert lines["Acme, in March"] == (
+        "time: its text names 2026-03-01 to 2026-03-31, as the question does, but not all of its subject: lowered"
+    )
+
+
 def test_a_question_that_names_only_a_time_is_answered_by_the_memories_of_that_time(memory):
     for summary, day in (("Adopt ruff", "2026-03-02"), ("Postpone the app", "2026-04-21")):
         memory.writer.remember("p", summary, timestamp=day)
