@@ -171,7 +171,7 @@ INTERFACES = [
 def test_an_argument_is_honoured_or_refused_by_its_name(memory, middle_moment, by, interface, refuses, finds):
     assert OF_MEMORIES.keys() == {*NAMES}
     if by == "likeness" and finds is OF_MEMORIES:  # the vector of alpha is nearer
-        nearest = {name: (OF_MEMORIES[name][0], {"alpha"}) for name in ("limit", "budget_tokens")}
+        nearest = {"limit": ({"limit": 1}, {"alpha"}), "budget_tokens": ({"budget_tokens": 110}, {"alpha"})}
         finds = OF_MEMORIES | nearest
     for name in NAMES:
         arguments, contents = (finds if name in finds else OF_MEMORIES)[name]
