@@ -242,7 +242,7 @@ def test_an_action_on_one_selected_item_gives_the_same_answer_when_repeated(clie
     assert memory.reader.get_memory("p", known["proposal"])["status"] != "pending"
 
 
-def test_keeping_both_decisions_needs_disjoint_places(client, memory, known):
+def test_both_decisions_are_kept_only_with_valid_places_and_nothing_is_written_otherwise(client, memory, known):
     path, form = pages(known)["conflict"]
     head = memory.catch_up("p")
     for fields in (

@@ -20,7 +20,7 @@ def wait_until(condition):
         sleep(0.001)
 
 
-def test_turns_are_taken_one_at_a_time_in_the_order_of_arrival():
+def test_requests_take_turns_one_at_a_time_in_the_order_of_arrival():
     turns, order, inside, counts = Turns(longest=60), [], [], []
 
     def run(number):

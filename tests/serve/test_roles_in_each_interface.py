@@ -90,7 +90,7 @@ def journal(memory):
     return files(memory.settings.root / "projects")
 
 
-def test_there_is_a_call_for_each_tool():
+def test_the_arguments_cover_each_tool():
     assert {*ARGUMENTS} == {*ALL}
 
 
