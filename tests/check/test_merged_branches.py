@@ -60,6 +60,8 @@ def test_two_branches_that_import_the_same_sources_merge_clean(repository):
     git("merge", "-q", "--no-edit", "main")
 
     assert problems() == problems("--since", "main") == problems("--reference") == []
+    rows = json.loads(run("ask", "timeline", "--include-inactive", "--json"))["rows"]
+    assert len({(row["item"], row["agent"]) for row in rows}) == len(rows) == 6  # once for each author
 
 
 def test_a_memory_in_use_merges_clean_when_two_branches_import_the_same_change(repository):

@@ -54,6 +54,8 @@ def test_a_memory_of_an_own_kind_is_recorded_by_its_name(root, name):
 
     memory = shown(item)
     assert (memory["type"], memory["own_classes"], own(item)) == ("fact", [SHOP + "Runbook"], {"severity": ["high"]})
+    (row,) = json.loads(run("ask", "timeline", "--json").stdout)["rows"]
+    assert row["kind"] == SHOP + "Runbook"
     assert "Runbook (Fact)" in run("show", item).stdout
     assert "Runbook (Fact)" in run("show", item, "--why").stdout
     assert json.loads(run("check", "--json").stdout)["problems"] == []
