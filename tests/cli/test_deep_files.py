@@ -38,7 +38,7 @@ def write(path, text):
     return path
 
 
-def refused(path, *words, stdin=None):
+def check_refusal(path, *words, stdin=None):
     result = run(*words, stdin=stdin)
     assert result.exit_code not in (0, 70), result.output
     assert not isinstance(result.exception, RecursionError)
@@ -59,10 +59,10 @@ def refused(path, *words, stdin=None):
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
-def test_toml_that_is_nested_too_deeply_is_refused_with_the_name_of_its_file(repository, path, words, kind):
+def test_toml_nested_too_deeply_is_refused_with_the_name_of_its_file(repository, path, words, kind):
     write(repository / path, TOML[kind])
 
-    refused(os.path.basename(path), *words)
+    check_refusal(os.path.basename(path), *words)
 
 
 @pytest.mark.parametrize("kind", JSON)
@@ -74,14 +74,14 @@ def test_toml_that_is_nested_too_deeply_is_refused_with_the_name_of_its_file(rep
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
-def test_json_that_is_nested_too_deeply_is_refused_with_the_name_of_its_file(repository, path, words, kind):
+def test_json_nested_too_deeply_is_refused_with_the_name_of_its_file(repository, path, words, kind):
     write(repository / path, JSON[kind])
 
-    refused(path, *words)
+    check_refusal(path, *words)
 
 
 @pytest.mark.parametrize("client", ["claude", "cursor", "vscode"])
-def test_the_file_of_a_client_that_is_nested_too_deeply_stays_as_it_is(repository, client):
+def test_a_client_file_nested_too_deeply_is_left_unchanged(repository, client):
     name = {"claude": ".mcp.json", "cursor": ".cursor/mcp.json", "vscode": ".vscode/mcp.json"}[client]
     path = write(repository / name, '{"a":' * DEEP)
 
@@ -92,7 +92,7 @@ def test_the_file_of_a_client_that_is_nested_too_deeply_stays_as_it_is(repositor
     assert path.read_text() == '{"a":' * DEEP
 
 
-def test_a_backup_whose_list_of_files_is_nested_too_deeply_is_none(repository):
+def test_a_backup_with_a_manifest_nested_too_deeply_is_refused(repository):
     with tarfile.open(repository / "deep.tar", "w") as tar:
         data = JSON["objects"].encode()
         for name in ("manifest.json", "MANIFEST", "jidomem.json"):
@@ -107,7 +107,7 @@ def test_a_backup_whose_list_of_files_is_nested_too_deeply_is_none(repository):
 
 
 @pytest.mark.parametrize("value", [JSON["lists"], JSON["closed lists"]], ids=["lists", "closed lists"])
-def test_a_value_on_the_command_line_that_is_nested_too_deeply_is_refused(repository, value):
+def test_a_command_line_value_nested_too_deeply_is_refused(repository, value):
     for words in (["agent", "working", "put", "deep", value], ["agent", "memoryos", "set", f"about={value}"]):
         result = run(*words)
         assert result.exit_code == 2, result.output[:300]

@@ -31,93 +31,95 @@ def root(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.chdir(folder)
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    made = init(folder, "p")
-    with jidomem.open(made, sources=fixed_sources()) as memory:
+    root_folder = init(folder, "p")
+    with jidomem.open(root_folder, sources=fixed_sources()) as memory:
         memory.writer.submit_intent("p", intent())
-    return made
+    return root_folder
 
 
 def doctor(*options, code=0):
     """The looks of `jidomem status --doctor --json`, by name: those that are not ok, and all of them."""
-    done = CliRunner().invoke(cli, ["status", "--doctor", "--json", *options])
-    assert done.exit_code == code, done.output
-    told = json.loads(done.stdout)
-    assert told["ok"] is (code == 0)
-    bad = {each["name"]: each for each in told["checks"] if each["level"] != "ok"}
-    assert all(each["hint"] for each in bad.values())
-    return bad, {each["name"]: each["detail"] for each in told["checks"]}
+    result = CliRunner().invoke(cli, ["status", "--doctor", "--json", *options])
+    assert result.exit_code == code, result.output
+    report = json.loads(result.stdout)
+    assert report["ok"] is (code == 0)
+    faults = {each["name"]: each for each in report["checks"] if each["level"] != "ok"}
+    assert all(each["hint"] for each in faults.values())
+    return faults, {each["name"]: each["detail"] for each in report["checks"]}
 
 
 def state(root):
     """Every file and folder of a root: its bytes, when it was changed, and its mode."""
-    found = {}
+    files = {}
     for path in [root, *sorted(root.rglob("*"))]:
         status = path.lstat()
         data = path.read_bytes() if path.is_file() else b""
-        found[str(path)] = (data, status.st_mtime_ns, status.st_ctime_ns, status.st_mode)
-    return found
+        files[str(path)] = (data, status.st_mtime_ns, status.st_ctime_ns, status.st_mode)
+    return files
 
 
-def test_a_sound_root_is_told_to_be_one_and_nothing_of_it_is_touched(root):
-    before, own = state(root), state(own_config().parent) if own_config().parent.exists() else None
+def test_a_sound_root_passes_every_check_and_is_left_unchanged(root):
+    before, own_before = state(root), state(own_config().parent) if own_config().parent.exists() else None
 
-    bad, told = doctor()
+    faults, details = doctor()
     doctor("--full")
-    words = CliRunner().invoke(cli, ["status", "--doctor"])
+    printed = CliRunner().invoke(cli, ["status", "--doctor"])
 
-    bad.pop("disk", None)  # how full the disk is, is its own affair
-    bad.pop("port", None)
-    assert bad == {}
-    assert [*told] == [
+    faults.pop("disk", None)  # how full the disk is, is its own affair
+    faults.pop("port", None)
+    assert faults == {}
+    assert [*details] == [
         "python", "packages", "extras", "root", "permissions", "disk", "file system", "config", "journal", "clock",
         "index", "leftovers", "cache", "git", "clients", "tokens", "model", "embedder", "port",
     ]  # fmt: skip
-    assert told["root"] == f"{root} (found in or above the working directory)"
-    assert "pyoxigraph 0.5" in told["packages"]
-    assert words.exit_code == 0
-    assert list(dict.fromkeys(line[6:19].strip() for line in words.stdout.splitlines())) == [*told]  # a line an extra
-    assert all(line.split()[0] == "ok" for line in words.stdout.splitlines() if "disk" not in line)
+    assert details["root"] == f"{root} (found in or above the working directory)"
+    assert "pyoxigraph 0.5" in details["packages"]
+    assert printed.exit_code == 0
+    assert list(dict.fromkeys(line[6:19].strip() for line in printed.stdout.splitlines())) == [
+        *details
+    ]  # a line an extra
+    assert all(line.split()[0] == "ok" for line in printed.stdout.splitlines() if "disk" not in line)
     assert state(root) == before
-    assert own_config().parent.exists() == (own is not None)
+    assert own_config().parent.exists() == (own_before is not None)
 
 
-def test_no_root_and_a_configuration_that_cannot_be_read_fail_and_the_rest_is_looked_at(root, tmp_path):
-    bad, _ = doctor("--root", str(tmp_path / "none"), code=1)
-    assert bad["root"]["hint"].endswith("jidomem init")
+def test_a_missing_root_and_an_unreadable_configuration_fail_and_other_checks_run(root, tmp_path):
+    faults, _ = doctor("--root", str(tmp_path / "none"), code=1)
+    assert faults["root"]["hint"].endswith("jidomem init")
 
     (root / "config.toml").write_text('projct = "p"\n')
-    bad, told = doctor(code=1)
-    assert (bad["config"]["level"], bad["config"]["hint"]) == ("fail", "did you mean 'project'?")
-    assert told["journal"].startswith("p/memory is at 1-")
+    faults, details = doctor(code=1)
+    assert (faults["config"]["level"], faults["config"]["hint"]) == ("fail", "did you mean 'project'?")
+    assert details["journal"].startswith("p/memory is at 1-")
 
 
-def test_damage_shows_in_full_and_says_what_to_do(root):
+def test_a_damaged_commit_fails_the_full_check_with_its_file_name(root):
     (commit,) = (root / "projects" / "p" / "memory").glob("*.ttl")
     commit.write_bytes(commit.read_bytes().replace(b"Rust", b"Rost"))
 
-    bad, _ = doctor("--full", code=1)
+    faults, _ = doctor("--full", code=1)
 
-    assert bad["journal"]["level"] == "fail"
-    assert commit.name in bad["journal"]["detail"]
+    assert faults["journal"]["level"] == "fail"
+    assert commit.name in faults["journal"]["detail"]
 
 
-def test_what_may_go_wrong_soon_is_a_warning_and_no_failure(root):
+def test_a_risk_is_a_warning_and_no_failure(root):
     with jidomem.open(root, sources=Sources(lambda: now() + timedelta(hours=1))) as ahead:
         ahead.writer.submit_intent("p", intent(summary="from tomorrow"))
     (root / ".gitattributes").unlink()
     (root / "projects" / "p" / "memory" / "x.ttl.aside").touch()
     root.chmod(0o777)
 
-    bad, _ = doctor()
+    faults, _ = doctor()
 
-    assert {name for name, each in bad.items() if each["level"] == "warn"} >= {
+    assert {name for name, each in faults.items() if each["level"] == "warn"} >= {
         "clock", "git", "leftovers", "permissions",
     }  # fmt: skip
-    assert bad["git"]["hint"] == f"echo 'projects/** -text' >> {root / '.gitattributes'}"
-    assert bad["permissions"]["hint"] == f"chmod -R o-w {root}"
+    assert faults["git"]["hint"] == f"echo 'projects/** -text' >> {root / '.gitattributes'}"
+    assert faults["permissions"]["hint"] == f"chmod -R o-w {root}"
 
 
-def test_what_a_fast_clock_wrote_is_dated_rightly_by_the_commands_that_are_given(root):
+def test_the_hinted_commands_correct_the_dates_of_memories_written_by_a_fast_clock(root):
     ahead = Sources(lambda: now() + timedelta(days=400))
     with jidomem.open(root, sources=ahead) as memory:
         early = memory.writer.submit_intent("p", intent(summary="from a fast clock")).iri
@@ -126,17 +128,17 @@ def test_what_a_fast_clock_wrote_is_dated_rightly_by_the_commands_that_are_given
         memory.writer.submit_intent("p", intent(summary="written since"))
         assert memory.journal.head(Stream("p")).recorded_at > format_timestamp(now() + timedelta(days=399))
         before = memory.reader.ask("facts", project="p", include_inactive=True)
-    bad, _ = doctor()
-    assert "2 more after it" in bad["clock"]["detail"]
-    others = CliRunner().invoke(cli, ["journal", "verify", "--quarantine", "0123456789ab", "--reason", "r"])
-    assert others.exit_code == 4
+    faults, _ = doctor()
+    assert "2 more after it" in faults["clock"]["detail"]
+    unrelated = CliRunner().invoke(cli, ["journal", "verify", "--quarantine", "0123456789ab", "--reason", "r"])
+    assert unrelated.exit_code == 4
 
-    for command in bad["clock"]["hint"].partition(": ")[2].split(" && "):
-        done = CliRunner().invoke(cli, shlex.split(command)[1:])
-        assert done.exit_code == 0, done.output
+    for command in faults["clock"]["hint"].partition(": ")[2].split(" && "):
+        result = CliRunner().invoke(cli, shlex.split(command)[1:])
+        assert result.exit_code == 0, result.output
 
-    bad, told = doctor()
-    assert ("clock" in bad, "journal" in bad) == (False, False), told
+    faults, details = doctor()
+    assert ("clock" in faults, "journal" in faults) == (False, False), details
     with jidomem.open(root) as memory:
         assert memory.journal.verify(Stream("p")) == ()
         assert memory.journal.head(Stream("p")).recorded_at < format_timestamp(now() + timedelta(days=1))
@@ -144,7 +146,7 @@ def test_what_a_fast_clock_wrote_is_dated_rightly_by_the_commands_that_are_given
         assert sorted(map(str, after)) == sorted(map(str, before))
 
 
-def test_the_repair_of_a_fast_clock_repeats_redactions_and_names_what_is_lost(root):
+def test_the_repair_of_a_fast_clock_repeats_redactions_and_names_the_lost_policy_change(root):
     with jidomem.open(root, agent="ana") as memory:
         memory.writer.submit_intent("p", intent(summary="the code is 4711", asserted_by="ana"))
     with jidomem.open(root, agent="ana", sources=Sources(lambda: now() + timedelta(days=400))) as ahead:
@@ -154,15 +156,15 @@ def test_the_repair_of_a_fast_clock_repeats_redactions_and_names_what_is_lost(ro
 
     loss, _, commands = doctor()[0]["clock"]["hint"].partition(": ")
     for command in commands.split(" && "):
-        done = CliRunner().invoke(cli, shlex.split(command)[1:])
-        assert done.exit_code == 0, done.output
+        result = CliRunner().invoke(cli, shlex.split(command)[1:])
+        assert result.exit_code == 0, result.output
 
     assert loss == "with the clocks set, and with the loss of 1 policy change"
     verified = CliRunner().invoke(cli, ["journal", "verify"])
     assert verified.exit_code == 0, verified.output
 
 
-def test_a_fast_clock_of_entries_and_turns_is_told_with_their_numbers(root):
+def test_a_fast_clock_is_reported_with_the_numbers_of_entries_and_turns(root):
     with jidomem.open(root, agent="ana", sources=Sources(lambda: now() + timedelta(hours=2))) as ahead:
         for text in ("one", "two"):
             ahead.entries.write(WriteRequest(Entry(agent_id="ana", content=text)))
@@ -177,111 +179,111 @@ def test_a_fast_clock_of_entries_and_turns_is_told_with_their_numbers(root):
 BOUND = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 
 
-def bound(root, *words, code):
+def run_bound(root, *words, code):
     """What a process prints whose permissions count."""
     command = [*BOUND, sys.executable, "-c", "from jidomem_cli.main import main; main()", *words]
-    done = subprocess.run(command, cwd=root.parent, capture_output=True, text=True)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    result = subprocess.run(command, cwd=root.parent, capture_output=True, text=True)
+    assert result.returncode == code, result.stdout + result.stderr
+    return result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("closed", ["projects/p/memory", "projects/p"])
-def test_a_folder_that_may_not_be_read_is_repaired_by_the_command_that_is_given(root, closed):
+def test_an_unreadable_folder_is_repaired_by_the_printed_command(root, closed):
     folder = root / closed
     folder.chmod(0)
-    told = [
-        *(bound(root, *words, code=1) for words in (["ask", "facts"], ["journal", "verify"], ["status"])),
-        bound(root, "status", "--doctor", code=1),
+    outputs = [
+        *(run_bound(root, *words, code=1) for words in (["ask", "facts"], ["journal", "verify"], ["status"])),
+        run_bound(root, "status", "--doctor", code=1),
     ]
-    mended = f"chmod u+rwx {folder}"
-    assert all(mended in each and "bug" not in each for each in told), told
+    repair = f"chmod u+rwx {folder}"
+    assert all(repair in each and "bug" not in each for each in outputs), outputs
 
-    subprocess.run(mended, shell=True, check=True)
-    assert "needs Rust" in bound(root, "ask", "facts", code=0)
+    subprocess.run(repair, shell=True, check=True)
+    assert "needs Rust" in run_bound(root, "ask", "facts", code=0)
 
 
-def test_a_commit_that_may_not_be_read_is_no_reason_for_a_backup(root):
+def test_an_unreadable_commit_suggests_no_backup(root):
     (commit,) = (root / "projects" / "p" / "memory").glob("*.ttl")
     commit.chmod(0)
 
-    told = bound(root, "journal", "verify", code=7)
+    output = run_bound(root, "journal", "verify", code=7)
 
-    assert f"hint: chmod u+rw {commit} && jidomem journal verify" in told
-    assert "backup" not in told
+    assert f"hint: chmod u+rw {commit} && jidomem journal verify" in output
+    assert "backup" not in output
 
 
 def test_a_read_only_disk_is_not_reported_as_wrong_permissions(root):
-    kept = root.with_name("mounted")
-    shutil.copytree(root, kept / ".jidomem")
-    if subprocess.run(["mount", "--bind", "-o", "ro", kept, kept], capture_output=True).returncode:
+    mount = root.with_name("mounted")
+    shutil.copytree(root, mount / ".jidomem")
+    if subprocess.run(["mount", "--bind", "-o", "ro", mount, mount], capture_output=True).returncode:
         pytest.skip("needs the right to mount")
     try:
-        done = CliRunner().invoke(cli, ["--root", str(kept / ".jidomem"), "status", "--doctor", "--json"])
+        result = CliRunner().invoke(cli, ["--root", str(mount / ".jidomem"), "status", "--doctor", "--json"])
     finally:
-        subprocess.run(["umount", kept], check=True)
+        subprocess.run(["umount", mount], check=True)
 
-    (found,) = (each for each in json.loads(done.stdout)["checks"] if each["name"] == "permissions")
-    assert "mounted read-only" in found["detail"]
-    assert "uid" not in found["detail"]
-    assert found["hint"] == "remount that disk writable, or use another root"
+    (permissions,) = (each for each in json.loads(result.stdout)["checks"] if each["name"] == "permissions")
+    assert "mounted read-only" in permissions["detail"]
+    assert "uid" not in permissions["detail"]
+    assert permissions["hint"] == "remount that disk writable, or use another root"
 
 
 def test_a_commit_by_a_right_clock_is_not_quarantined(root):
     (commit,) = (root / "projects" / "p" / "memory").glob("*.ttl")
-    done = CliRunner().invoke(cli, ["journal", "verify", "--quarantine", commit.name, "--reason", "r"])
-    assert (done.exit_code, commit.exists()) == (4, True)
+    result = CliRunner().invoke(cli, ["journal", "verify", "--quarantine", commit.name, "--reason", "r"])
+    assert (result.exit_code, commit.exists()) == (4, True)
 
 
-def test_a_file_of_tokens_that_others_can_read_fails(root):
+def test_a_token_file_readable_by_others_fails(root):
     secret, _ = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())
-    _, told = doctor()
-    assert told["tokens"] == f"1 for this root, in {own_config()}"
+    _, details = doctor()
+    assert details["tokens"] == f"1 for this root, in {own_config()}"
 
     own_config().chmod(0o644)
-    bad, _ = doctor(code=1)
+    faults, _ = doctor(code=1)
 
-    assert bad["tokens"]["hint"] == f"chmod 600 {own_config()}"
-    assert secret not in json.dumps(bad)
+    assert faults["tokens"]["hint"] == f"chmod 600 {own_config()}"
+    assert secret not in json.dumps(faults)
 
 
-def test_a_root_whose_last_token_was_revoked_has_a_warning(root):
+def test_a_root_with_its_last_token_revoked_has_a_warning(root):
     ring = Keyring(own_config(), root)
     ring.take_back(ring.give_out("ana", "agent", ["p"], Sources())[1].id)
 
-    bad, _ = doctor()
+    faults, _ = doctor()
 
-    assert (bad["tokens"]["level"], "refuse every request" in bad["tokens"]["detail"]) == ("warn", True)
+    assert (faults["tokens"]["level"], "refuse every request" in faults["tokens"]["detail"]) == ("warn", True)
 
 
-def test_who_listens_at_its_port_is_told(root, monkeypatch):
+def test_the_program_that_listens_at_the_port_is_named(root, monkeypatch):
     from jidomem.serve import listener
 
     with socket.create_server(("127.0.0.1", 0)) as other:
         monkeypatch.setattr(listener, "PORT", other.getsockname()[1])
         monkeypatch.setattr("jidomem.runtime.doctor._SECONDS", 0.1)
-        bad, _ = doctor()
-        assert bad["port"]["detail"].startswith("another program listens at 127.0.0.1:")
+        faults, _ = doctor()
+        assert faults["port"]["detail"].startswith("another program listens at 127.0.0.1:")
     command = [f"{os.path.dirname(sys.executable)}/jidomem", "serve", "--port", "0", "--json", "-q"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         monkeypatch.setattr("jidomem.runtime.doctor._SECONDS", 30)
         monkeypatch.setattr(listener, "PORT", int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1]))
-        _, told = doctor()
+        _, details = doctor()
         process.terminate()
-    assert told["port"].endswith("is served by jidomem")
+    assert details["port"].endswith("is served by jidomem")
 
 
-def test_the_index_of_a_large_journal_is_told_by_its_snapshots(root, monkeypatch):
+def test_the_index_check_names_a_missing_or_outdated_snapshot_of_a_large_journal(root, monkeypatch):
     for module in ("jidomem.index.follower", "jidomem.runtime.doctor"):
         monkeypatch.setattr(f"{module}.ON_DISK_BYTES", 100)
-    bad, _ = doctor()
-    assert bad["index"]["hint"] == "jidomem root reindex"
+    faults, _ = doctor()
+    assert faults["index"]["hint"] == "jidomem root reindex"
 
     assert CliRunner().invoke(cli, ["root", "reindex"]).exit_code == 0
     with jidomem.open(root) as memory:
         memory.writer.submit_intent("p", intent(summary="later"))
     before = state(root)
-    bad, told = doctor()
+    faults, details = doctor()
 
-    assert "index" not in bad
-    assert told["index"].endswith("the newest snapshot is 1 commits behind")
+    assert "index" not in faults
+    assert details["index"].endswith("the newest snapshot is 1 commits behind")
     assert state(root) == before

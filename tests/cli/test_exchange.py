@@ -21,29 +21,29 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*words, code=0):
-        done = cli_world.run(*words)
-        assert done.exit_code == code, done.output
-        return done
+        result = cli_world.run(*words)
+        assert result.exit_code == code, result.output
+        return result
 
     run("init", "--project", "p")
     return run
 
 
-def test_decision_records_come_in_with_a_line_each_and_importing_again_changes_nothing(run, tmp_path):
+def test_an_imported_record_is_printed_in_a_line_and_a_second_import_changes_nothing(run, tmp_path):
     (tmp_path / "0001-write.md").write_text(RECORD.format(title="Write things down", status="Accepted"))
     (tmp_path / "index.md").write_text("nothing here\n")
 
     first = run("root", "import", "adr", "0001-write.md", "index.md")
-    again = run("root", "import", "adr", "0001-write.md", "index.md")
+    second = run("root", "import", "adr", "0001-write.md", "index.md")
 
     assert "asserted  Write things down" in first.stdout
     assert "index.md" in first.stderr  # nothing is left out without a word
     assert "1 added, 0 unchanged" in first.stderr
-    assert "0 added, 1 unchanged" in again.stderr
+    assert "0 added, 1 unchanged" in second.stderr
     assert "Write things down" in run("ask", "decisions").stdout
 
 
-def test_an_accepted_note_governs_the_file_that_it_names_without_its_folder(run, tmp_path):
+def test_an_accepted_note_governs_a_file_named_without_its_folder(run, tmp_path):
     for path in ("src/agents/run.py", "docs/ja/index.md", "docs/index.md"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("")
@@ -61,7 +61,7 @@ def test_an_accepted_note_governs_the_file_that_it_names_without_its_folder(run,
     assert "convention" in governing["docs/ja/index.md"]
 
 
-def test_an_export_comes_in_elsewhere_and_checks_clean(run, tmp_path):
+def test_an_export_is_imported_into_another_root_and_passes_the_check(run, tmp_path):
     run("remember", "the build needs Rust 1.80")
     run("root", "export", "-o", "memory.ttl")
 
@@ -71,34 +71,34 @@ def test_an_export_comes_in_elsewhere_and_checks_clean(run, tmp_path):
     assert elsewhere.stdout == (tmp_path / "memory.ttl").read_text()
 
 
-def test_an_export_that_no_import_takes_is_told_as_such_and_the_way_that_is_named_brings_all_of_it(run, monkeypatch):
+def test_an_export_too_large_to_import_names_root_migrate_which_copies_all_of_it(run, monkeypatch):
     run("remember", "the build needs Rust 1.80")
     monkeypatch.setattr("jidomem_cli.exchange.LARGEST", 400)
 
     exported = run("root", "export", "--format", "nquads", "-o", "memory.nq")
     refused = run("root", "import", "nquads", "memory.nq", "--root", "other", "--project", "p", code=1)
 
-    way = "jidomem root migrate ROOT NEW-ROOT"
-    assert (way in exported.stderr, way in refused.stderr) == (True, True)
-    run(*way.replace("NEW-ROOT", "new").replace("ROOT", ".jidomem").split()[1:])
+    command = "jidomem root migrate ROOT NEW-ROOT"
+    assert (command in exported.stderr, command in refused.stderr) == (True, True)
+    run(*command.replace("NEW-ROOT", "new").replace("ROOT", ".jidomem").split()[1:])
     run("root", "export", "--format", "nquads", "-o", "new.nq", "--root", "new", "--project", "p")
     assert Path("new.nq").read_bytes() == Path("memory.nq").read_bytes()
 
 
-def test_what_is_of_another_project_is_refused_once_with_what_helps(run):
+def test_an_export_of_another_project_is_refused_once_with_the_project_option(run):
     run("remember", "the build needs Rust 1.80")
     run("remember", "CI runs on ARM")
     run("root", "export", "-o", "memory.ttl")
     run("root", "export", "--format", "nquads", "-o", "memory.nq")
 
-    for kind, name, code, also in (("turtle", "memory.ttl", 3, "1 more is refused"), ("nquads", "memory.nq", 4, "")):
+    for kind, name, code, rest in (("turtle", "memory.ttl", 3, "1 more is refused"), ("nquads", "memory.nq", 4, "")):
         refused = run("root", "import", kind, name, "--root", "other", "--project", "q", code=code)
-        assert (refused.stderr.count("error: "), also in refused.stderr) == (1, True)
+        assert (refused.stderr.count("error: "), rest in refused.stderr) == (1, True)
         assert "--project p\n" in refused.stderr
         run("root", "import", kind, name, "--root", f"other-{kind}", "--project", "p")
 
 
-def test_the_page_names_the_file_and_the_evidence_that_a_memory_came_from_and_no_hash(run, tmp_path):
+def test_the_markdown_export_names_source_and_evidence_of_a_memory(run, tmp_path):
     (tmp_path / "AGENTS.md").write_text("# Notes\n\n- Always run `make test`.\n")
     (tmp_path / "0001-write.md").write_text(RECORD.format(title="Write\n\nDate: 2018-03-02", status="Accepted"))
     run("root", "import", "memory-md", "AGENTS.md")
@@ -106,21 +106,21 @@ def test_the_page_names_the_file_and_the_evidence_that_a_memory_came_from_and_no
     run("access", "policy", "grant", "ana", "curator")
     run("review", "accept", "--all", "--agent", "ana")
     grounds = ["--evidence", "profile of Tuesday", "--evidence", "https://example.org/issues/3"]
-    seen = run("remember", "loading is slow", *grounds, "--agent", "ana").stdout.strip()
-    run("remember", "tune the loader", "--type", "task", "--evidence", seen, "--agent", "ana")
+    observation = run("remember", "loading is slow", *grounds, "--agent", "ana").stdout.strip()
+    run("remember", "tune the loader", "--type", "task", "--evidence", observation, "--agent", "ana")
 
     page = run("root", "export", "--format", "markdown").stdout
 
     assert [line.strip() for line in page.splitlines() if line.startswith(("  Source", "  Evidence"))] == [
         "Source: AGENTS.md:3",
         "Source: 0001-write.md",
-        f"Evidence: loading is slow ({seen})",
+        f"Evidence: loading is slow ({observation})",
         "Evidence: https://example.org/issues/3; profile of Tuesday",
     ]
     assert re.search(r"decision, dated 2018-03-02, recorded \d{4}-\d\d-\d\d by \w+, ", page)
 
 
-def test_the_page_names_what_a_decision_did_not_choose(run):
+def test_the_markdown_export_names_the_alternatives_of_a_decision(run):
     alternatives = ["--alternatives", "a file", "--alternatives", "SQLite"]
     run("remember", "Use Jena", "--type", "decision", "--rationale", "it embeds", *alternatives, "--agent", "ana")
 
@@ -137,14 +137,14 @@ def test_an_export_into_a_folder_is_named_after_its_project(run, tmp_path):
     assert (tmp_path / "p_memory.ttl").read_text() == run("root", "export").stdout
 
 
-def test_an_export_to_where_nothing_can_be_written_names_a_command_that_works(run):
-    refused = run("root", "export", "-o", "nowhere/memory.ttl", code=1).stderr
+def test_an_export_to_a_missing_folder_is_refused_with_a_working_command(run):
+    error = run("root", "export", "-o", "nowhere/memory.ttl", code=1).stderr
 
-    assert "nowhere/memory.ttl: No such file or directory" in refused
-    assert "hint: name a file in an existing folder: jidomem root export -o p_memory.ttl" in refused
+    assert "nowhere/memory.ttl: No such file or directory" in error
+    assert "hint: name a file in an existing folder: jidomem root export -o p_memory.ttl" in error
 
 
-def test_an_export_that_fails_leaves_the_one_before_as_it_was(run, tmp_path):
+def test_a_failed_export_leaves_the_previous_file_unchanged(run, tmp_path):
     run("remember", "the build needs Rust")
     file = tmp_path / "memory.ttl"
     run("root", "export", "-o", file)
@@ -164,14 +164,14 @@ def test_an_export_that_fails_leaves_the_one_before_as_it_was(run, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["turtle", "memory-md", "mcp-memory", "beads", "nquads"])
-def test_a_file_that_holds_nothing_is_told_as_that(run, tmp_path, kind):
+def test_an_import_of_an_empty_file_reports_no_records(run, tmp_path, kind):
     (tmp_path / "empty").write_text("\n")
 
     assert "no records found" in run("root", "import", kind, tmp_path / "empty").stderr
 
 
 @pytest.mark.parametrize("kind", ["adr", "turtle", "beads"])
-def test_a_file_without_end_or_that_cannot_be_read_is_refused(run, monkeypatch, kind):
+def test_an_import_of_an_endless_or_unreadable_file_is_refused(run, monkeypatch, kind):
     monkeypatch.setattr(exchange, "LARGEST", 1000)
 
     endless, unread = (
@@ -183,26 +183,26 @@ def test_a_file_without_end_or_that_cannot_be_read_is_refused(run, monkeypatch, 
     assert "/proc/self/mem: Input/output error" in unread.stderr
 
 
-def test_what_a_disk_needs_is_told_where_it_is_full(run, tmp_path):
+def test_an_export_to_a_full_disk_is_refused_with_a_hint_to_free_space(run, tmp_path):
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     (tmp_path / "memory.ttl").symlink_to("/dev/full")
 
-    told = run("root", "export", "-o", tmp_path / "memory.ttl", code=1)
+    refused = run("root", "export", "-o", tmp_path / "memory.ttl", code=1)
 
-    assert "memory.ttl: No space left on device" in told.stderr
-    assert "hint: free space on that disk" in told.stderr
+    assert "memory.ttl: No space left on device" in refused.stderr
+    assert "hint: free space on that disk" in refused.stderr
 
 
-def test_a_fault_in_a_document_is_told_without_all_of_the_document(run, tmp_path):
+def test_an_error_in_a_document_is_reported_without_the_whole_document(run, tmp_path):
     (tmp_path / "x.ttl").write_text("x" * 100_000)
 
-    told = run("root", "import", "turtle", tmp_path / "x.ttl", code=2)
+    refused = run("root", "import", "turtle", tmp_path / "x.ttl", code=2)
 
-    assert (len(told.stderr) < 1_000, "x.ttl:1: Parser error" in told.stderr) == (True, True)
+    assert (len(refused.stderr) < 1_000, "x.ttl:1: Parser error" in refused.stderr) == (True, True)
 
 
-def test_an_export_as_of_a_past_moment_holds_nothing_recorded_since(run):
+def test_an_export_as_of_a_past_moment_has_no_later_memories(run):
     run("remember", "the build needs Rust 1.80")
 
     assert "Rust" in run("root", "export").stdout
@@ -227,13 +227,13 @@ def test_check_exits_with_1_and_prints_item_rule_and_message(run, tmp_path):
     assert report["conforms"] is False
 
 
-def test_check_exits_with_3_when_nothing_could_be_judged(run, tmp_path):
+def test_check_exits_with_3_without_a_checkable_statement(run, tmp_path):
     (tmp_path / "empty.ttl").write_text("")
 
     assert "unchecked: empty.ttl" in run("check", "empty.ttl", code=3).stdout
 
 
-def test_check_never_takes_what_kept_it_from_checking_for_a_finding(run, tmp_path):
+def test_check_distinguishes_an_error_from_a_finding(run, tmp_path):
     root = tmp_path / "misconfigured"
     root.mkdir()
     (root / "config.toml").write_text('projct = "p"\n')
@@ -257,13 +257,13 @@ def test_check_of_a_clean_memory_exits_with_0(run):
     assert "1 checked: no findings" in run("check").stderr
 
 
-def test_data_and_shapes_go_together(run, tmp_path):
+def test_check_with_data_but_no_shapes_is_refused(run, tmp_path):
     (tmp_path / "data.ttl").write_text("")
 
     assert "go together" in run("check", "--data", "data.ttl", code=2).stderr
 
 
-def test_a_bullet_of_several_folders_pages_is_accepted_for_each_and_governs_the_files_of_each(run, tmp_path):
+def test_a_note_in_pages_of_several_folders_governs_the_files_of_each_folder(run, tmp_path):
     folders = ["src", "lib", ".github/workflows", ".circleci"]
     for folder in folders:
         (tmp_path / folder).mkdir(parents=True)

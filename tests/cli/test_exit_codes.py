@@ -37,17 +37,17 @@ FAULTS = {
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory):
+def withdrawn(tmp_path_factory):
     """Return a memory that was withdrawn, in the repository of the commands."""
     with pytest.MonkeyPatch.context() as patch:
         stand_in(tmp_path_factory.mktemp("codes") / "repo", patch)
-        ended = run("remember", "the cache is on a disk").stdout.strip()
-        run("edit", ended, "--invalidate", "--reason", "it moved")
-        yield ended
+        withdrawn = run("remember", "the cache is on a disk").stdout.strip()
+        run("edit", withdrawn, "--invalidate", "--reason", "it moved")
+        yield withdrawn
 
 
 @pytest.mark.parametrize(("fault", "command"), [(fault, each) for fault, some in FAULTS.items() for each in some])
-def test_a_fault_has_the_exit_code_of_the_error_table(ended, fault, command):
-    done = run(*command.replace("ENDED", ended).split(), "--json")
+def test_a_fault_has_the_exit_code_of_the_error_table(withdrawn, fault, command):
+    result = run(*command.replace("ENDED", withdrawn).split(), "--json")
 
-    assert (json.loads(done.stdout)["code"], done.exit_code) == fault
+    assert (json.loads(result.stdout)["code"], result.exit_code) == fault

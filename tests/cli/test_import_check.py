@@ -25,22 +25,22 @@ def write(tmp_path, monkeypatch):
 
     write(QUEUE, RECORD.format(title="Use a queue"))
     write(LOG, RECORD.format(title="Use a log"))
-    done("init", "--from", "auto")
-    done("access", "policy", "grant", "ana", "curator")
+    succeed("init", "--from", "auto")
+    succeed("access", "policy", "grant", "ana", "curator")
     return write
 
 
-def done(*words):
+def succeed(*words):
     result = run(*words)
     assert result.exit_code == 0, result.output
     return result
 
 
 def accept_all():
-    done("review", "accept", "--all")
+    succeed("review", "accept", "--all")
 
 
-def checked(code, *words):
+def check_import(code, *words):
     """What the check prints, and its JSON object; both have the exit code *code*."""
     text, report = run("root", "import", "--check", *words), run("root", "import", "--check", *words, "--json")
     assert (text.exit_code, report.exit_code) == (code, code), text.output
@@ -55,21 +55,21 @@ def checked(code, *words):
         (("remember", "Use a table", "--type", "decision", "--rationale", "r", "--supersedes", "0002"), "superseded"),
     ],
 )
-def test_a_memory_that_was_changed_by_hand_is_named_and_does_not_fail_the_check(write, words, change):
-    assert LEVEL in checked(0)[0]
-    done(*words)
+def test_a_memory_changed_by_hand_is_listed_and_does_not_fail_the_import_check(write, words, change):
+    assert LEVEL in check_import(0)[0]
+    succeed(*words)
 
-    text, report = checked(0)
+    text, report = check_import(0)
 
     assert LEVEL not in text
     assert f"1 memory was changed here since the import: {LOG} ({change})" in text
     assert (report["equal"], report["differences"]) == (False, [])
     assert [(row["change"], row["path"]) for row in report["changed_here"]] == [(change, LOG)]
-    done("init", "--from", "auto")
-    assert checked(0) == (text, report)
+    succeed("init", "--from", "auto")
+    assert check_import(0) == (text, report)
 
     write(LOG, RECORD.format(title="Use a log").replace("Bursts", "Crashes"))
-    assert checked(1)[1]["changed_here"] == []
+    assert check_import(1)[1]["changed_here"] == []
 
 
 NOTE = "Sign every commit with a key"
@@ -83,72 +83,72 @@ def convention(ending):
 def accepted_note(write):
     """The IRI of the convention of an accepted note."""
     write("CLAUDE.md", f"# Rules\n\n- {NOTE}\n- Never edit generated files\n")
-    done("init", "--from", "auto")
+    succeed("init", "--from", "auto")
     accept_all()
     return convention(NOTE)
 
 
-def test_the_undone_acceptance_of_a_note_is_a_decision_here_and_no_difference(write):
-    done("edit", accepted_note(write), "--undo", "--reason", "too strict")
+def test_an_undone_acceptance_of_a_note_is_a_local_decision_and_no_difference(write):
+    succeed("edit", accepted_note(write), "--undo", "--reason", "too strict")
 
-    text, report = checked(0)
+    text, report = check_import(0)
 
     assert "1 memory was changed here since the import: CLAUDE.md:3 (withdrawn)" in text
     assert report["differences"] == []
     write("CLAUDE.md", f"# Rules\n\n- {NOTE} of yours\n- Never edit generated files\n")
-    assert [row["path"] for row in checked(1)[1]["differences"]] == ["CLAUDE.md"]
+    assert [row["path"] for row in check_import(1)[1]["differences"]] == ["CLAUDE.md"]
 
 
-def test_an_edit_that_waits_for_review_is_no_difference_and_a_change_of_the_source_is_one(write):
+def test_a_pending_edit_is_no_difference_and_a_change_of_the_source_is_one(write):
     note = accepted_note(write)
-    done("edit", note, "--agent", "ben", "--set", "summary=Sign each commit", "--reason", "shorter")
-    assert checked(0)[1]["differences"] == []
+    succeed("edit", note, "--agent", "ben", "--set", "summary=Sign each commit", "--reason", "shorter")
+    assert check_import(0)[1]["differences"] == []
 
     write("CLAUDE.md", f"# Rules\n\n- {NOTE} of yours\n- Never edit generated files\n")
-    done("init", "--from", "auto")
-    assert [row["path"] for row in checked(1)[1]["differences"]] == ["CLAUDE.md"]
+    succeed("init", "--from", "auto")
+    assert [row["path"] for row in check_import(1)[1]["differences"]] == ["CLAUDE.md"]
 
 
-def test_the_undone_acceptance_of_a_changed_note_is_a_change_that_waits_again(write):
+def test_an_undone_acceptance_of_a_changed_note_is_pending_again(write):
     accepted_note(write)
     write("CLAUDE.md", f"# Rules\n\n- {NOTE} of yours\n- Never edit generated files\n")
-    done("init", "--from", "auto")
+    succeed("init", "--from", "auto")
     accept_all()
-    assert checked(0)[1]["differences"] == []
+    assert check_import(0)[1]["differences"] == []
 
-    done("edit", convention("yours"), "--undo", "--reason", "too strict")
+    succeed("edit", convention("yours"), "--undo", "--reason", "too strict")
 
-    assert [row["path"] for row in checked(1)[1]["differences"]] == ["CLAUDE.md"]
+    assert [row["path"] for row in check_import(1)[1]["differences"]] == ["CLAUDE.md"]
 
 
-def test_an_undone_change_of_a_record_is_a_decision_here_that_no_import_undoes(write):
+def test_an_undone_change_of_a_record_is_a_local_decision_that_an_import_keeps(write):
     write(LOG, RECORD.format(title="Use a log").replace("Bursts", "Crashes"))
-    done("init", "--from", "auto")
-    done("edit", "0002", "--undo", "--reason", "the first reason holds")
+    succeed("init", "--from", "auto")
+    succeed("edit", "0002", "--undo", "--reason", "the first reason holds")
 
-    report = checked(0)[1]
+    report = check_import(0)[1]
 
     assert [(row["change"], row["path"]) for row in report["changed_here"]] == [("rejected", LOG)]
-    done("init", "--from", "auto")
-    assert checked(0)[1] == report
+    succeed("init", "--from", "auto")
+    assert check_import(0)[1] == report
     assert "Bursts" in run("show", "0002").stdout
     write(LOG, RECORD.format(title="Use a log").replace("Bursts", "Failures"))
-    assert [row["path"] for row in checked(1)[1]["differences"]] == [LOG]
+    assert [row["path"] for row in check_import(1)[1]["differences"]] == [LOG]
 
 
-def test_a_text_that_was_rejected_and_a_source_whose_removal_was_rejected_are_named(write, tmp_path):
+def test_a_rejected_text_and_a_source_with_a_rejected_removal_are_listed(write, tmp_path):
     write("CLAUDE.md", "# Rules\n\n- Sign every commit with a key\n- Never edit generated files\n")
-    done("init", "--from", "auto")
+    succeed("init", "--from", "auto")
     accept_all()
-    assert LEVEL in checked(0)[0]
+    assert LEVEL in check_import(0)[0]
 
     write("CLAUDE.md", "# Rules\n\n- Sign every commit with two keys\n")
-    done("init", "--from", "auto")
-    assert len(checked(1)[1]["differences"]) == 2
+    succeed("init", "--from", "auto")
+    assert len(check_import(1)[1]["differences"]) == 2
     for row in json.loads(run("review", "--json").stdout)["rows"]:
-        done("review", "reject", row["item"], "--reason", "no")
+        succeed("review", "reject", row["item"], "--reason", "no")
 
-    text, report = checked(0)
+    text, report = check_import(0)
 
     assert {row["change"] for row in report["changed_here"]} == {"rejected", "retained"}
     assert LEVEL not in text
@@ -156,36 +156,36 @@ def test_a_text_that_was_rejected_and_a_source_whose_removal_was_rejected_are_na
 
 
 @pytest.mark.parametrize(("kind", "path"), [("memory-md", "docs/jobs.md"), ("memory-md", "tests/fixtures/a/x.md")])
-def test_a_file_that_was_imported_by_name_is_a_source_from_then_on(write, kind, path):
+def test_a_file_imported_by_name_is_a_source_of_later_checks_and_imports(write, kind, path):
     write(path, "# Jobs\n\nNever run two jobs at once.\n\n## Decision\n\nWorkers must retry.\n")
-    done("root", "import", kind, path)
+    succeed("root", "import", kind, path)
     accept_all()
-    assert LEVEL in checked(0)[0]
+    assert LEVEL in check_import(0)[0]
     write(path, "# Jobs\n\nNever run three jobs at once.\n\n## Decision\n\nWorkers must retry.\n")
 
     for words in ((), (kind,), (path,), ("docs" if path.startswith("docs") else "tests",)):
-        (row,) = checked(1, *words)[1]["differences"]
+        (row,) = check_import(1, *words)[1]["differences"]
         assert (row["change"], row["kind"], row["path"]) == ("changed", kind, path)
-    assert checked(0, "adr")[1]["differences"] == []
+    assert check_import(0, "adr")[1]["differences"] == []
 
-    assert f"skipped: {path}" not in done("init", "--from", "auto").output
+    assert f"skipped: {path}" not in succeed("init", "--from", "auto").output
     accept_all()
-    assert LEVEL in checked(0)[0]
+    assert LEVEL in check_import(0)[0]
 
 
-def test_a_file_from_elsewhere_is_not_taken_for_one_of_its_name_in_the_repository(write, tmp_path_factory):
+def test_a_file_from_another_folder_is_not_confused_with_a_repository_file_of_the_same_name(write, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "README.md"
     elsewhere.write_text("- Never run two jobs at once.\n")
     write("README.md", "- Welcome readers must be greeted.\n")
-    done("root", "import", "memory-md", elsewhere)
+    succeed("root", "import", "memory-md", elsewhere)
     accept_all()
 
-    assert LEVEL in checked(0)[0]
-    assert checked(0)[1]["counts"]["unchanged"] == 2
+    assert LEVEL in check_import(0)[0]
+    assert check_import(0)[1]["counts"]["unchanged"] == 2
 
 
-def test_the_differences_are_workflow_commands_for_github(write):
-    done("edit", "0002", "--invalidate", "--reason", "wrong")
+def test_the_differences_are_printed_as_github_workflow_commands(write):
+    succeed("edit", "0002", "--invalidate", "--reason", "wrong")
     write("CLAUDE.md", "# Rules\n\n- Sign every commit\n")
 
     result = run("root", "import", "--check", "--format", "github")
@@ -204,38 +204,38 @@ TOKEN = "ghp_" + "a1B2" * 9
 
 
 @pytest.mark.parametrize("part", ["context", "title"])
-def test_a_secret_in_a_record_is_named_by_file_and_line_and_never_shown(write, part):
+def test_a_secret_in_a_record_is_located_by_file_and_line_and_not_printed(write, part):
     text = RECORD.format(title=f"Use {TOKEN}" if part == "title" else "Use a token")
     text += f"\n## Context\n\nAll of it.\n\nWith {TOKEN} as the token.\n" if part == "context" else ""
     write("docs/adr/0003-token.md", text)
     line = next(number for number, each in enumerate(text.splitlines(), 1) if TOKEN in each)
     place = f"docs/adr/0003-token.md:{line}"
 
-    said, report = checked(1)
+    check_output, report = check_import(1)
     on_github = run("root", "import", "--check", "--format", "github")
     imports = [run("init", "--from", "auto"), run("root", "import", "adr", "docs/adr/0003-token.md")]
 
-    assert f"error: {place}: it seems to contain a GitHub token" in said
-    assert "jidomem init --from auto\n" in said.partition("hint: remove it from the file")[2]
-    assert "import the changes: " not in said
+    assert f"error: {place}: it seems to contain a GitHub token" in check_output
+    assert "jidomem init --from auto\n" in check_output.partition("hint: remove it from the file")[2]
+    assert "import the changes: " not in check_output
     assert [row["place"] for row in report["differences"]] == [place]
     assert f"::error file=docs/adr/0003-token.md,line={line},title=import-check::" in on_github.stdout
     assert "remove it from the file" in on_github.stdout
-    for done in imports:
-        assert done.exit_code == 3, done.output
-        assert f"error: {place}: " in done.stderr
-    assert TOKEN not in "".join(each.output for each in (on_github, *imports)) + said + str(report)
+    for import_result in imports:
+        assert import_result.exit_code == 3, import_result.output
+        assert f"error: {place}: " in import_result.stderr
+    assert TOKEN not in "".join(each.output for each in (on_github, *imports)) + check_output + str(report)
 
 
-def test_a_confirmed_record_keeps_the_date_of_its_file_wherever_it_is_shown(write):
+def test_a_confirmed_record_shows_the_date_of_its_file_in_every_view(write):
     write(LOG, RECORD.format(title="Use a log").replace("## Status", "Date: 2020-03-04\n\n## Status"))
-    done("init", "--from", "auto")
-    done("edit", "0002", "--confirm", "--reason", "it still holds")
+    succeed("init", "--from", "auto")
+    succeed("edit", "0002", "--confirm", "--reason", "it still holds")
 
-    (decided,) = [row["time"] for row in rows("ask", "decisions") if row["summary"] == "Use a log"]
-    assert decided == "2020-03-04T00:00:00.000000Z"
-    (recalled,) = [hit["metadata"]["time"] for hit in json.loads(done("recall", "log", "--json").stdout)["entries"]]
-    assert recalled == decided
-    assert re.search(r"decided +2020-03-04", done("show", "--why", "Use a log").stdout)
-    assert re.search(r'"Use a log".*, 2020-03-04', done("agent", "briefing").stdout)
-    assert LEVEL in checked(0)[0]
+    (date,) = [row["time"] for row in rows("ask", "decisions") if row["summary"] == "Use a log"]
+    assert date == "2020-03-04T00:00:00.000000Z"
+    (hit_date,) = [hit["metadata"]["time"] for hit in json.loads(succeed("recall", "log", "--json").stdout)["entries"]]
+    assert hit_date == date
+    assert re.search(r"decided +2020-03-04", succeed("show", "--why", "Use a log").stdout)
+    assert re.search(r'"Use a log".*, 2020-03-04', succeed("agent", "briefing").stdout)
+    assert LEVEL in check_import(0)[0]

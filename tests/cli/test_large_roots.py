@@ -41,19 +41,19 @@ def sparse(path, size, head=b""):
         file.truncate(size)
 
 
-def document(said):
-    return lambda path, head: path.write_bytes(head + b"<urn:jido:commit:" + b"0" * 64 + b">\n" + said)
+def document(text):
+    return lambda path, head: path.write_bytes(head + b"<urn:jido:commit:" + b"0" * 64 + b">\n" + text)
 
 
-def says_much(path, head):
+def write_long_subject(path, head):
     rows = b"".join(b"    jido:p%d jido:x ;\n" % number for number in range(200_000))
     path.write_bytes(head + b"<urn:x:" + b"0" * 1_000_000 + b">\n" + rows[:-2] + b".\n")
 
 
-def text(said):
+def text(content):
     def write(path, head):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(said)
+        path.write_text(content)
 
     return write
 
@@ -64,7 +64,7 @@ ROOTS = {
     "a commit of 600 MB that begins well": ("{}/" + COMMIT, lambda path, head: sparse(path, 600_000_000, head), True),
     "a commit of nested brackets": ("{}/" + COMMIT, document(b"    a " + b"[a" * 3_000_000 + b"\n"), True),
     "a commit of nested lists": ("{}/" + COMMIT, document(b"    a " + b"(" * 6_000_000 + b"\n"), True),
-    "a commit that repeats a long subject": ("{}/" + COMMIT, says_much, True),
+    "a commit that repeats a long subject": ("{}/" + COMMIT, write_long_subject, True),
     "the top of a pack of 600 MB": (
         "{}/" + PACK,
         lambda path, head: sparse(path, 600_000_000, b"# jidomem pack 1\n# commits 1\n"),
@@ -83,7 +83,7 @@ ROOTS = {
 }
 
 
-def spoil(root, kind):
+def add_spoiled_file(root, kind):
     """Put the file of a kind into a root, and return its path and whether it is named."""
     place, make, is_named = ROOTS[kind]
     stream = root / "projects" / "p" / "memory"
@@ -93,46 +93,46 @@ def spoil(root, kind):
     return path, is_named
 
 
-def measured(cwd, words):
+def run_measured(cwd, words):
     """The memory that the verbs of *words* took one after the other, and the exit code and the output of each."""
     command = [sys.executable, "-c", MEASURED, "-c", VERBS, json.dumps(words)]
     seconds = SECONDS * (5 if len(words) > 10 else 1)
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=True)
-    return json.loads(done.stdout)
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=True)
+    return json.loads(result.stdout)
 
 
 @pytest.mark.parametrize("first", range(4))  # each of some kinds in one process, whose start takes half of the time
-def test_what_opens_and_reads_a_root_takes_little_memory_and_names_the_file(clone, tmp_path, first):  # noqa: F811
+def test_opening_a_spoiled_root_uses_little_memory_and_names_the_file(clone, tmp_path, first):  # noqa: F811
     kinds = list(ROOTS)[first::4]
     roots = [shutil.copytree(clone, tmp_path / str(number)) for number, _ in enumerate(kinds)]
-    spoiled = [spoil(root, kind) for root, kind in zip(roots, kinds, strict=True)]
+    spoiled = [add_spoiled_file(root, kind) for root, kind in zip(roots, kinds, strict=True)]
     lines = ("status", "check", "journal verify", "remember it-is", "status --doctor --full", "guard a.py")
     verbs = [line.split() for line in lines]
 
-    most, ends = measured(clone.parent, [[*verb, "--root", str(root)] for root in roots for verb in verbs])
+    most, ends = run_measured(clone.parent, [[*verb, "--root", str(root)] for root in roots for verb in verbs])
 
     assert most < MOST
     for kind, (path, is_named) in zip(kinds, spoiled, strict=True):
         for verb in verbs:
-            code, shown = ends.pop(0)
-            assert "this is a bug" not in shown, (kind, verb, shown)
-            is_shown = "/".join(path.parts[-2:]) in shown
-            assert not is_named or verb[0] == "guard" or is_shown, (kind, verb, code, shown[:2000])
+            code, output = ends.pop(0)
+            assert "this is a bug" not in output, (kind, verb, output)
+            is_shown = "/".join(path.parts[-2:]) in output
+            assert not is_named or verb[0] == "guard" or is_shown, (kind, verb, code, output[:2000])
     assert ends == []
 
 
-def test_every_verb_ends_on_a_root_with_files_of_hundreds_of_megabytes(clone, places):  # noqa: F811
+def test_every_verb_finishes_on_a_root_with_very_large_files(clone, places):  # noqa: F811
     for kind in ("a set-aside file of 3 GB", "the top of a pack of 600 MB", "a commit of 600 MB"):
-        spoil(clone, kind)
+        add_spoiled_file(clone, kind)
     verbs = [call.words(**places) for call in calls() if call.verb not in ("init", "mcp")]
 
-    most, ends = measured(clone.parent, [[*verb, "--root", str(clone)] for verb in verbs])
+    most, ends = run_measured(clone.parent, [[*verb, "--root", str(clone)] for verb in verbs])
 
     assert most < MOST
-    assert [(verb, shown) for verb, (_, shown) in zip(verbs, ends, strict=True) if "this is a bug" in shown] == []
+    assert [(verb, output) for verb, (_, output) in zip(verbs, ends, strict=True) if "this is a bug" in output] == []
 
 
-def test_a_submission_that_no_commit_takes_is_refused_alone(clone, monkeypatch):  # noqa: F811
+def test_a_submission_too_large_for_a_commit_is_refused_alone(clone, monkeypatch):  # noqa: F811
     from jidomem.journal import commit
     from jidomem.write import group_commit
 

@@ -67,7 +67,7 @@ def places(tmp_path, clone):
         }
 
 
-def lead(place, target):
+def place_link(place, target):
     """Put a link to *target* in the place of a file or folder of a root."""
     place.parent.mkdir(parents=True, exist_ok=True)
     if place.is_dir():
@@ -81,51 +81,51 @@ def outcomes(chosen, places, free, *options):
     for call in chosen:
         named = ("--root", places["root"]) if call.verb == "root restore" else options  # it fills no root that it finds
         words = [*call.words(**places), *(named if call.verb != "init" else ())]
-        done = CliRunner().invoke(cli, words, input="")
-        made = files(free) if free.is_dir() else {}
-        made |= {"made": free.read_bytes()} if free.is_file() else {}
-        yield call.verb, done.exit_code, done.stdout + done.stderr, b"".join(made.values())
+        result = CliRunner().invoke(cli, words, input="")
+        created = files(free) if free.is_dir() else {}
+        created |= {"made": free.read_bytes()} if free.is_file() else {}
+        yield call.verb, result.exit_code, result.stdout + result.stderr, b"".join(created.values())
         shutil.rmtree(free, ignore_errors=True)
         free.unlink(missing_ok=True)
 
 
-def refused_by_every_verb(places, tmp_path, *options, word="is a symbolic link"):
-    wrong = {}
-    for verb, code, shown, made in outcomes(calls(), places, tmp_path / "made", *options):
-        if (code in (1, 3), word in shown, SECRET in shown, made) != (True, True, False, b""):
-            wrong[verb] = (code, shown[:300])
-    assert not wrong, "\n".join(f"{verb}: {each}" for verb, each in wrong.items())
+def check_refusal_of_every_verb(places, tmp_path, *options, word="is a symbolic link"):
+    failures = {}
+    for verb, code, output, created in outcomes(calls(), places, tmp_path / "made", *options):
+        if (code in (1, 3), word in output, SECRET in output, created) != (True, True, False, b""):
+            failures[verb] = (code, output[:300])
+    assert not failures, "\n".join(f"{verb}: {each}" for verb, each in failures.items())
 
 
-def test_every_verb_is_called_or_opens_no_root():
+def test_every_verb_is_listed_as_called_or_rootless():
     assert {verb for verb, _ in verbs()} == {call.verb for call in calls()} | set(ROOTLESS)
 
 
 @pytest.mark.parametrize("place", FOLDERS)
 def test_every_verb_refuses_a_root_with_a_linked_folder(places, clone, home, tmp_path, place):
-    lead(clone / place, home)
+    place_link(clone / place, home)
     before = files(home)
 
-    refused_by_every_verb(places, tmp_path, "--root", str(clone))
+    check_refusal_of_every_verb(places, tmp_path, "--root", str(clone))
 
     assert files(home) == before
 
 
 @pytest.mark.parametrize("place", FILES)
 def test_every_verb_refuses_a_root_with_a_linked_file(places, clone, home, tmp_path, place):
-    lead(clone / place, home / "id_rsa")
+    place_link(clone / place, home / "id_rsa")
     before = files(home)
 
-    refused_by_every_verb(places, tmp_path, "--root", str(clone))
+    check_refusal_of_every_verb(places, tmp_path, "--root", str(clone))
 
     assert files(home) == before
 
 
 @pytest.mark.parametrize("target", ["nowhere", "queries"])
-def test_every_verb_refuses_a_link_that_leads_nowhere_or_to_itself(places, clone, tmp_path, target):
-    lead(clone / "queries", clone / target)
+def test_every_verb_refuses_a_broken_or_circular_link(places, clone, tmp_path, target):
+    place_link(clone / "queries", clone / target)
 
-    refused_by_every_verb(places, tmp_path, "--root", str(clone))
+    check_refusal_of_every_verb(places, tmp_path, "--root", str(clone))
 
     assert not (clone / "nowhere").exists()
 
@@ -136,25 +136,23 @@ def test_every_verb_refuses_a_root_that_is_itself_a_link(places, clone, home, tm
     clone.symlink_to(home / "memory")
     before = files(home)
 
-    refused_by_every_verb(places, tmp_path, *(word.format(clone) for word in options))
+    check_refusal_of_every_verb(places, tmp_path, *(word.format(clone) for word in options))
 
     assert files(home) == before
 
 
 @pytest.mark.parametrize("place", ["config.toml", "baseline.toml", "ontology/own.ttl", "queries/mine/own.rq"])
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_every_verb_refuses_a_pipe_or_a_folder_in_the_place_of_a_file(places, clone, tmp_path, place, make):
+def test_every_verb_refuses_a_pipe_or_a_folder_in_place_of_a_file(places, clone, tmp_path, place, make):
     (clone / place).parent.mkdir(parents=True, exist_ok=True)
     (clone / place).unlink(missing_ok=True)
     make(clone / place)
 
-    refused_by_every_verb(places, tmp_path, "--root", str(clone), word="is not a file")
+    check_refusal_of_every_verb(places, tmp_path, "--root", str(clone), word="is not a file")
 
 
 @pytest.mark.parametrize(("place", "kind"), JOURNAL)
-def test_no_verb_follows_a_link_in_the_journal_waits_for_a_pipe_or_ends_in_a_bug(
-    places, clone, home, tmp_path, place, kind
-):
+def test_no_verb_follows_a_link_in_the_journal_or_hangs_or_fails_with_a_bug(places, clone, home, tmp_path, place, kind):
     stream = clone / "projects" / "p" / "memory"
     names = {"commit": min(stream.glob("*.ttl")).name, "pack": f"pack-20261121T080000.000000Z-{'0' * 12}.ttl"}
     names["aside"] = f"20261121T080000.000000Z-{'0' * 12}.ttl.aside"
@@ -168,19 +166,19 @@ def test_no_verb_follows_a_link_in_the_journal_waits_for_a_pipe_or_ends_in_a_bug
     }[kind]()
     before = files(home)
 
-    wrong = {}
+    failures = {}
     chosen = [call for call in calls() if call.verb != "mcp"]  # it would take standard input from this process
-    for verb, code, shown, made in outcomes(chosen, places, tmp_path / "made", "--root", str(clone)):
-        if SECRET in shown or SECRET.encode() in made or "this is a bug" in shown:
-            wrong[verb] = (code, shown[:300])
-    assert not wrong, "\n".join(f"{verb}: {each}" for verb, each in wrong.items())
+    for verb, code, output, created in outcomes(chosen, places, tmp_path / "made", "--root", str(clone)):
+        if SECRET in output or SECRET.encode() in created or "this is a bug" in output:
+            failures[verb] = (code, output[:300])
+    assert not failures, "\n".join(f"{verb}: {each}" for verb, each in failures.items())
     assert files(home) == before
 
 
 @pytest.mark.parametrize("place", ["", *FOLDERS, *FILES])
-def test_every_opening_in_python_refuses_a_root_with_a_link(clone, home, tmp_path, monkeypatch, place):
+def test_every_python_function_that_opens_a_root_refuses_a_link(clone, home, tmp_path, monkeypatch, place):
     if place:
-        lead(clone / place, home if place in FOLDERS else home / "id_rsa")
+        place_link(clone / place, home if place in FOLDERS else home / "id_rsa")
     else:
         clone.rename(home / "memory")
         clone.symlink_to(home / "memory")
@@ -200,7 +198,7 @@ def test_every_opening_in_python_refuses_a_root_with_a_link(clone, home, tmp_pat
         assert not (tmp_path / "made").exists()
 
 
-def test_an_end_of_a_move_reads_nothing_through_a_link(clone, home):
+def test_the_folder_endpoint_of_a_migration_reads_nothing_through_a_link(clone, home):
     for name in ("queries", "shapes", "ontology"):
         (clone / name).symlink_to(home)
 
@@ -211,5 +209,5 @@ def test_a_root_behind_a_linked_folder_is_opened(clone, tmp_path, monkeypatch):
     (tmp_path / "linked").symlink_to(clone.parent)
     monkeypatch.chdir(tmp_path / "linked")
 
-    with jidomem.open(tmp_path / "linked" / ".jidomem") as named, jidomem.open() as found:
-        assert named.settings.root == found.settings.root == clone
+    with jidomem.open(tmp_path / "linked" / ".jidomem") as named, jidomem.open() as default:
+        assert named.settings.root == default.settings.root == clone

@@ -16,13 +16,13 @@ def root(tmp_path, monkeypatch):
     return init(tmp_path, "p")
 
 
-def told(*words):
+def run_json(*words):
     result = run("agent", "memoryos", *words, "--json")
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
 
-def talk():
+def add_pages():
     """Pages of which the first two leave short-term memory and teach what they show, when the agent is maintained."""
     run(
         "agent",
@@ -48,51 +48,51 @@ def talk():
         run("agent", "memoryos", "add", query, "Noted.", "--about", "user:ana")
 
 
-def test_pages_move_through_the_tiers_and_are_found_there_with_scores():
-    talk()
+def test_pages_move_through_the_tiers_and_are_retrieved_with_their_tier():
+    add_pages()
 
     assert {each["kind"] for each in rows("agent", "memoryos", "maintain")} >= {"maintain", "teach"}
-    shown = rows("agent", "memoryos", "pages")
-    assert (shown[0]["id"], shown[0]["in"] == "stm") == ("p1", False)
-    assert [each["in"] for each in shown[2:]] == ["stm", "stm"]
-    assert "ana" in shown[0]["about"]
+    pages = rows("agent", "memoryos", "pages")
+    assert (pages[0]["id"], pages[0]["in"] == "stm") == ("p1", False)
+    assert [each["in"] for each in pages[2:]] == ["stm", "stm"]
+    assert "ana" in pages[0]["about"]
     assert "works as a nurse" in {
         each["text"] for each in rows("agent", "memoryos", "personas") if each["is"] == "fact"
     }
     assert {each["source_agent_id"] for each in rows("agent", "memoryos", "system")} == {"ada"}
-    found = run("agent", "memoryos", "retrieve", "the index", "--format", "jsonl").stdout.splitlines()
-    tiers = {json.loads(line)["tier"] for line in found}
+    lines = run("agent", "memoryos", "retrieve", "the index", "--format", "jsonl").stdout.splitlines()
+    tiers = {json.loads(line)["tier"] for line in lines}
     assert tiers >= {"stm", "segment", "page"}
-    assert told("retrieve", "the index", "--pages", "1")["error"] is None
-    assert len(told("retrieve", "the index", "--pages", "1")["pages"]) == 1
+    assert run_json("retrieve", "the index", "--pages", "1")["error"] is None
+    assert len(run_json("retrieve", "the index", "--pages", "1")["pages"]) == 1
     assert "I work as a nurse" in run("agent", "memoryos", "prompt", "What does Ana do?", "--about", "user:ana").stdout
 
 
-def test_a_question_warms_what_it_finds_unless_it_is_not_to():
-    talk()
+def test_a_retrieval_counts_as_a_visit_unless_unvisited():
+    add_pages()
 
     for words in (["--unvisited"], [], ["--unvisited"]):
-        found = told("retrieve", "the index", *words)
+        result = run_json("retrieve", "the index", *words)
 
-    assert found["segments"][0]["visit_count"] == 1
+    assert result["segments"][0]["visit_count"] == 1
 
 
-def test_status_tells_of_tiers_queue_and_models_and_list_of_all_agents():
-    talk()
+def test_status_counts_pages_and_jobs_and_list_names_all_agents():
+    add_pages()
     run("agent", "memoryos", "add", "Hello.", "--agent", "bob")
 
-    status = told("status")
+    status = run_json("status")
     assert (status["agent"], status["stm"], status["pages"], status["jobs"], status["failed"]) == ("ada", 2, 4, 0, [])
     assert status["model"] == "offline-1"
     assert "pages        4" in run("agent", "memoryos", "status").stdout
     assert [(each["agent"], each["pages"]) for each in rows("agent", "memoryos", "list")] == [("ada", 4), ("bob", 1)]
 
 
-def test_settings_are_shown_and_set_for_the_agent_and_its_type():
+def test_settings_are_shown_and_set_for_an_agent_and_for_a_type():
     run("agent", "memoryos", "set", "--type", "coder")
     run("agent", "memoryos", "set", "stm_capacity=3", "comparison=>=", "--for-type", "coder")
 
-    after = told("config")
+    after = run_json("config")
     assert (after["stm_capacity"], after["comparison"], after["mtm_capacity"]) == (3, ">=", 200)
     assert "stm_capacity = 5" in run("agent", "memoryos", "set", "stm_capacity=5").stderr
     assert {"setting": "stm_capacity", "value": "5"} in [
@@ -102,24 +102,24 @@ def test_settings_are_shown_and_set_for_the_agent_and_its_type():
     ]
 
 
-def test_what_is_learnt_is_promoted_and_named_when_its_page_is_forgotten():
-    talk()
+def test_a_learned_fact_is_promoted_and_named_when_its_page_is_forgotten():
+    add_pages()
     run("agent", "memoryos", "maintain")
     (promoted, *_) = rows("agent", "memoryos", "promote", "--least", "0.5")
 
-    gone = run("agent", "memoryos", "forget", "p1")
+    result = run("agent", "memoryos", "forget", "p1")
 
     assert promoted["outcome"] == "promoted"
-    assert "p1 is deleted" in gone.stderr
-    assert f"{promoted['iri']} derives from it and stays" in gone.stderr
+    assert "p1 is deleted" in result.stderr
+    assert f"{promoted['iri']} derives from it and stays" in result.stderr
     assert "p1" not in {each["id"] for each in rows("agent", "memoryos", "pages")}
     assert "works as a nurse" not in str(rows("agent", "memoryos", "personas"))
-    assert told("forget", "--all") == {"agent": "ada", "forgotten": True}
+    assert run_json("forget", "--all") == {"agent": "ada", "forgotten": True}
     assert (rows("agent", "memoryos", "pages"), rows("agent", "memoryos", "list")) == ([], [])
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "hint"),
     [
         (["add", "hello", "--about", "ana"], 2, "--about user:ana"),
         (["add", "hello", "--timestamp", "someday"], 2, "someday"),
@@ -134,22 +134,22 @@ def test_what_is_learnt_is_promoted_and_named_when_its_page_is_forgotten():
         (["promote", "--least", "2"], 2, "least"),
     ],
 )
-def test_what_cannot_be_done_is_refused_and_says_what_would_do(words, code, said):
+def test_an_invalid_argument_is_refused_with_a_hint(words, code, hint):
     refused = run("agent", "memoryos", *words)
 
-    assert (refused.exit_code, said in refused.stderr) == (code, True), refused.stderr
+    assert (refused.exit_code, hint in refused.stderr) == (code, True), refused.stderr
 
 
-def test_a_model_that_is_elsewhere_reads_later_and_a_job_that_fails_is_told():
+def test_a_failed_job_of_a_remote_model_is_reported_and_the_page_is_stored():
     path = own_config()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(0o600)
     path.write_text('[model]\nuse = "endpoint"\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "q"\nkey_env = ""\n')
 
     added = run("agent", "memoryos", "add", "Which index?", "Oxigraph.")
-    done = run("agent", "memoryos", "maintain")
+    maintenance = run("agent", "memoryos", "maintain")
 
     assert "1 pending job: jidomem agent memoryos maintain" in added.stderr
-    assert done.exit_code == 1
-    assert "Connection refused" in done.stdout
-    assert told("retrieve", "the index")["stm"][0]["query"] == "Which index?"
+    assert maintenance.exit_code == 1
+    assert "Connection refused" in maintenance.stdout
+    assert run_json("retrieve", "the index")["stm"][0]["query"] == "Which index?"

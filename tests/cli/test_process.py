@@ -28,11 +28,11 @@ def call(*args, **options):
     return subprocess.run([JIDOMEM, *args], capture_output=True, text=True, timeout=60, **options)
 
 
-def test_data_and_words_part_and_the_exit_code_is_that_of_the_error_table():
-    kept = call("remember", "the queue is bounded")
+def test_data_goes_to_stdout_and_messages_to_stderr_with_the_exit_code_of_the_error_table():
+    stored = call("remember", "the queue is bounded")
     refused = call("remember", "Use Jena", "--type", "decision", "--json")
 
-    assert (kept.returncode, kept.stdout.count("\n"), "asserted" in kept.stderr) == (0, 1, True)
+    assert (stored.returncode, stored.stdout.count("\n"), "asserted" in stored.stderr) == (0, 1, True)
     assert (refused.returncode, refused.stderr) == (3, "")
     assert json.loads(refused.stdout)["code"] == "missing_rationale"
     assert call("show", "00000000").returncode == 4
@@ -44,7 +44,7 @@ def test_help_has_the_short_option_too():
     assert call("ask", "-h").stdout == call("ask", "--help").stdout != ""
 
 
-def test_a_reader_who_leaves_early_ends_the_command_without_a_word(repository):
+def test_a_closed_pipe_ends_the_command_without_a_message(repository):
     (repository / "many.jsonl").write_text(
         "".join(json.dumps({**INTENTS[0], "about": [str(n)]}) + "\n" for n in range(300))
     )
@@ -60,59 +60,59 @@ def test_a_reader_who_leaves_early_ends_the_command_without_a_word(repository):
     assert closed.stdout in (b"0\n", b"141\n")
 
 
-def test_an_interrupt_ends_it_with_130_and_no_traceback():
+def test_an_interrupt_exits_with_130_and_no_traceback():
     # A shell's job in the background is deaf to interrupts, and so is what it starts: this one is to hear them.
-    heard = [
+    interruptible = [
         sys.executable,
         "-c",
         "import os, signal, sys; signal.signal(2, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])",
     ]
-    command = [*heard, JIDOMEM, "submit", "-"]
+    command = [*interruptible, JIDOMEM, "submit", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
         until = time.monotonic() + 20
         while "pipe" not in Path(f"/proc/{waiting.pid}/wchan").read_text() and time.monotonic() < until:
             time.sleep(0.01)  # then it waits for standard input, which stays open
         waiting.send_signal(signal.SIGINT)
         assert waiting.wait(60) == 130
-        words = waiting.stderr.read().decode()
+        message = waiting.stderr.read().decode()
 
-    assert "interrupted" in words
-    assert "Traceback" not in words
+    assert "interrupted" in message
+    assert "Traceback" not in message
 
 
-def test_a_table_has_a_bold_header_on_a_terminal_and_is_plain_in_a_pipe():
+def test_a_table_header_is_bold_on_a_terminal_and_plain_in_a_pipe():
     reader, writer = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     environment.pop("NO_COLOR")
     subprocess.run([JIDOMEM, "ask", "tasks"], stdout=writer, env=environment, check=True)
     subprocess.run([JIDOMEM, "ask", "tasks", "--no-color"], stdout=writer, env=environment, check=True)
     os.close(writer)
-    drawn = os.read(reader, 20_000).decode()
+    output = os.read(reader, 20_000).decode()
     os.close(reader)
 
     plain = call("ask", "tasks").stdout
-    colored, colorless = (page.partition("Ship the importer")[0] for page in drawn.split("Planned")[:2])
+    colored, colorless = (page.partition("Ship the importer")[0] for page in output.split("Planned")[:2])
     assert "\x1b[1m" in colored
     assert "\x1b[" not in colorless
     assert "\x1b" not in plain
 
 
-def test_a_person_who_starts_the_server_of_a_client_is_told_what_waits_there():
+def test_a_server_started_on_a_terminal_explains_itself_on_stderr():
     reader, writer = pty.openpty()
     with subprocess.Popen([JIDOMEM, "mcp"], stdin=writer, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
-        said = [server.stderr.readline().decode() for _ in range(2)]
+        lines = [server.stderr.readline().decode() for _ in range(2)]
         server.send_signal(signal.SIGINT)
-        answered = server.stdout.read()
+        output = server.stdout.read()
     os.close(reader)
     os.close(writer)
 
-    assert said[0].endswith("(stop with Ctrl-C)\n")
-    assert said[1].endswith("jidomem setup claude\n")
-    assert answered == b""
+    assert lines[0].endswith("(stop with Ctrl-C)\n")
+    assert lines[1].endswith("jidomem setup claude\n")
+    assert output == b""
 
 
 @pytest.fixture
-def a_verb_with_a_bug(monkeypatch):
+def failing_verb(monkeypatch):
     import click
 
     from jidomem_cli.options import Command
@@ -127,8 +127,8 @@ def a_verb_with_a_bug(monkeypatch):
     monkeypatch.setitem(COMMANDS, "explode", ("explode:explode", "Fail."))
 
 
-@pytest.mark.usefixtures("a_verb_with_a_bug")
-def test_a_bug_is_one_line_that_says_so_and_a_traceback_when_asked_for():
+@pytest.mark.usefixtures("failing_verb")
+def test_a_bug_is_reported_in_one_line_and_with_a_traceback_in_verbose_mode():
     plain, verbose, as_json = run("explode"), run("explode", "-v"), run("--json", "explode")
 
     assert (plain.exit_code, plain.stdout) == (1, "")
@@ -153,30 +153,30 @@ def test_a_shell_completes_a_verb():
     assert "remember" in call(env=environment).stdout
 
 
-def test_what_is_not_a_terminal_is_read_and_written_as_utf_8_in_any_locale():
+def test_redirected_input_and_output_is_utf_8_in_any_locale():
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    kept = call("remember", "łódź → 木", env=environment)
+    stored = call("remember", "łódź → 木", env=environment)
 
-    assert kept.returncode == 0, kept.stderr
+    assert stored.returncode == 0, stored.stderr
     listed = subprocess.run([JIDOMEM, "ask", "facts", "--format", "csv"], capture_output=True, env=environment)
     assert "łódź → 木".encode() in listed.stdout
 
 
-def test_closed_streams_are_empty_ones():
+def test_closed_standard_streams_are_treated_as_empty():
     command = f"{JIDOMEM} submit <&-; echo $?; {JIDOMEM} status >&-; echo $?; {JIDOMEM} bogus 2>&-; echo $?"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
 
-    assert done.stdout == "2\n0\n2\n"
-    assert "bug" not in done.stderr
+    assert result.stdout == "2\n0\n2\n"
+    assert "bug" not in result.stderr
 
 
-def test_progress_shows_on_a_terminal_and_nowhere_else(repository):
+def test_progress_is_shown_on_a_terminal_only(repository):
     (repository / "two.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in INTENTS))
     reader, writer = pty.openpty()
     subprocess.run([JIDOMEM, "submit", "two.jsonl"], stderr=writer, stdout=subprocess.DEVNULL, check=True)
     os.close(writer)
-    shown = os.read(reader, 20_000).decode()
+    output = os.read(reader, 20_000).decode()
     os.close(reader)
 
-    assert re.search(r"━━━ 2 submitted, 0 refused \S+/s 0:00:00", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown))
+    assert re.search(r"━━━ 2 submitted, 0 refused \S+/s 0:00:00", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", output))
     assert "\r" not in call("submit", "two.jsonl").stderr
