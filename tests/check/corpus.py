@@ -1,4 +1,4 @@
-"""The corpus of crafted memories, each with what is to be found at which line, as data."""
+"""The corpus of crafted memories, each with its expected findings and their lines."""
 
 import re
 from datetime import timedelta
@@ -13,7 +13,7 @@ from jidomem.journal.commit import build
 from jidomem.journal.journal import FileJournal, Stream
 
 CASES = Path(__file__).parent.parent / "cases" / "check"
-_SAID = re.compile(r"#! (.+)$")
+_EXPECTATION = re.compile(r"#! (.+)$")
 
 
 def turtle_cases():
@@ -22,17 +22,17 @@ def turtle_cases():
 
 
 def expected(path):
-    """What a file says, in `#! severity Rule, ...` at the end of the line, is wrong there."""
-    found = []
+    """The expected findings of a file: each is noted as `#! severity Rule, ...` at the end of its line."""
+    findings = []
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        match = _SAID.search(line)
+        match = _EXPECTATION.search(line)
         for each in match[1].split(", ") if match else ():
-            found.append((number, *each.split()))
-    return sorted(found)
+            findings.append((number, *each.split()))
+    return sorted(findings)
 
 
 def told(report):
-    """What a report says, in the same form."""
+    """The findings of a report, in the form of `expected`."""
     return sorted((problem.line, problem.severity, problem.name) for problem in report.problems)
 
 
@@ -52,7 +52,7 @@ def journal_cases():
 
 
 def play(root, case):
-    """Make the journal of a case: intents through the writer, Turtle past it, then what is done to the files.
+    """Make the journal of a case: intents through the writer, Turtle without it, then the changes of the files.
 
     Return the names of the commit files in the order they were written.
     """

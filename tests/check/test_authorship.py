@@ -1,4 +1,4 @@
-"""A merge brings what an agent could write on its branch: check judges it by the policy that applies afterwards."""
+"""Memories written on a merged branch are checked against the policy that applies after the merge."""
 
 import json
 import subprocess
@@ -11,19 +11,19 @@ from jidomem_cli.main import cli
 DECISION = ("--type", "decision", "--topic", "store", "--rationale", "r", "--agent", "bob", "--about", "src/a.py")
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(cli, [str(word) for word in words])
+def run(*arguments, code=0):
+    result = CliRunner().invoke(cli, [str(word) for word in arguments])
     assert result.exit_code == code, result.stdout + result.stderr
     return result.stdout
 
 
-def git(*words):
-    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
+def git(*arguments):
+    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], check=True, capture_output=True)
 
 
-def commit(what):
+def commit(message):
     git("add", "-A")
-    git("commit", "-qm", what)
+    git("commit", "-qm", message)
 
 
 @pytest.fixture
@@ -47,29 +47,29 @@ def restrict():
     commit("policy")
 
 
-def on_branch(*words):
+def run_on_old_branch(*arguments):
     git("checkout", "-q", "old")
-    run(*words)
+    run(*arguments)
     commit("branch")
     git("checkout", "-q", "main")
 
 
-def problems(*words, code=0):
-    return json.loads(run("check", "--json", *words, code=code))["problems"]
+def problems(*arguments, code=0):
+    return json.loads(run("check", "--json", *arguments, code=code))["problems"]
 
 
-def test_a_merged_decision_that_its_author_may_not_assert_is_a_violation_and_each_command_settles_it(repository):
+def test_a_merged_decision_without_permission_is_a_violation_that_each_named_command_ends(repository):
     restrict()
-    on_branch("remember", "Use MongoDB", *DECISION)
+    run_on_old_branch("remember", "Use MongoDB", *DECISION)
     git("merge", "-q", "--no-edit", "old")
 
-    (found,) = problems(code=1)
-    assert found == problems("--since", "HEAD~1", code=1)[0]
-    assert found["rule"].endswith("#AuthorMayAssert")
-    assert found["line"]
-    assert "bob may not write this decision: every agent may not write decision about src" in found["message"]
-    first, allow = found["message"].partition("(after: ")[2].partition(")")[0], found["message"].rpartition(": ")[2]
-    confirm = found["message"].partition("confirms it: ")[2].partition(";")[0]
+    (problem,) = problems(code=1)
+    assert problem == problems("--since", "HEAD~1", code=1)[0]
+    assert problem["rule"].endswith("#AuthorMayAssert")
+    assert problem["line"]
+    assert "bob may not write this decision: every agent may not write decision about src" in problem["message"]
+    first, allow = problem["message"].partition("(after: ")[2].partition(")")[0], problem["message"].rpartition(": ")[2]
+    confirm = problem["message"].partition("confirms it: ")[2].partition(";")[0]
     git("branch", "before")
     run(*first.split()[1:])
     run(*confirm.split()[1:])
@@ -80,42 +80,42 @@ def test_a_merged_decision_that_its_author_may_not_assert_is_a_violation_and_eac
     assert problems() == []
 
 
-def test_a_rule_recorded_later_on_another_branch_is_a_warning_and_one_on_top_is_none(repository):
+def test_a_decision_forbidden_later_on_another_branch_is_a_warning(repository):
     run("remember", "Use Postgres", *DECISION[:-2], "--about", "src/b.py", "--topic", "older")
     commit("allowed then")
     git("branch", "-f", "old")
-    on_branch("remember", "Use MongoDB", *DECISION)
+    run_on_old_branch("remember", "Use MongoDB", *DECISION)
     restrict()
     git("merge", "-q", "--no-edit", "old")
 
-    (found,) = problems()
-    assert found["severity"] == "warning"
-    assert "recorded later on another branch" in found["message"]
+    (problem,) = problems()
+    assert problem["severity"] == "warning"
+    assert "recorded later on another branch" in problem["message"]
 
 
-def test_a_role_that_an_agent_gave_itself_on_a_branch_is_a_violation_until_an_administrator_decides(repository):
+def test_a_self_granted_role_on_a_merged_branch_is_a_violation_until_an_administrator_undoes_it(repository):
     restrict()
-    on_branch("access", "policy", "grant", "bob", "admin", "--agent", "bob")
+    run_on_old_branch("access", "policy", "grant", "bob", "admin", "--agent", "bob")
     git("merge", "-q", "--no-edit", "old")
 
-    (found,) = problems(code=1)
-    assert "bob may not change the policy: bob has the role Administrator, though ana" in found["message"]
-    seen = problems("--since", "HEAD~1", code=1)
-    assert [each["severity"] for each in seen] == ["violation", "warning"]
-    assert "the policy changes: bob has the role Administrator (by bob)" in seen[1]["message"]
-    undo = found["message"].partition("undoes it: ")[2].partition(",")[0]
+    (problem,) = problems(code=1)
+    assert "bob may not change the policy: bob has the role Administrator, though ana" in problem["message"]
+    changed = problems("--since", "HEAD~1", code=1)
+    assert [each["severity"] for each in changed] == ["violation", "warning"]
+    assert "the policy changes: bob has the role Administrator (by bob)" in changed[1]["message"]
+    undo = problem["message"].partition("undoes it: ")[2].partition(",")[0]
     run(*undo.split()[1:])
     assert problems() == []
 
 
-def test_a_range_names_each_change_of_the_policy_and_of_the_roles_in_the_configuration(repository):
+def test_a_check_of_a_git_range_warns_of_each_change_of_policy_and_roles(repository):
     restrict()
     with (repository / ".jidomem" / "config.toml").open("a") as config:
         config.write('\n[agents.rita]\nrole = "Reviewer"\n')
 
-    found = problems("--since", "HEAD~1")
-    assert {each["severity"] for each in found} == {"warning"}
-    assert [each["message"].partition(": see")[0] for each in found] == [
+    findings = problems("--since", "HEAD~1")
+    assert {each["severity"] for each in findings} == {"warning"}
+    assert [each["message"].partition(": see")[0] for each in findings] == [
         "the roles or the policy change (agents)",
         "the policy changes: ana has the role Administrator (by ana)",
         "the policy changes: every agent may not write decision about src (by ana)",

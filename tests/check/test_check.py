@@ -1,4 +1,4 @@
-"""Check: what is wrong with a memory or a Turtle file, where, and by which rule."""
+"""Check: the findings of a memory or a Turtle file, with line and rule."""
 
 import os
 from pathlib import Path
@@ -32,7 +32,7 @@ def checked(text, schema):
     return check_files([("memory.ttl", (PREFIXES + text).encode())], schema)
 
 
-def test_a_memory_the_writer_kept_is_clean(memory):
+def test_a_memory_accepted_by_the_writer_has_no_findings(memory):
     # C108
     memory.writer.submit_intent("p", decision(topic="store", alternatives=["Jena"], evidence=["a test"]))
     memory.writer.submit_intent("p", intent(type="task", summary="do it", assigned_to="bob"))
@@ -43,7 +43,7 @@ def test_a_memory_the_writer_kept_is_clean(memory):
     assert report.judged == 3  # the decision, its alternative, the task
 
 
-def test_a_conforming_file_is_clean_and_its_memories_were_judged(memory):
+def test_a_conforming_file_has_no_findings_and_its_memories_are_counted(memory):
     report = checked(GOOD, memory.schema)
 
     assert (report.exit_code, report.problems, report.judged) == (0, [], 1)
@@ -70,21 +70,21 @@ def test_a_file_typed_only_with_subclasses_is_judged_by_the_rules_of_their_super
     assert "rationale" in report.problems[0].message
 
 
-def test_a_file_in_which_no_rule_finds_anything_to_judge_does_not_pass(memory):
+def test_a_file_without_memories_is_unchecked(memory):
     report = checked("ex:a ex:b ex:c .", memory.schema)
 
     assert report.exit_code == 3
     assert "no memory in it" in report.unchecked[0]
 
 
-def test_a_memory_of_an_undeclared_class_does_not_pass_unjudged(memory):
+def test_a_memory_of_an_undeclared_class_is_a_finding(memory):
     report = checked(GOOD.replace("a jido:Fact", "a jido:Fakt"), memory.schema)
 
     assert report.exit_code != 0
     assert [problem.item for problem in report.problems] == ["https://example.org/fact"]
 
 
-def test_a_reference_to_a_memory_nobody_describes_is_a_finding_with_its_line(memory):
+def test_a_reference_to_an_undescribed_memory_is_a_finding_with_its_line(memory):
     report = checked(GOOD.replace("jido:hasConfidence", "jido:derivedFrom <https://jido.ai/memory/gone> ;"
                                   " jido:hasConfidence"), memory.schema)  # fmt: skip
 
@@ -94,13 +94,13 @@ def test_a_reference_to_a_memory_nobody_describes_is_a_finding_with_its_line(mem
     assert report.exit_code == 1
 
 
-def test_supersessions_that_run_in_a_circle_are_a_finding_until_one_of_them_is_revived(memory):
+def test_a_cycle_of_supersessions_is_a_finding_until_one_memory_is_revived(memory):
     other = GOOD[GOOD.index("ex:fact") :].replace("ex:fact", "ex:later").replace('"a"', '"b"')
-    circle = GOOD + other + "ex:fact jido:supersededBy ex:later . ex:later jido:supersededBy ex:fact ."
+    cycle = GOOD + other + "ex:fact jido:supersededBy ex:later . ex:later jido:supersededBy ex:fact ."
 
-    (problem,) = checked(circle, memory.schema).problems
-    anew = GOOD[GOOD.index("ex:fact") :].replace("ex:fact", "ex:anew").replace('"a"', '"c"')
-    revived = checked(circle + anew + "ex:anew jido:revives ex:fact .", memory.schema)
+    (problem,) = checked(cycle, memory.schema).problems
+    newer = GOOD[GOOD.index("ex:fact") :].replace("ex:fact", "ex:anew").replace('"a"', '"c"')
+    revived = checked(cycle + newer + "ex:anew jido:revives ex:fact .", memory.schema)
 
     assert (problem.item, problem.rule) == ("https://example.org/fact", "https://jido.ai/shapes#SupersessionHasNoCycle")
     assert "https://example.org/later" in problem.message
@@ -116,15 +116,15 @@ def test_supersessions_that_run_in_a_circle_are_a_finding_until_one_of_them_is_r
         ("2026-11-21T08:00:00Z", "2026-11-21T09:00:00+02:00", 1),
     ],
 )
-def test_a_circle_is_settled_by_a_revival_after_it_in_whatever_spelling_of_the_moments(memory, first, revived, code):
+def test_a_cycle_of_supersessions_ends_with_a_later_revival_in_any_spelling_of_times(memory, first, revived, code):
     fact = GOOD[GOOD.index("ex:fact") :]
-    circle = GOOD + fact.replace("ex:fact", "ex:later").replace('"a"', '"b"')
-    circle += "ex:fact jido:supersededBy ex:later . ex:later jido:supersededBy ex:fact ."
-    circle += fact.replace("ex:fact", "ex:anew").replace('"a"', '"c"') + "ex:anew jido:revives ex:fact ."
+    cycle = GOOD + fact.replace("ex:fact", "ex:later").replace('"a"', '"b"')
+    cycle += "ex:fact jido:supersededBy ex:later . ex:later jido:supersededBy ex:fact ."
+    cycle += fact.replace("ex:fact", "ex:anew").replace('"a"', '"c"') + "ex:anew jido:revives ex:fact ."
     for name, moment in (("fact", first), ("later", first), ("anew", revived)):
-        circle += f'ex:{name} jido:recordedAt "{moment}"^^<http://www.w3.org/2001/XMLSchema#dateTime> .'
+        cycle += f'ex:{name} jido:recordedAt "{moment}"^^<http://www.w3.org/2001/XMLSchema#dateTime> .'
 
-    assert checked(circle, memory.schema).exit_code == code
+    assert checked(cycle, memory.schema).exit_code == code
 
 
 def test_a_file_that_does_not_parse_is_a_finding_with_its_line(memory):
@@ -143,8 +143,8 @@ def test_a_damaged_journal_is_a_finding_with_file_and_line(memory):
 
     import jidomem
 
-    with jidomem.open(memory.settings.root) as again:
-        report = check_project(again.follower, again.schema, "p")
+    with jidomem.open(memory.settings.root) as reopened:
+        report = check_project(reopened.follower, reopened.schema, "p")
 
     assert report.exit_code == 1
     assert report.problems[0].rule.endswith("JournalIsIntact")
@@ -152,7 +152,7 @@ def test_a_damaged_journal_is_a_finding_with_file_and_line(memory):
     assert receipt.commit
 
 
-def test_any_turtle_is_held_to_any_shapes_by_the_standard_alone():
+def test_any_turtle_is_validated_against_any_shapes():
     shapes = PREFIXES + 'ex:NameShape a sh:NodeShape ; sh:targetClass ex:Person ; sh:property [ sh:path ex:name ; ' \
         'sh:minCount 1 ; sh:message "A person has a name." ] .'  # fmt: skip
     data = PREFIXES + "ex:ana a ex:Person .\nex:bob a ex:Person ; ex:name 'Bob' ."
@@ -164,14 +164,14 @@ def test_any_turtle_is_held_to_any_shapes_by_the_standard_alone():
     ]
 
 
-def test_data_that_is_no_turtle_is_a_finding_like_any_other_file():
+def test_invalid_turtle_data_is_a_finding():
     report = check_data(("data.ttl", b"nonsense"), ("shapes.ttl", PREFIXES.encode()))
 
     assert report.exit_code == 1
     assert [(p.item, p.rule.rsplit("#", 1)[1]) for p in report.problems] == [("data.ttl", "TurtleParses")]
 
 
-def test_shapes_that_would_call_out_are_refused():
+def test_shapes_with_a_sparql_service_are_refused():
     shapes = PREFIXES + 'ex:S a sh:NodeShape ; sh:targetClass ex:Person ; sh:sparql [ sh:select ' \
         '"SELECT $this { SERVICE <http://127.0.0.1:9/> { $this ?p ?o } }" ] .'  # fmt: skip
 
@@ -181,13 +181,13 @@ def test_shapes_that_would_call_out_are_refused():
     assert refusal.value.code == "federation_refused"
 
 
-def test_shapes_that_are_no_turtle_are_refused_with_file_and_line():
+def test_shapes_of_invalid_turtle_are_refused_with_file_and_line():
     with pytest.raises(InvalidRequest, match=r"shapes\.ttl:1: "):
         check_data(("data.ttl", b""), ("shapes.ttl", b"nonsense"))
 
 
 @pytest.mark.parametrize("kind", ["device", "pipe", "folder"])
-def test_what_is_no_file_among_those_of_the_journal_is_damage_and_nobody_waits_for_it(memory, kind):
+def test_a_device_pipe_or_folder_among_the_journal_files_is_a_finding(memory, kind):
     memory.writer.submit_intent("p", intent())
     path = Path(memory.journal.path(Stream("p"))) / "20261122T000000.000000Z-cccccccccccc.ttl"
     {"device": lambda: path.symlink_to("/dev/zero"), "pipe": lambda: os.mkfifo(path), "folder": path.mkdir}[kind]()
@@ -199,7 +199,7 @@ def test_what_is_no_file_among_those_of_the_journal_is_damage_and_nobody_waits_f
     assert "cannot be read" in problem.message
 
 
-def test_damage_is_told_with_what_puts_it_right(memory):
+def test_a_finding_of_rewritten_line_ends_names_the_git_command_that_restores_the_file(memory):
     memory.writer.submit_intent("p", intent())
     (path,) = Path(memory.journal.path(Stream("p"))).glob("*.ttl")
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
@@ -210,20 +210,20 @@ def test_damage_is_told_with_what_puts_it_right(memory):
     assert "git checkout -- ." in problem.message
 
 
-def test_what_a_finding_says_ends_with_what_to_do():
+def test_the_message_of_a_finding_ends_with_its_repair():
     text = """@prefix jido: <https://jido.ai/ontology#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 <https://jido.ai/memory/a> a jido:Fact ; jido:derivedFrom <https://jido.ai/evidence/gone> ; jido:xyzzyPlugh 1 ;
   jido:hasTimestamp "yesterday"^^xsd:dateTime ."""
 
     report = check_files([("a.ttl", text.encode())], schemas.load())
 
-    said = {problem.name: problem.message for problem in report.problems}
-    assert said["EveryReferenceExists"].endswith("import its description")
-    assert "jidomem ontology propose 'xyzzyPlugh' --kind property --definition TEXT" in said["TermIsDeclared"]
-    assert said["LiteralIsWellFormed"].endswith("as in 2026-01-31T08:00:00Z")
+    messages = {problem.name: problem.message for problem in report.problems}
+    assert messages["EveryReferenceExists"].endswith("import its description")
+    assert "jidomem ontology propose 'xyzzyPlugh' --kind property --definition TEXT" in messages["TermIsDeclared"]
+    assert messages["LiteralIsWellFormed"].endswith("as in 2026-01-31T08:00:00Z")
 
 
-def test_advice_about_a_task_that_ended_or_is_done_is_left_out(memory):
+def test_an_assignee_is_advised_for_open_tasks_alone(memory):
     submit = memory.writer.submit_intent
     rejected = submit("p", intent(type="task", summary="one")).iri
     memory.writer.invalidate("p", rejected, reason="no")

@@ -1,4 +1,4 @@
-"""What check can be asked for: a range of git, waivers, issues, gates and terms of one's own, and its forms."""
+"""The options of check: git ranges, waivers, issues, own gates and terms, and output formats."""
 
 import json
 import shutil
@@ -20,21 +20,21 @@ from jidomem.rdf.vocab import TYPE
 from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
-SLIPPED = """memory:slipped a jido:Decision ; jido:summary "slipped in" ; jido:recordedIn <urn:jido:this> ;
+UNJUDGED_DECISION = """memory:slipped a jido:Decision ; jido:summary "slipped in" ; jido:recordedIn <urn:jido:this> ;
   jido:appliesToProject <https://jido.ai/projects/p> ; jido:assertedBy agent:architect ; jido:assertedIn session:s-1 ;
   jido:hasConfidence jido:High ; jido:hasTimestamp "2026-11-21T08:00:00Z"^^xsd:dateTime ."""
 ITEM = "https://jido.ai/memory/slipped"
 ISSUE = "https://github.com/acme/app/issues/"
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(cli, [str(word) for word in words])
+def run(*arguments, code=0):
+    result = CliRunner().invoke(cli, [str(word) for word in arguments])
     assert result.exit_code == code, result.stdout + result.stderr
     return result
 
 
-def git(*words):
-    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
+def git(*arguments):
+    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], check=True, capture_output=True)
 
 
 @pytest.fixture
@@ -55,37 +55,37 @@ def days_later(days):
     return replace(fixed_sources(START + timedelta(days=days)), new_id=clock.new_id)
 
 
-def slip_in(repository, turtle=SLIPPED, number=0):
+def append_raw(repository, turtle=UNJUDGED_DECISION, number=0):
     append(FileJournal(repository / ".jidomem"), turtle, number)
 
 
-def findings(*words, code=1):
-    return json.loads(run("check", "--json", *words, code=code).stdout)["problems"]
+def findings(*arguments, code=1):
+    return json.loads(run("check", "--json", *arguments, code=code).stdout)["problems"]
 
 
-def test_since_reports_what_came_after_a_revision_and_nothing_older(repository):
-    slip_in(repository)
+def test_since_reports_findings_of_commits_after_a_revision_alone(repository):
+    append_raw(repository)
     git("add", "-A")
     git("commit", "-qm", "a fault")
-    slip_in(repository, SLIPPED.replace("memory:slipped", "memory:newer"), 1)
+    append_raw(repository, UNJUDGED_DECISION.replace("memory:slipped", "memory:newer"), 1)
 
     assert [problem["item"] for problem in findings()] == [ITEM, "https://jido.ai/memory/newer"]
     assert [problem["item"] for problem in findings("--since", "HEAD")] == ["https://jido.ai/memory/newer"]
     assert len(findings("--since", "HEAD~1")) == 2
 
 
-def test_since_judges_what_is_new_against_all_that_is_old(repository):
+def test_since_judges_new_statements_together_with_older_memories(repository):
     old = "https://jido.ai/memory/01900000-0000-7000-8000-000000000001"
-    slip_in(repository, f'<{old}> jido:summary "another" .')
+    append_raw(repository, f'<{old}> jido:summary "another" .')
 
     rules = {(problem["item"], problem["rule"].rsplit("#", 1)[1]) for problem in findings("--since", "HEAD")}
 
     assert rules == {(old, "ItemHasOneSummary"), (old, "functional-property-has-one-value")}
 
 
-def test_since_knows_the_commits_that_have_been_packed_in_the_meantime_and_before(repository):
-    slip_in(repository)
-    slip_in(repository, SLIPPED.replace("memory:slipped", "memory:b"), 1)
+def test_since_recognises_packed_commits(repository):
+    append_raw(repository)
+    append_raw(repository, UNJUDGED_DECISION.replace("memory:slipped", "memory:b"), 1)
     FileJournal(repository / ".jidomem").seal(Stream("p"))
     assert len(findings("--since", "HEAD")) == 2
     git("add", "-A")
@@ -93,7 +93,7 @@ def test_since_knows_the_commits_that_have_been_packed_in_the_meantime_and_befor
     assert findings("--since", "HEAD", code=0) == []
 
 
-def test_since_reports_the_row_of_a_gate_without_a_property_where_it_said_something_of_the_item(repository):
+def test_since_reports_the_row_of_a_gate_for_items_with_new_statements_alone(repository):
     with jidomem.open(repository / ".jidomem", sources=days_later(1)) as memory:
         old = memory.writer.submit_intent("p", intent(summary="before")).iri
         other = memory.writer.submit_intent("p", intent(summary="untouched")).iri
@@ -107,13 +107,13 @@ def test_since_reports_the_row_of_a_gate_without_a_property_where_it_said_someth
     with jidomem.open(repository / ".jidomem", sources=days_later(2)) as memory:
         memory.writer.submit_intent("p", intent(summary="after", supersedes=[old]))
         memory.long_term("p").insert([("urn:x:m", TYPE[1:-1], "urn:x:Kind")], graph="codebase")
-    found = {(each["rule"].rpartition("#")[2], each["item"]) for each in findings("--since", "HEAD")}
+    findings_since = {(each["rule"].rpartition("#")[2], each["item"]) for each in findings("--since", "HEAD")}
 
-    assert found >= {("none-is-superseded", old), ("no-module-is-known", "urn:x:m")}
-    assert other not in {item for _, item in found}
+    assert findings_since >= {("none-is-superseded", old), ("no-module-is-known", "urn:x:m")}
+    assert other not in {item for _, item in findings_since}
 
 
-def test_since_of_a_file_reports_the_statements_it_gained(repository):
+def test_since_of_a_file_reports_findings_of_added_statements(repository):
     text = "@prefix jido: <https://jido.ai/ontology#> .\n<urn:a> a jido:Agent ; jido:hasCapability jido:CanPlan .\n"
     (repository / "agents.ttl").write_text(text)
     git("add", "-A")
@@ -125,7 +125,7 @@ def test_since_of_a_file_reports_the_statements_it_gained(repository):
     assert (problem["item"], problem["path"], problem["line"]) == ("urn:b", "agents.ttl", 3)
 
 
-def test_since_of_a_file_reports_what_is_wrong_by_a_statement_it_lost(repository):  # C109
+def test_since_of_a_file_reports_findings_of_removed_statements(repository):  # C109
     whole = run("root", "export").stdout
     (repository / "e.ttl").write_text(whole)
     git("add", "-A")
@@ -138,7 +138,7 @@ def test_since_of_a_file_reports_what_is_wrong_by_a_statement_it_lost(repository
     assert problem["rule"].endswith("#DecisionHasRationale")
 
 
-def test_since_of_a_file_leaves_out_what_was_wrong_before_also_where_the_item_was_changed(repository):
+def test_since_of_a_file_omits_older_findings_of_a_changed_item(repository):
     text = "@prefix jido: <https://jido.ai/ontology#> .\n<urn:a> a jido:Agent ; jido:hasCapability jido:CanPlan .\n"
     (repository / "agents.ttl").write_text(text)
     git("add", "-A")
@@ -150,15 +150,15 @@ def test_since_of_a_file_leaves_out_what_was_wrong_before_also_where_the_item_wa
     assert {one["rule"].rsplit("#", 1)[1] for one in findings("--since", "HEAD", "agents.ttl")} >= {"TermIsDeclared"}
 
 
-def test_since_reports_what_a_new_statement_made_wrong_with_an_old_one(repository):
-    slip_in(repository, 'session:s-1 jido:endedAt "2020-01-01T00:00:00Z"^^xsd:dateTime .')
+def test_since_reports_an_old_item_that_a_new_statement_makes_invalid(repository):
+    append_raw(repository, 'session:s-1 jido:endedAt "2020-01-01T00:00:00Z"^^xsd:dateTime .')
 
     (problem,) = findings("--since", "HEAD")
 
     assert problem["item"] == "https://jido.ai/sessions/s-1"
 
 
-def test_a_revision_git_does_not_know_is_misuse(repository, tmp_path, monkeypatch):
+def test_an_unknown_git_revision_is_a_usage_error(repository, tmp_path, monkeypatch):
     assert "git knows no revision 'nowhere'" in run("check", "--since", "nowhere", code=2).stderr
     assert "git knows no revision" in run("check", "--since=--output=x", code=2).stderr
     shutil.rmtree(repository / ".git")
@@ -168,10 +168,10 @@ def test_a_revision_git_does_not_know_is_misuse(repository, tmp_path, monkeypatc
 
 
 def baseline(repository, name="waivers.toml", **changed):
-    said = {"rule": "DecisionHasRationale", "item": ITEM, "reason": "imported before the rule", "until": "2999-01-31"}
+    values = {"rule": "DecisionHasRationale", "item": ITEM, "reason": "imported before the rule", "until": "2999-01-31"}
     rows = [
         f"{key} = {value}" if key == "until" else f"{key} = {json.dumps(value)}"
-        for key, value in (said | changed).items()
+        for key, value in (values | changed).items()
         if value is not None
     ]
     path = repository / name
@@ -179,8 +179,8 @@ def baseline(repository, name="waivers.toml", **changed):
     return path
 
 
-def test_a_waiver_lets_its_finding_pass_until_its_day_and_says_why(repository):
-    slip_in(repository)
+def test_a_waiver_excuses_its_finding_and_reports_date_and_reason(repository):
+    append_raw(repository)
 
     result = run("check", "--baseline", baseline(repository))
     report = json.loads(run("check", "--json", "--baseline", baseline(repository)).stdout)
@@ -190,8 +190,8 @@ def test_a_waiver_lets_its_finding_pass_until_its_day_and_says_why(repository):
     assert report["waived"][0]["reason"] == "imported before the rule"
 
 
-def test_an_expired_waiver_fails_with_its_own_line_beside_the_finding(repository):
-    slip_in(repository)
+def test_an_expired_waiver_is_a_finding_with_its_line(repository):
+    append_raw(repository)
 
     problems = findings("--baseline", baseline(repository, until="2026-01-31"))
 
@@ -199,7 +199,7 @@ def test_an_expired_waiver_fails_with_its_own_line_beside_the_finding(repository
     assert problems[1]["line"] == 2
 
 
-def test_a_waiver_that_waives_nothing_is_reported(repository):
+def test_a_waiver_without_a_finding_is_a_warning(repository):
     (problem,) = findings("--baseline", baseline(repository), code=0)
 
     assert problem["severity"] == "warning"
@@ -208,27 +208,27 @@ def test_a_waiver_that_waives_nothing_is_reported(repository):
 
 @pytest.mark.parametrize("changed", [{"reason": None}, {"reason": " "}, {"until": None}, {"until": '"soon"'},
                                      {"item": None}, {"rule": ""}, {"who": "me"}])  # fmt: skip
-def test_a_waiver_without_reason_day_rule_or_item_is_misuse(repository, changed):
+def test_a_waiver_without_reason_date_rule_or_item_is_a_usage_error(repository, changed):
     assert "waivers.toml:2: " in run("check", "--baseline", baseline(repository, **changed), code=2).stderr
 
 
-def test_the_baseline_of_a_root_counts_at_every_door_and_another_one_in_its_place(repository):
-    slip_in(repository)
+def test_the_baseline_of_a_root_applies_in_every_interface_unless_another_is_given(repository):
+    append_raw(repository)
     baseline(repository, ".jidomem/baseline.toml", by="ana")
 
-    told = json.loads(run("check", "--json").stdout)
+    printed = json.loads(run("check", "--json").stdout)
     with jidomem.open(repository / ".jidomem") as memory:
         report = memory.check()
         served = json.loads(memory.checks.answer("p", "json"))
 
-    assert told["waivers"] == served["waivers"] == report.to_dict()["waivers"]
-    assert [(one["by"], one["state"], one["findings"]) for one in told["waivers"]] == [("ana", "holds", 1)]
-    assert (told["problems"], served["problems"], report.problems) == ([], [], [])
+    assert printed["waivers"] == served["waivers"] == report.to_dict()["waivers"]
+    assert [(one["by"], one["state"], one["findings"]) for one in printed["waivers"]] == [("ana", "holds", 1)]
+    assert (printed["problems"], served["problems"], report.problems) == ([], [], [])
     other = baseline(repository, item="urn:other")
     assert [each["item"] for each in findings("--baseline", other)] == [ITEM, "urn:other"]
 
 
-def test_a_part_of_a_memory_and_another_project_say_nothing_of_what_a_waiver_is_about(repository):
+def test_an_unused_waiver_is_not_reported_for_a_range_or_another_project(repository):
     baseline(repository, ".jidomem/baseline.toml")
     assert [each["severity"] for each in findings(code=0)] == ["warning"]
 
@@ -238,7 +238,7 @@ def test_a_part_of_a_memory_and_another_project_say_nothing_of_what_a_waiver_is_
     run("check", repository / ".jidomem" / "config.toml", code=1)  # files are not the memory it speaks of
 
 
-def test_a_baseline_that_leads_elsewhere_or_is_none_is_refused_by_every_check(repository):
+def test_an_invalid_or_symlinked_baseline_is_refused(repository):
     path = repository / ".jidomem" / "baseline.toml"
     path.write_text("[[waiver]]\n")
     assert "baseline.toml:1: a waiver has no rule" in run("check", code=2).stderr
@@ -259,7 +259,7 @@ def remember(repository, **fields):
         return memory.writer.submit_intent("p", intent(type="task", assigned_to="bob", **fields)).iri
 
 
-def test_a_task_open_here_that_is_closed_in_the_tracker_fails_with_the_line_of_its_address(repository):
+def test_an_open_task_whose_issue_is_closed_is_a_finding_at_the_line_of_its_url(repository):
     # C110
     task = remember(repository, summary="fix the build", tracked_by=f"{ISSUE}2")
 
@@ -270,7 +270,7 @@ def test_a_task_open_here_that_is_closed_in_the_tracker_fails_with_the_line_of_i
     assert f"{ISSUE}2" in line
 
 
-def test_tasks_that_are_open_there_or_done_here_pass_and_those_that_name_no_issue_are_counted(repository):
+def test_tasks_with_an_open_issue_or_done_pass_and_tasks_without_an_issue_are_counted(repository):
     # C110
     with jidomem.open(repository / ".jidomem", sources=days_later(2)) as memory:
         for number, status in ((1, "planned"), (2, "completed"), (2, "abandoned")):
@@ -283,7 +283,7 @@ def test_tasks_that_are_open_there_or_done_here_pass_and_those_that_name_no_issu
     assert (report["problems"], report["tasks_not_compared"]) == ([], 1)
 
 
-def test_a_tracked_task_that_no_list_holds_went_unchecked(repository):
+def test_a_task_whose_issue_is_in_no_list_is_unchecked(repository):
     remember(repository, summary="fix the build", tracked_by=f"{ISSUE}9")
 
     assert f"{ISSUE}9 is not in a list" in run("check", "--open-tasks-from", issues(repository, "OPEN"), code=3).stdout
@@ -292,7 +292,7 @@ def test_a_tracked_task_that_no_list_holds_went_unchecked(repository):
 @pytest.mark.parametrize("text", ["nonsense", "{}", "[1]", "[" * 100_000, '[{"url": "x", "state": "OPEN"}]',
                                   '[{"url": "https://x/1", "state": "DONE"}]', '[{"url": "https://x/1"}]'],
                          ids=lambda text: text[:20])  # fmt: skip
-def test_a_list_of_issues_that_is_none_could_not_be_checked(repository, text):
+def test_an_invalid_list_of_issues_fails_with_the_command_that_makes_one(repository, text):
     (repository / "issues.json").write_text(text)
 
     assert "gh issue list" in run("check", "--open-tasks-from", "issues.json", code=3).stderr
@@ -313,7 +313,7 @@ def gate(repository, name, body, summary="Facts have a topic."):
     (folder / f"{name}.rq").write_text(GATE.format(summary=summary, body=body))
 
 
-def test_a_row_of_a_gate_of_ones_own_is_a_finding_with_its_line(repository):
+def test_a_row_of_an_own_gate_is_a_finding_with_its_line(repository):
     gate(repository, "facts-have-a-topic", "?item a jido:Fact MINUS { ?item jido:topic ?topic }")
 
     (problem,) = findings()
@@ -332,7 +332,7 @@ def test_a_row_of_a_gate_of_ones_own_is_a_finding_with_its_line(repository):
         "?item a",
     ],
 )
-def test_a_gate_that_reaches_outside_or_does_not_parse_is_not_run_and_counts_as_unchecked(repository, body):
+def test_a_gate_with_a_service_an_update_or_a_syntax_error_is_unchecked(repository, body):
     gate(repository, "outside", body)
 
     assert "unchecked: gate outside: " in run("check", code=3).stdout
@@ -349,7 +349,7 @@ def test_a_gate_that_reaches_outside_or_does_not_parse_is_not_run_and_counts_as_
         b"#+ summary: x\n#+ columns: item\n#+ shrug: y\nSELECT ?item WHERE { ?item ?p ?o }",
     ],
 )
-def test_a_gate_that_cannot_be_read_locks_nobody_out_and_no_check_is_clean(repository, text):
+def test_an_unreadable_gate_stops_no_write_and_is_unchecked(repository, text):
     folder = repository / ".jidomem" / "queries" / "gates"
     folder.mkdir(parents=True)
     (folder / "broken.rq").write_bytes(text)
@@ -365,7 +365,7 @@ def test_a_gate_that_cannot_be_read_locks_nobody_out_and_no_check_is_clean(repos
     assert "unchecked: gate broken: " in run("check", "--since", "HEAD", code=3).stdout
 
 
-def test_a_gate_that_takes_the_name_of_a_shipped_one_is_not_run_in_its_place(repository):
+def test_an_own_gate_with_the_name_of_a_shipped_gate_is_unchecked(repository):
     gate(repository, "classes-are-disjoint", "?item a jido:Nothing")
 
     assert "is taken by a shipped gate" in run("check", code=3).stdout
@@ -384,13 +384,13 @@ def overlay(repository, ontology="", shapes=""):
             (repository / ".jidomem" / name / "acme.ttl").write_text(prefixes + text)
 
 
-def test_a_deprecated_term_is_a_warning_that_names_what_to_use(repository):
+def test_a_deprecated_term_is_a_warning_that_names_its_replacement(repository):
     overlay(
         repository,
         "acme:weight a owl:DatatypeProperty ; owl:deprecated true ; rdfs:seeAlso acme:mass .\n"
         "acme:mass a owl:DatatypeProperty .",
     )
-    slip_in(repository, '<https://jido.ai/memory/01900000-0000-7000-8000-000000000001> acme:weight "5" .'.replace(
+    append_raw(repository, '<https://jido.ai/memory/01900000-0000-7000-8000-000000000001> acme:weight "5" .'.replace(
         "acme:weight", "<https://acme.example/ns#weight>"))  # fmt: skip
 
     (problem,) = findings(code=0)
@@ -399,7 +399,7 @@ def test_a_deprecated_term_is_a_warning_that_names_what_to_use(repository):
     assert problem["message"].endswith("use https://acme.example/ns#mass")
 
 
-def test_a_shape_whose_target_nobody_declared_is_a_finding_in_its_own_file(repository):
+def test_a_shape_with_an_undeclared_target_is_a_finding_in_its_file(repository):
     overlay(repository, shapes="acme:S a sh:NodeShape ; sh:targetClass acme:Gadget ; sh:property [\n"
             "    sh:path jido:topic ; sh:minCount 1 ] .\n")  # fmt: skip
 
@@ -409,7 +409,7 @@ def test_a_shape_whose_target_nobody_declared_is_a_finding_in_its_own_file(repos
     assert (problem["path"], problem["line"]) == (".jidomem/shapes/acme.ttl", 6)
 
 
-def test_a_class_of_ones_own_that_nothing_can_be_of_is_inconsistent_in_its_own_file(repository):
+def test_an_unsatisfiable_own_class_is_a_finding_in_its_file(repository):
     overlay(repository, "acme:Robot a owl:Class ; rdfs:subClassOf jido:Agent , jido:Project .\n")
 
     (problem,) = findings()
@@ -418,12 +418,12 @@ def test_a_class_of_ones_own_that_nothing_can_be_of_is_inconsistent_in_its_own_f
     assert (problem["item"], problem["line"]) == ("https://acme.example/ns#Robot", 6)
 
 
-def test_what_two_branches_brought_together_disagree_on_is_found_after_the_merge(repository):
-    def decide(day, what):
+def test_conflicting_decisions_of_two_branches_are_a_finding_after_the_merge(repository):
+    def decide(day, summary):
         with jidomem.open(repository / ".jidomem", sources=days_later(day)) as memory:
-            memory.writer.submit_intent("p", decision(summary=what, topic="queue"))
+            memory.writer.submit_intent("p", decision(summary=summary, topic="queue"))
         git("add", "-A")
-        git("commit", "-qm", what)
+        git("commit", "-qm", summary)
 
     git("checkout", "-qb", "other")
     decide(3, "Use Kafka")
@@ -438,13 +438,13 @@ def test_what_two_branches_brought_together_disagree_on_is_found_after_the_merge
     assert findings("--since", "other") == [problem]
 
 
-def test_two_successors_on_one_topic_are_one_finding_with_a_command_that_settles_it(repository):
-    def decide(day, what, *old):
+def test_two_successors_of_a_decision_are_one_finding_with_a_command_that_ends_it(repository):
+    def decide(day, summary, *old):
         with jidomem.open(repository / ".jidomem", sources=days_later(day)) as memory:
-            fields = decision(summary=what, topic="queue", supersedes=[*old])
+            fields = decision(summary=summary, topic="queue", supersedes=[*old])
             receipt = memory.writer.submit_intent("p", fields)
         git("add", "-A")
-        git("commit", "-qm", what)
+        git("commit", "-qm", summary)
         return receipt.iri
 
     old = decide(1, "Use Redis")
@@ -462,7 +462,7 @@ def test_two_successors_on_one_topic_are_one_finding_with_a_command_that_settles
     assert findings(code=0) == []
 
 
-def test_shapes_that_judged_nothing_and_what_no_shape_judged_are_named(repository):
+def test_shapes_without_targets_and_classes_without_shapes_are_reported(repository):
     report = json.loads(run("check", "--json").stdout)
 
     assert "https://jido.ai/shapes#TaskIsTracked" in report["idle_shapes"]
@@ -471,7 +471,7 @@ def test_shapes_that_judged_nothing_and_what_no_shape_judged_are_named(repositor
 
 
 def test_github_annotations_have_file_and_line(repository):
-    slip_in(repository)
+    append_raw(repository)
 
     (line,) = run("check", "--format", "github", code=1).stdout.splitlines()
 
@@ -480,8 +480,8 @@ def test_github_annotations_have_file_and_line(repository):
     assert line.endswith(",title=DecisionHasRationale::" + ITEM + ": A decision says why: give a `rationale`.")
 
 
-def test_junit_counts_and_names_what_failed(repository):
-    slip_in(repository)
+def test_the_junit_format_counts_and_names_failures(repository):
+    append_raw(repository)
 
     suites = ElementTree.fromstring(run("check", "--format", "junit", code=1).stdout.encode())
 
@@ -494,15 +494,15 @@ def test_junit_counts_and_names_what_failed(repository):
 SARIF = json.loads((Path(__file__).parent.parent / "cases" / "sarif" / "sarif-2.1.0-rtm.5.json").read_text("utf-8"))
 
 
-def assert_sarif(log):
-    """Raise unless *log* is what the schema of SARIF 2.1.0 has, and nothing besides."""
+def assert_sarif(document):
+    """Raise unless *document* is valid by the schema of SARIF 2.1.0."""
     from jsonschema import Draft4Validator  # takes a second, which each test process would spend
 
-    Draft4Validator(SARIF).validate(log)
+    Draft4Validator(SARIF).validate(document)
 
 
-def test_sarif_holds_to_the_schema_of_sarif(repository):
-    slip_in(repository)
+def test_the_sarif_format_is_valid_by_its_schema(repository):
+    append_raw(repository)
     remember(repository, summary="fix the build", tracked_by=f"{ISSUE}9")
 
     words = ("check", "--format", "sarif", "--open-tasks-from", issues(repository, "OPEN"))
@@ -526,7 +526,7 @@ def test_sarif_holds_to_the_schema_of_sarif(repository):
 
 
 def test_a_waived_finding_is_a_suppressed_result_in_sarif(repository):
-    slip_in(repository)
+    append_raw(repository)
 
     log = json.loads(run("check", "--format", "sarif", "--baseline", baseline(repository)).stdout)
 
@@ -535,15 +535,15 @@ def test_a_waived_finding_is_a_suppressed_result_in_sarif(repository):
     assert result["suppressions"][0]["justification"] == "imported before the rule (until 2999-01-31)"
 
 
-def test_options_that_cannot_be_honoured_together_are_misuse(repository):
+def test_incompatible_options_are_a_usage_error(repository):
     (repository / "a.ttl").write_text("<urn:a> <urn:b> <urn:c> .")
     run("check", "--data", "a.ttl", "--shapes", "a.ttl", "--since", "HEAD", code=2)
     run("check", "--data", "a.ttl", "--shapes", "a.ttl", "--reference", code=2)
     run("check", "a.ttl", "--open-tasks-from", issues(repository), code=2)
 
 
-def test_the_day_of_a_waiver_is_its_last(repository):
-    slip_in(repository)
+def test_a_waiver_is_valid_on_its_last_day(repository):
+    append_raw(repository)
     today = datetime.now(UTC).date()
 
     run("check", "--baseline", baseline(repository, until=today.isoformat()))

@@ -1,4 +1,4 @@
-"""What is offered to run in other people's CI, run as they would run it."""
+"""The CI files for other repositories: the workflow, the git hook and the pre-commit hook, run as shipped."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from jidomem.journal.journal import FileJournal
 from jidomem.runtime.location import init
 
 ROOT = Path(__file__).parent.parent.parent
-SLIPPED = """memory:slipped a jido:Decision ; jido:summary "slipped in" ; jido:recordedIn <urn:jido:this> ;
+UNJUDGED_DECISION = """memory:slipped a jido:Decision ; jido:summary "slipped in" ; jido:recordedIn <urn:jido:this> ;
   jido:appliesToProject <https://jido.ai/projects/p> ; jido:assertedBy agent:architect ; jido:assertedIn session:s-1 ;
   jido:hasConfidence jido:High ; jido:hasTimestamp "2026-11-21T08:00:00Z"^^xsd:dateTime ."""
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t")
@@ -45,13 +45,13 @@ def shell(command, folder, **more):
 
 
 def commands():
-    """What the workflow runs, by the name of the step."""
+    """The commands of the workflow, by the name of the step."""
     workflow = yaml.safe_load((ROOT / "ci" / "jidomem-check.yml").read_text())
     steps = workflow["jobs"]["check"]["steps"]
     return {step.get("name", step["run"]): step["run"] for step in steps if "run" in step}
 
 
-def test_the_workflow_passes_a_clean_memory_and_stops_a_faulty_one(repository):
+def test_the_workflow_passes_a_clean_memory_and_fails_on_a_faulty_one(repository):
     shell("git add -A && git -c user.name=t -c user.email=t@t commit -qm begin", repository)
     steps = commands()
     assert steps.pop('pip install "$JIDOMEM"')
@@ -59,7 +59,7 @@ def test_the_workflow_passes_a_clean_memory_and_stops_a_faulty_one(repository):
 
     event = {"GITHUB_BASE_REF": "main", "BEFORE": "origin/main"}
     assert [shell(run, repository, **event).returncode for run in steps.values()] == [0] * 7
-    append(FileJournal(repository / ".jidomem"), SLIPPED)
+    append(FileJournal(repository / ".jidomem"), UNJUDGED_DECISION)
     (repository / "CLAUDE.md").write_text("# Rules\n\n- Sign every commit\n")
     results = [shell(run, repository, **event) for run in steps.values()]
     added, _, _, _, sources, _, _ = results
@@ -72,7 +72,7 @@ def test_the_workflow_passes_a_clean_memory_and_stops_a_faulty_one(repository):
     )
 
 
-def test_the_workflow_stops_code_that_breaks_a_rule_and_a_faulty_shape(repository):
+def test_the_workflow_fails_on_code_that_breaks_a_convention_and_on_a_faulty_shape(repository):
     with jidomem.open(repository / ".jidomem") as memory:
         memory.writer.submit_intent("p", intent(
             type="convention", summary="No print", convention_name="print", enforcement_level="Strict", about=["src"],
@@ -94,7 +94,7 @@ def test_the_workflow_stops_code_that_breaks_a_rule_and_a_faulty_shape(repositor
     assert shapes.stdout.startswith("::error file=.jidomem/shapes/bad.ttl,line=1")
 
 
-def test_a_step_of_the_workflow_runs_though_one_before_it_failed_and_the_installed_version_is_this_one():
+def test_workflow_steps_run_after_a_failed_step_and_install_the_current_version():
     workflow = yaml.safe_load((ROOT / "ci" / "jidomem-check.yml").read_text())
     steps = workflow["jobs"]["check"]["steps"]
     first = next(number for number, step in enumerate(steps) if step.get("name") == "What the pull request adds")
@@ -103,19 +103,19 @@ def test_a_step_of_the_workflow_runs_though_one_before_it_failed_and_the_install
     assert workflow["env"]["JIDOMEM"] == f"jidomem=={jidomem.__version__}"
 
 
-def test_the_git_hook_lets_a_clean_memory_be_committed_and_no_faulty_one(repository):
+def test_the_git_hook_accepts_a_clean_memory_and_refuses_a_faulty_one(repository):
     shutil.copy(ROOT / "ci" / "pre-commit", repository / ".git" / "hooks" / "pre-commit")
     commit = "git add -A && git -c user.name=t -c user.email=t@t commit -qm more"
 
     assert shell(commit, repository).returncode == 0
-    append(FileJournal(repository / ".jidomem"), SLIPPED)
+    append(FileJournal(repository / ".jidomem"), UNJUDGED_DECISION)
     refused = shell(commit, repository)
 
     assert refused.returncode == 1
     assert "DecisionHasRationale" in refused.stdout + refused.stderr
 
 
-def test_the_git_hook_without_the_command_says_what_is_missing_and_how_to_install_it(repository):
+def test_the_git_hook_without_jidomem_on_path_names_the_install_command(repository):
     shutil.copy(ROOT / "ci" / "pre-commit", repository / ".git" / "hooks" / "pre-commit")
     path = repository.parent / "path"
     path.mkdir()
@@ -132,7 +132,7 @@ def test_the_git_hook_without_the_command_says_what_is_missing_and_how_to_instal
     assert hook.returncode == 127
 
 
-def test_the_hook_for_pre_commit_runs_a_command_there_is(repository):
+def test_the_entry_of_the_pre_commit_hook_runs(repository):
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 
     assert hook["pass_filenames"] is False

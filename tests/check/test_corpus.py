@@ -17,14 +17,14 @@ NAMES = {path.stem: path for path in corpus.turtle_cases()}
 JOURNALS = {path.stem: path for path in corpus.journal_cases()}
 
 
-def is_alone(path):
-    """Whether a case is no Turtle, or says something from which more follows for others, as that two levels are one."""
+def is_judged_alone(path):
+    """Whether a case is invalid Turtle, or has statements that would change the findings of other cases."""
     rules = {name for _, _, name in corpus.expected(path)}
     return bool(rules & {"TurtleParses", "functional-property-has-one-value"})
 
 
-def whole(paths):
-    """All cases as one text, each with memories of its own, and the name of each case by its first line."""
+def concatenated(paths):
+    """All cases as one text, each with its own memories, and the name of each case by its first line."""
     parts, starts, line = [], {}, 1
     for path in paths:
         text = path.read_text("utf-8").replace("<https://jido.ai/memory/", f"<https://jido.ai/memory/{path.stem}-")
@@ -43,35 +43,38 @@ def test_the_corpus_is_large_and_names_its_clean_cases():
 
 
 @pytest.fixture(scope="module")
-def together():
-    """What is found in all files that can be judged as one, by either way of judging: the way -> name -> findings."""
-    text, starts = whole([path for path in NAMES.values() if not is_alone(path)])
+def joint_findings():
+    """The findings of all files judged together: by the reference validator or not -> name -> findings."""
+    text, starts = concatenated([path for path in NAMES.values() if not is_judged_alone(path)])
 
-    def found(reference):
-        by = {name: [] for name in starts.values()}
+    def findings(reference):
+        by_name = {name: [] for name in starts.values()}
         for problem in check_files(
             [("all.ttl", text.encode())], ontology.load(), Options(reference=reference)
         ).problems:
             start = max(line for line in starts if line <= problem.line)
-            by[starts[start]].append((problem.line - start + 1, problem.severity, problem.name))
-        return by
+            by_name[starts[start]].append((problem.line - start + 1, problem.severity, problem.name))
+        return by_name
 
-    return {reference: found(reference) for reference in (False, True)}
+    return {reference: findings(reference) for reference in (False, True)}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not is_alone(NAMES[name])])
-def test_a_crafted_memory_has_the_faults_it_names_at_their_lines_and_no_others(together, name):
+@pytest.mark.parametrize("name", [name for name in NAMES if not is_judged_alone(NAMES[name])])
+def test_a_crafted_memory_has_the_faults_it_names_at_their_lines_and_no_others(joint_findings, name):
     # C108 C109 C111
-    assert sorted(together[False][name]) == corpus.expected(NAMES[name])
-    assert sorted(together[True][name]) == corpus.expected(NAMES[name])
+    assert sorted(joint_findings[False][name]) == corpus.expected(NAMES[name])
+    assert sorted(joint_findings[True][name]) == corpus.expected(NAMES[name])
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if is_alone(NAMES[name])])
+@pytest.mark.parametrize("name", [name for name in NAMES if is_judged_alone(NAMES[name])])
 def test_a_crafted_file_has_the_faults_it_names_at_their_lines_and_no_others(name):
     # C108 C111
     path = NAMES[name]
 
-    reports = [check_files([(str(path), path.read_bytes())], ontology.load(), Options(reference=way)) for way in (0, 1)]
+    reports = [
+        check_files([(str(path), path.read_bytes())], ontology.load(), Options(reference=reference))
+        for reference in (0, 1)
+    ]
 
     assert [corpus.told(report) for report in reports] == [corpus.expected(path)] * 2
     assert [report.exit_code for report in reports] == [1, 1]
@@ -88,17 +91,17 @@ def test_a_crafted_journal_has_its_faults_in_the_lines_of_its_commit_files(tmp_p
         options = Options(disagreements=lambda: ask("conflicts", project="p"))
         report = check_project(memory.follower, memory.schema, "p", options)
 
-    def shown(problem):
+    def as_row(problem):
         path = Path(problem.path)
         commit = "pack" if path.name.startswith("pack-") else files.index(path) + 1
         text = path.read_text("utf-8").splitlines()[problem.line - 1] if problem.line else None
         return {"severity": problem.severity, "rule": problem.name, "commit": commit, "line": text}
 
-    expected, found = case.get("expect", []), [shown(problem) for problem in report.problems]
-    for each, other in zip(by_rule(expected), by_rule(found), strict=False):
+    expected, findings = case.get("expect", []), [as_row(problem) for problem in report.problems]
+    for each, other in zip(by_rule(expected), by_rule(findings), strict=False):
         if each["line"] is None:
             other["line"] = None
-    assert by_rule(found) == by_rule(expected)
+    assert by_rule(findings) == by_rule(expected)
     assert report.exit_code == any(each["severity"] == "violation" for each in expected)
 
 
@@ -106,20 +109,21 @@ def by_rule(rows):
     return sorted(rows, key=lambda row: (row["rule"], str(row["commit"]), str(row["line"])))
 
 
-def test_the_reference_finds_the_same_in_generated_memories(tmp_path):
+def test_the_reference_validator_reports_the_same_findings_on_generated_memories(tmp_path):
     load.build(tmp_path / "root", 150)
 
     with jidomem.open(tmp_path / "root") as memory:
-        found = [
-            check_project(memory.follower, memory.schema, load.PROJECT, Options(reference=way)) for way in (False, True)
+        reports = [
+            check_project(memory.follower, memory.schema, load.PROJECT, Options(reference=reference))
+            for reference in (False, True)
         ]
 
-    assert found[0].judged > 150
-    assert found[0].problems == found[1].problems
-    assert {problem.severity for problem in found[0].problems} <= {"info"}
+    assert reports[0].judged > 150
+    assert reports[0].problems == reports[1].problems
+    assert {problem.severity for problem in reports[0].problems} <= {"info"}
 
 
-def test_this_project_keeps_its_own_decisions_in_a_memory_that_checks_clean():
+def test_the_memory_of_this_project_has_no_findings():
     with jidomem.open(files.own_memory()) as memory:
         ask = memory.reader.ask
         options = Options(disagreements=lambda: ask("conflicts", project="jidomem"), overlay=memory.settings.root)

@@ -1,4 +1,4 @@
-"""What a term means, looked up: by any of its names, with the rules that judge it and the line that declares it."""
+"""The glossary: terms found by any of their names, with their rules and the line that declares them."""
 
 import json
 from pathlib import Path
@@ -35,10 +35,10 @@ def root(tmp_path):
     return root
 
 
-def shown(root, *args):
-    done = CliRunner().invoke(cli, ["ontology", "show", *args, "--root", str(root)])
-    assert done.exit_code == 0, done.stderr
-    return done.stdout
+def show(root, *args):
+    result = CliRunner().invoke(cli, ["ontology", "show", *args, "--root", str(root)])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_a_term_is_found_by_any_of_its_names(name, term):
     assert terms.find(ontology.load(), name) == jido(term)
 
 
-def test_an_unknown_term_is_answered_with_the_nearest():
+def test_an_unknown_term_is_refused_with_the_nearest_name():
     with pytest.raises(NotFound, match="there is no term 'Descision'") as error:
         terms.find(ontology.load(), "Descision")
     assert error.value.hint.startswith("did you mean jido:Decision")
 
 
-def test_a_name_of_two_terms_of_a_project_is_answered_with_both(tmp_path):
+def test_an_ambiguous_name_is_refused_with_the_iris_of_its_terms(tmp_path):
     (tmp_path / "ontology").mkdir()
     (tmp_path / "ontology" / "a.ttl").write_text("<urn:a#X> a <http://www.w3.org/2002/07/owl#Class> .\n"
                                                  "<urn:b#X> a <http://www.w3.org/2002/07/owl#Class> .\n")  # fmt: skip
@@ -71,48 +71,48 @@ def test_a_name_of_two_terms_of_a_project_is_answered_with_both(tmp_path):
     assert error.value.hint == "give its IRI: urn:a#X or urn:b#X"
 
 
-def test_a_class_is_shown_with_its_place_in_the_tree_its_properties_and_the_rules_that_judge_it():
-    found = terms.entry(ontology.load(), jido("Decision"))
+def test_a_class_is_shown_with_its_parents_subclasses_properties_and_rules():
+    entry = terms.entry(ontology.load(), jido("Decision"))
 
-    assert (found.kind, found.above) == ("class", ("https://jido.ai/ontology#MemoryItem",))
-    assert "https://jido.ai/ontology#ArchitecturalDecision" in found.below
-    assert "https://jido.ai/ontology#hasAlternative" in found.properties
-    rules = {rule.iri.split("#")[1]: rule for rule in found.rules}
+    assert (entry.kind, entry.above) == ("class", ("https://jido.ai/ontology#MemoryItem",))
+    assert "https://jido.ai/ontology#ArchitecturalDecision" in entry.below
+    assert "https://jido.ai/ontology#hasAlternative" in entry.properties
+    rules = {rule.iri.split("#")[1]: rule for rule in entry.rules}
     assert rules["DecisionHasRationale"].message == "A decision says why: give a `rationale`."
     assert rules["ItemHasOneSummary"].target == "https://jido.ai/ontology#MemoryItem"
-    assert found.path.endswith("decision.ttl")
-    assert "jido:Decision a owl:Class" in Path(found.path).read_text().splitlines()[found.line - 1]
+    assert entry.path.endswith("decision.ttl")
+    assert "jido:Decision a owl:Class" in Path(entry.path).read_text().splitlines()[entry.line - 1]
 
 
-def test_a_property_is_shown_with_its_ends_and_the_rules_about_it():
-    found = terms.entry(ontology.load(), jido("rationale"))
+def test_a_property_is_shown_with_its_domain_and_rules():
+    entry = terms.entry(ontology.load(), jido("rationale"))
 
-    assert (found.kind, found.functional) == ("property", True)
-    assert found.domain == ("https://jido.ai/ontology#MemoryItem",)
-    assert [rule.iri for rule in found.rules] == ["https://jido.ai/shapes#DecisionHasRationale"]
+    assert (entry.kind, entry.functional) == ("property", True)
+    assert entry.domain == ("https://jido.ai/ontology#MemoryItem",)
+    assert [rule.iri for rule in entry.rules] == ["https://jido.ai/shapes#DecisionHasRationale"]
 
 
-def test_a_term_of_the_project_is_shown_with_file_and_line_and_that_it_is_deprecated(root):
-    told = json.loads(shown(root, "Recipe", "--format", "json"))
+def test_an_own_term_is_shown_with_its_file_line_and_deprecation(root):
+    entry = json.loads(show(root, "Recipe", "--format", "json"))
 
-    assert told["definition"] == "How to cook something."
-    assert (told["deprecated"], told["line"]) == (True, 7)
-    assert told["path"] == str(root / "ontology" / "mine.ttl")
-    assert {"How many?"} == {rule["message"] for rule in told["rules"] if rule["target"] == told["iri"]}
+    assert entry["definition"] == "How to cook something."
+    assert (entry["deprecated"], entry["line"]) == (True, 7)
+    assert entry["path"] == str(root / "ontology" / "mine.ttl")
+    assert {"How many?"} == {rule["message"] for rule in entry["rules"] if rule["target"] == entry["iri"]}
 
 
 def test_all_terms_are_listed_as_a_tree_and_as_json(root):
-    lines = shown(root).splitlines()
+    lines = show(root).splitlines()
     at = lines.index("      jido:Fact")
 
     assert lines[at + 1] == "        https://my.example/kitchen#Recipe (deprecated)"
     assert "  jido:topic: jido:MemoryItem -> xsd:string" in lines
-    told = json.loads(shown(root, "--json"))
-    assert told["version"] == ontology.load([root]).version
-    assert {"class", "property", "individual"} == {term["kind"] for term in told["terms"]}
+    listing = json.loads(show(root, "--json"))
+    assert listing["version"] == ontology.load([root]).version
+    assert {"class", "property", "individual"} == {term["kind"] for term in listing["terms"]}
 
 
-def test_classes_in_a_circle_are_listed_once(tmp_path):
+def test_classes_in_a_cycle_are_listed_once(tmp_path):
     (tmp_path / "ontology").mkdir()
     up = "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
     owl = "a <http://www.w3.org/2002/07/owl#Class>"
@@ -123,10 +123,10 @@ def test_classes_in_a_circle_are_listed_once(tmp_path):
     ]
 
 
-def test_a_term_is_given_as_turtle_that_says_the_same(root):
+def test_the_turtle_of_a_term_has_the_triples_of_the_ontology(root):
     import pyoxigraph as ox
 
-    text = shown(root, "jido:Decision", "--format", "ttl")
+    text = show(root, "jido:Decision", "--format", "ttl")
 
     rows = {(str(q.subject), str(q.predicate), str(q.object)) for q in ox.parse(text, format=ox.RdfFormat.TURTLE)}
     assert rows == {row for row in ontology.load().triples if row[0] == jido("Decision")}
@@ -137,9 +137,9 @@ def test_the_summary_of_a_term_is_its_definition_else_its_label(root):
     (root / "ontology" / "more.ttl").write_text(OVERLAY.partition("my:Recipe")[0] + labelled)
     schema = ontology.load([root])
 
-    told = {name: (kind, text) for kind, name, text in terms.summaries(schema)}
+    summaries = {name: (kind, text) for kind, name, text in terms.summaries(schema)}
 
-    assert told["https://my.example/kitchen#Recipe"] == ("class", "How to cook something.")
-    assert told["https://my.example/kitchen#Spoon"] == ("class", "a spoon")
+    assert summaries["https://my.example/kitchen#Recipe"] == ("class", "How to cook something.")
+    assert summaries["https://my.example/kitchen#Spoon"] == ("class", "a spoon")
     each = [terms.entry(schema, term, [root]) for term in terms.glossary_terms(schema)]
-    assert told == {one.iri: (one.kind, one.definition or one.label) for one in each}
+    assert summaries == {one.iri: (one.kind, one.definition or one.label) for one in each}
