@@ -18,7 +18,7 @@ def repository(tmp_path, monkeypatch):
     return folder
 
 
-def projects(folder):
+def project_names(folder):
     with jidomem.open(folder / ".jidomem") as memory:
         return memory.projects()
 
@@ -35,11 +35,11 @@ def projects(folder):
     ],
 )
 def test_a_command_that_writes_refuses_a_project_spelled_like_another(repository, monkeypatch, command):
-    given = json.dumps(intent(applies_to_project="parcl"))
+    document = json.dumps(intent(applies_to_project="parcl"))
 
-    refused = run(*command, "--project", "parcl", stdin=given)
+    refused = run(*command, "--project", "parcl", stdin=document)
     monkeypatch.setenv("JIDOMEM_PROJECT", "parcl")
-    by_environment = run(*command, stdin=given)
+    by_environment = run(*command, stdin=document)
 
     for each in (refused, by_environment):
         assert each.exit_code == 4
@@ -48,10 +48,10 @@ def test_a_command_that_writes_refuses_a_project_spelled_like_another(repository
             f"did you mean --project parcel? For a new project: jidomem init {repository} --project parcl"
             in each.stderr
         )
-    assert projects(repository) == ["p", "parcel"]
+    assert project_names(repository) == ["p", "parcel"]
 
 
-def test_a_write_to_a_new_root_warns_and_one_to_a_misspelt_root_is_refused(repository):
+def test_a_write_to_a_new_root_warns_and_to_a_misspelt_root_is_refused(repository):
     misspelt, new = repository / ".jidomen", repository / "elsewhere"
 
     refused = run("remember", "x", "--root", misspelt)
@@ -67,7 +67,7 @@ def test_a_write_to_a_new_root_warns_and_one_to_a_misspelt_root_is_refused(repos
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_server_warns_of_a_root_or_project_that_its_first_write_would_make(repository, workers):
+def test_a_server_warns_of_a_root_or_project_that_its_first_write_would_create(repository, workers):
     with socket.create_server(("127.0.0.1", 0)) as busy:
         serve = ("serve", "--workers", workers, "--port", str(busy.getsockname()[1]))
         root, project, known = (
@@ -94,28 +94,28 @@ def test_the_guard_refuses_a_named_root_or_project_that_does_not_exist(repositor
 
 
 def test_init_creates_a_project_in_a_root_that_has_others(repository):
-    made = json.loads(run("init", "--project", "parcel2", "--json").stdout)
-    again = run("init", "--project", "parcel2")
+    created = json.loads(run("init", "--project", "parcel2", "--json").stdout)
+    second = run("init", "--project", "parcel2")
     written = run("remember", "API is v3", "--project", "parcel2")
 
-    assert (made["project"], made["made"]) == ("parcel2", ["projects/parcel2"])
-    assert "project parcel2: it exists already" in again.stderr
+    assert (created["project"], created["made"]) == ("parcel2", ["projects/parcel2"])
+    assert "project parcel2: it exists already" in second.stderr
     assert (written.exit_code, "warning" in written.stderr) == (0, False)
-    assert projects(repository) == ["p", "parcel", "parcel2"]
+    assert project_names(repository) == ["p", "parcel", "parcel2"]
 
 
 def test_an_import_into_a_new_project_creates_it(repository):
     (repository / "AGENTS.md").write_text("- Sign every commit\n")
     dry = run("init", "--from", "auto", "--project", "parcels", "--dry-run")
-    before = projects(repository)
-    done = run("init", "--from", "auto", "--project", "parcels")
+    before = project_names(repository)
+    result = run("init", "--from", "auto", "--project", "parcels")
 
-    assert (dry.exit_code, done.exit_code) == (0, 0)
+    assert (dry.exit_code, result.exit_code) == (0, 0)
     assert "parcels" not in before
-    assert "parcels" in projects(repository)
+    assert "parcels" in project_names(repository)
 
 
-def test_the_first_receipt_of_another_project_warns_and_no_later_one(repository):
+def test_the_first_receipt_of_another_project_has_a_warning_and_later_ones_have_none(repository):
     first, second = (run("remember", text, "--project", "billing") for text in ("one", "two"))
 
     assert "this begins the project billing beside p, parcel" in first.stderr
@@ -123,18 +123,18 @@ def test_the_first_receipt_of_another_project_warns_and_no_later_one(repository)
     assert "warning" not in second.stderr
 
 
-def test_check_checks_all_projects_unless_one_is_named(repository):
+def test_check_covers_all_projects_unless_one_is_named(repository):
     run("remember", "API is v2", "--project", "billing")
     (commit,) = (repository / ".jidomem" / "projects" / "billing" / "memory").glob("*.ttl")
     commit.write_text(commit.read_text().replace("API is v2", "API is v9"))
 
     every, one = run("check", "--json"), run("check", "--json", "--project", "parcel")
-    found = json.loads(every.stdout)
-    (violation,) = (each for each in found["problems"] if each["severity"] == "violation")
+    report = json.loads(every.stdout)
+    (violation,) = (each for each in report["problems"] if each["severity"] == "violation")
 
     assert (every.exit_code, one.exit_code) == (1, 0)
     assert violation["path"] == f".jidomem/projects/billing/memory/{commit.name}"
-    assert "projects checked: billing, p, parcel" in found["notes"]
+    assert "projects checked: billing, p, parcel" in report["notes"]
     assert json.loads(one.stdout)["notes"] == []
 
     def check_with_waiver(more):

@@ -53,15 +53,15 @@ def test_a_list_at_the_command_line_is_the_answer_of_the_reader(kind):
 )
 def test_a_list_is_a_table_with_a_header_and_short_ids(kind, summary):
     # C103
-    header, *lines = run("ask", kind).stdout.splitlines()
+    header, *json_lines = run("ask", kind).stdout.splitlines()
 
     assert "summary" in header
-    (line,) = [line for line in lines if summary in line]
+    (line,) = [line for line in json_lines if summary in line]
     assert "https://" not in line
     assert header.index("summary") == line.index(summary)
 
 
-def test_the_decisions_at_the_command_line_are_those_of_every_sort():
+def test_the_decisions_at_the_command_line_include_every_kind_of_decision():
     # C103
     with jidomem.open() as memory:
         every = [row["decision"] for row in memory.reader.ask("decisions", project="p")]
@@ -71,7 +71,7 @@ def test_the_decisions_at_the_command_line_are_those_of_every_sort():
     assert {*architectural} < {*every}
 
 
-def test_a_list_of_inactive_memories_gives_the_status_that_it_has_no_column_for():
+def test_a_list_of_inactive_memories_has_a_column_for_their_memory_status():
     assert run("edit", TASK, "--set", "status=Completed").exit_code == 0
     assert run("remember", "The gate was open", "--valid-until", "2020-01-01").exit_code == 0
 
@@ -86,7 +86,7 @@ def test_a_list_of_inactive_memories_gives_the_status_that_it_has_no_column_for(
     assert all("memory_status" not in row for row in rows("ask", "decisions", "--include-inactive"))
 
 
-def test_a_memory_that_had_ended_when_it_was_recorded_is_expired_in_every_view():
+def test_a_memory_recorded_after_its_end_is_expired_in_every_view():
     item = run("remember", "The gate was open", "--valid-until", "2020-01-01").stdout.strip()
 
     (version,) = rows("show", item, "--history")
@@ -97,7 +97,7 @@ def test_a_memory_that_had_ended_when_it_was_recorded_is_expired_in_every_view()
     assert item not in {row["item"] for row in rows("ask", "stale")}
 
 
-def lines(*words):
+def json_lines(*words):
     """Return the rows that a command prints as JSON lines."""
     return [json.loads(line) for line in run(*words, "--format", "jsonl").stdout.splitlines()]
 
@@ -121,21 +121,21 @@ def test_inactive_memories_have_their_status_in_each_text_format(form):
     assert "memory_status" not in run("ask", "decisions", "--include-inactive", "--format", form).stdout
 
 
-def test_a_memory_is_judged_at_the_moment_of_the_world_that_is_asked_about():
+def test_the_status_of_a_memory_is_that_of_the_valid_time_asked_for():
     later = run("remember", "The gate opens", "--topic", "gate", "--valid-from", "2999-01-01").stdout.strip()
-    then = ("--valid-at", "2999-02-01")
+    options = ("--valid-at", "2999-02-01")
 
-    shown = json.loads(run("show", later, "--json", *then).stdout)["status"]
-    recalled = {row["id"]: row["metadata"]["status"] for row in lines("recall", "gate opens", *then)}
-    listed = {row["item"]: row["status"] for row in rows("ask", "timeline", *then)}
+    status = json.loads(run("show", later, "--json", *options).stdout)["status"]
+    hits = {row["id"]: row["metadata"]["status"] for row in json_lines("recall", "gate opens", *options)}
+    listed = {row["item"]: row["status"] for row in rows("ask", "timeline", *options)}
     added = {row["item"]: row["after"] for row in rows("ask", "changes", "since=2020-01-01")}
 
-    assert (shown, recalled[later], listed[later]) == ("active",) * 3
+    assert (status, hits[later], listed[later]) == ("active",) * 3
     assert added[later] == "scheduled"
-    assert {row["item"]: row["after"] for row in lines("journal", "diff", "--as-of", "0")}[later] == "scheduled"
+    assert {row["item"]: row["after"] for row in json_lines("journal", "diff", "--as-of", "0")}[later] == "scheduled"
 
 
-def test_what_was_due_at_a_past_moment_is_judged_at_that_moment():
+def test_stale_memories_at_a_past_moment_are_determined_for_that_moment():
     item = run("remember", "The gate is open", "--valid-until", "2999-01-01").stdout.strip()
     assert item in {row["item"] for row in rows("ask", "stale", "--valid-at", "2999-02-01")}
 
@@ -146,7 +146,7 @@ def test_what_was_due_at_a_past_moment_is_judged_at_that_moment():
         assert "no longer valid" not in memory.briefing(as_of="2998-01-01").text
 
 
-def test_each_format_holds_the_same_rows():
+def test_each_format_has_the_same_rows():
     expected = rows("ask", "tasks")
     as_lines = [json.loads(line) for line in run("ask", "tasks", "--format", "jsonl").stdout.splitlines()]
     as_csv = list(csv.DictReader(io.StringIO(run("ask", "tasks", "--format", "csv").stdout)))
@@ -162,37 +162,37 @@ def test_each_format_holds_the_same_rows():
     ]
 
 
-def test_an_empty_answer_says_so_in_words_and_leaves_standard_output_empty():
+def test_an_empty_answer_is_reported_on_standard_error_only():
     result = run("ask", "conventions")
 
     assert (result.stdout, result.stderr, result.exit_code) == ("", "none\n", 0)
     assert run("ask", "conventions", "-q").stderr == ""
 
 
-def test_before_the_first_commit_nothing_was_remembered_and_that_is_said():
+def test_an_answer_as_of_a_moment_before_the_first_commit_names_that_commit():
     before = run("ask", "tasks", "--as-of", "2020-01-01")
     since = run("ask", "conventions", "--as-of", "2100-01-01")
 
-    first = rows("journal", "log")[-1]["recorded_at"][:19].replace("T", " ")
-    assert before.stderr == f"none by then: the first commit is of {first}Z, see: jidomem journal log\n"
+    first_commit = rows("journal", "log")[-1]["recorded_at"][:19].replace("T", " ")
+    assert before.stderr == f"none by then: the first commit is of {first_commit}Z, see: jidomem journal log\n"
     assert (before.stdout, before.exit_code, since.stderr) == ("", 0, "none by then\n")
 
 
-def test_pages_follow_one_another_until_nothing_is_left():
+def test_pages_contain_all_rows_until_the_cursor_is_empty():
     for number in range(5):
         assert run("remember", f"fact number {number}").exit_code == 0
-    found, cursor, pages = [], None, 0
+    facts, cursor, pages = [], None, 0
     while pages == 0 or cursor:
         more = ["--cursor", cursor] if cursor else []
         page = json.loads(run("ask", "facts", "--json", "--limit", "2", *more).stdout)
-        found, cursor, pages = found + page["rows"], page["cursor"], pages + 1
+        facts, cursor, pages = facts + page["rows"], page["cursor"], pages + 1
 
     assert pages == 3
-    assert found == rows("ask", "facts")
+    assert facts == rows("ask", "facts")
 
 
 @pytest.mark.parametrize("words", [["ask", "facts"], ["journal", "log"], ["review"]], ids=" ".join)
-def test_a_list_for_people_has_50_rows_by_default_and_names_how_many_are_left(words):
+def test_a_table_has_50_rows_by_default_and_reports_how_many_are_left(words):
     with jidomem.open() as memory:
         for number in range(60):
             memory.writer.submit_intent("p", intent(summary=f"fact {number}"), propose="review" in words)
@@ -210,21 +210,21 @@ def test_a_list_for_people_has_50_rows_by_default_and_names_how_many_are_left(wo
         assert len(run(*words, "--format", form).stdout.splitlines()) == count + (form == "csv")
 
 
-def test_an_earlier_moment_shows_what_was_known_then():
+def test_an_answer_as_of_an_earlier_moment_has_no_later_memories():
     with jidomem.open() as memory:
         moment = memory.reader.get_memory("p", MEMORY + FACT)["recorded_at"].isoformat()
     assert run("remember", "known only later").exit_code == 0
 
-    then = rows("ask", "facts", "--as-of", moment)
+    past = rows("ask", "facts", "--as-of", moment)
 
-    assert [row["fact"] for row in then] == [MEMORY + FACT]
+    assert [row["fact"] for row in past] == [MEMORY + FACT]
     assert len(rows("ask", "facts")) == 2
     early = run("--as-of", "2020-01-01", "show", FACT)
     assert (early.exit_code, f"error: p has no memory '{FACT}' as of then\n" in early.stderr) == (4, True)
     assert f"it was recorded at {moment[:19]}" in early.stderr
 
 
-def test_a_time_copied_from_a_table_includes_the_row_that_shows_it():
+def test_a_time_copied_from_a_table_includes_the_row_with_that_time():
     with jidomem.open(sources=Sources(now=lambda: datetime(2026, 11, 29, 13, 28, 59, 700_000, tzinfo=UTC))) as memory:
         memory.writer.submit_intent("p", intent(summary="written late in a second"))
     printed = next(
@@ -240,25 +240,25 @@ def test_a_time_copied_from_a_table_includes_the_row_that_shows_it():
     )
 
 
-def test_what_does_not_hold_in_the_world_at_a_moment_is_left_out():
+def test_a_memory_invalid_at_the_valid_time_is_left_out():
     assert run("remember", "frozen", "--valid-until", "2026-12-31").exit_code == 0
 
-    then, later = (rows("ask", "facts", "--valid-at", moment) for moment in ("2026-12-30", "2026-12-31"))
+    before, after = (rows("ask", "facts", "--valid-at", moment) for moment in ("2026-12-30", "2026-12-31"))
 
-    assert [row["summary"] for row in then if row not in later] == ["frozen"]
+    assert [row["summary"] for row in before if row not in after] == ["frozen"]
     assert "--valid-at" in run("ask", "facts", "validAt=2026-12-30").stderr
 
 
 @pytest.mark.parametrize("option", ["--as-of", "--valid-at"])
 @pytest.mark.parametrize("verb", [["journal", "verify"], ["agent", "session", "list"], ["remember", "x"]])
-def test_a_moment_is_refused_where_it_cannot_be_honoured(verb, option):
+def test_a_time_option_is_refused_by_verbs_without_support(verb, option):
     result = run(*verb, option, "2026-01-01")
 
     assert result.exit_code == 2
     assert f"leave out {option}" in result.stderr
 
 
-def test_options_of_every_verb_stand_before_it_or_after_it(repository):
+def test_common_options_are_accepted_before_and_after_the_verb(repository):
     inside = run("ask", "tasks", "--json", "--project", "p", "--root", repository / ".jidomem")
 
     assert inside.stdout == run("--json", "--project", "p", "ask", "tasks").stdout
@@ -275,7 +275,7 @@ def test_a_memory_is_shown_by_its_iri_or_a_unique_part_of_its_id(name):
     assert (shown["iri"], shown["class"], shown["status"]) == (MEMORY + OLD, "Decision", "active")
 
 
-def test_a_memory_is_shown_to_a_person_with_its_reason_and_as_turtle():
+def test_a_memory_is_shown_as_a_table_and_as_turtle():
     as_table = run("show", OLD).stdout
     as_turtle = run("show", OLD, "--format", "ttl").stdout
 
@@ -287,7 +287,7 @@ def test_a_memory_is_shown_to_a_person_with_its_reason_and_as_turtle():
 
 
 @pytest.mark.parametrize("columns", [None, "70"])
-def test_a_text_of_several_lines_is_shown_in_its_lines_without_control_characters(columns, monkeypatch):
+def test_a_text_of_several_lines_is_shown_in_lines_without_control_characters(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", columns or "")
     text = "## Options\n\n* Kafka\n  * red\u2028blue\nstatus  rejected"
     fields = ("--type", "decision", "--rationale", "r", "--detailed-explanation", text)
@@ -296,27 +296,27 @@ def test_a_text_of_several_lines_is_shown_in_its_lines_without_control_character
     shown = run("show", receipt.stdout.split()[0], "--project", "p").stdout.splitlines()
 
     first = next(number for number, line in enumerate(shown) if line.startswith("detailed explanation  "))
-    before = " " * len("detailed explanation  ")
+    indent = " " * len("detailed explanation  ")
     assert shown[first].endswith("  ## Options")
     assert shown[first + 1] == ""
     assert shown[first + 2 : first + 5] == [
-        f"{before}{line}" for line in ("* Kafka", "  * red\\u2028blue", "status  rejected")
+        f"{indent}{line}" for line in ("* Kafka", "  * red\\u2028blue", "status  rejected")
     ]
 
 
-def test_abandoned_tasks_among_the_open_ones_are_counted_with_the_option_that_leaves_them_out():
+def test_abandoned_open_tasks_are_counted_with_the_option_that_excludes_them():
     assert "abandoned" not in run("ask", "tasks").stderr
     run("remember", "Port it to Rust", "--type", "task", "--status", "Abandoned", "--project", "p")
 
-    told = run("ask", "tasks").stderr
+    message = run("ask", "tasks").stderr
 
-    assert told == "abandoned: 1; leave them out with: jidomem ask open-tasks --actionable-only\n"
-    left = run(*told.rpartition("jidomem ")[2].split())
-    assert (left.stderr, "Port it" in left.stdout) == ("", False)
+    assert message == "abandoned: 1; leave them out with: jidomem ask open-tasks --actionable-only\n"
+    result = run(*message.rpartition("jidomem ")[2].split())
+    assert (result.stderr, "Port it" in result.stdout) == ("", False)
     assert (run("ask", "tasks", "--json").stderr, "Port it" in run("ask", "tasks", "--json").stdout) == ("", True)
 
 
-def test_a_query_in_a_file_may_have_a_byte_order_mark_and_has_an_end(tmp_path):
+def test_a_query_file_may_have_a_byte_order_mark_and_has_a_size_limit(tmp_path):
     (tmp_path / "q.rq").write_bytes(b"\xef\xbb\xbfASK { ?s ?p ?o }\r\n")
 
     endless = run("ask", "--sparql", "/dev/zero")
@@ -325,7 +325,7 @@ def test_a_query_in_a_file_may_have_a_byte_order_mark_and_has_an_end(tmp_path):
     assert (endless.exit_code, "more than 65,536" in endless.stderr) == (1, True)
 
 
-def test_sparql_prints_rows_a_truth_or_a_graph():
+def test_sparql_prints_rows_a_boolean_or_a_graph():
     task = "?s a <https://jido.ai/ontology#Task> . ?s <https://jido.ai/ontology#summary> ?o"
 
     assert rows("ask", "--sparql", f"SELECT ?o WHERE {{ {task} }}") == [{"o": "Ship the importer"}]
@@ -352,14 +352,14 @@ def test_a_parameter_that_has_an_option_is_refused_with_the_option():
     assert "give --include-inactive instead" in result.stderr
 
 
-def test_what_was_superseded_shows_only_when_asked_for():
+def test_superseded_memories_are_listed_only_with_include_inactive():
     assert run("edit", TASK, "--set", "summary=Ship the exporter", "--reason", "r").exit_code == 0
 
     assert [row["summary"] for row in rows("ask", "tasks")] == ["Ship the exporter"]
     assert len(rows("ask", "tasks", "--include-inactive")) == 2
 
 
-def test_words_that_would_steer_a_terminal_are_shown_and_not_obeyed(capsys):
+def test_control_characters_are_escaped_in_every_output_for_people(capsys):
     rows = [{"summary": "see\x1b[31m\tand\u009b hear\x07\nmore"}]
 
     for form in ("table", "md"):
@@ -369,14 +369,14 @@ def test_words_that_would_steer_a_terminal_are_shown_and_not_obeyed(capsys):
         assert not set("\x1b\x07\u009b\t") & set(printed)
 
 
-def test_a_refusal_that_quotes_such_words_does_not_obey_them_either():
+def test_a_refusal_escapes_control_characters_of_its_argument():
     result = run("show", "\x1b[31mred")
 
     assert result.exit_code == 4
     assert "\x1b" not in result.stderr
 
 
-def test_reading_where_there_is_no_memory_names_the_command_that_makes_one(tmp_path):
+def test_a_query_without_a_root_names_the_command_that_creates_one(tmp_path):
     result = run("ask", "tasks", "--root", tmp_path / "nowhere")
 
     assert result.exit_code == 4
@@ -384,7 +384,7 @@ def test_reading_where_there_is_no_memory_names_the_command_that_makes_one(tmp_p
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_damaged_journal_is_warned_about_while_the_sound_rest_is_read(repository):
+def test_a_damaged_journal_is_reported_while_the_sound_commits_are_read(repository):
     newest = max((repository / ".jidomem/projects/p/memory").glob("*.ttl"))
     newest.write_text(newest.read_text().replace("Pin the toolchain", "Pin no toolchain"))
 
@@ -399,7 +399,7 @@ def test_a_damaged_journal_is_warned_about_while_the_sound_rest_is_read(reposito
     assert run("remember", "x").exit_code == 7
 
 
-def test_a_sound_journal_is_verified_stream_by_stream():
+def test_verify_reports_a_sound_journal_by_stream():
     result = run("journal", "verify")
 
     assert result.exit_code == 0
@@ -411,11 +411,11 @@ def test_the_status_counts_each_project_by_kind_and_status(repository):
     assert run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "r").exit_code == 0
     assert run("edit", FACT, "--invalidate", "--reason", "measured wrongly").exit_code == 0
 
-    found = json.loads(run("status", "--json").stdout)
+    status = json.loads(run("status", "--json").stdout)
 
-    (project,) = found["projects"]
-    assert (found["root"], found["project"], found["agent"]) == (str(repository / ".jidomem"), "p", "ana")
-    assert found["found"] == "found in or above the working directory"
+    (project,) = status["projects"]
+    assert (status["root"], status["project"], status["agent"]) == (str(repository / ".jidomem"), "p", "ana")
+    assert status["found"] == "found in or above the working directory"
     assert project["counts"]["Decision"] == {"active": 1, "superseded": 1}
     assert project["counts"]["Fact"] == {"invalidated": 1}
     assert project["last_commit"].startswith("20")
@@ -423,51 +423,51 @@ def test_the_status_counts_each_project_by_kind_and_status(repository):
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_history_shows_below_each_version_what_it_changed_in_the_width_of_the_terminal(monkeypatch, width):
+def test_the_history_shows_the_changed_fields_of_each_version_within_the_terminal_width(monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     long = "it " + "is very " * 40
     new = run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster loading").stdout.strip()
     run("edit", new, "--set", f"rationale={long}small", "--set", "about=src/store.py", "--reason", "numbers")
 
-    lines = run("show", "--history", OLD).stdout.splitlines()
+    json_lines = run("show", "--history", OLD).stdout.splitlines()
 
-    assert "    summary: Use Oxigraph 0.4 -> Use Oxigraph 0.5" in lines
-    assert "    about: (none) -> src/store.py" in lines
-    assert any(line.startswith("    rationale: faster loading -> it is very") for line in lines)
-    assert max(map(len, lines)) <= width
-    assert [line.strip() for line in lines if "reason: " in line] == ["reason: faster loading", "reason: numbers"]
+    assert "    summary: Use Oxigraph 0.4 -> Use Oxigraph 0.5" in json_lines
+    assert "    about: (none) -> src/store.py" in json_lines
+    assert any(line.startswith("    rationale: faster loading -> it is very") for line in json_lines)
+    assert max(map(len, json_lines)) <= width
+    assert [line.strip() for line in json_lines if "reason: " in line] == ["reason: faster loading", "reason: numbers"]
     # In 80 characters seconds, shown if they distinguish versions, take the place of the agent.
-    shown = [name for name in lines[0].split() if width > 80 or name != "agent"]
-    assert shown == ["recorded", "event", *(["agent"] if width > 80 else []), "entry", "summary", "status"]
+    columns = [name for name in json_lines[0].split() if width > 80 or name != "agent"]
+    assert columns == ["recorded", "event", *(["agent"] if width > 80 else []), "entry", "summary", "status"]
     *_, last = rows("show", "--history", OLD)
     assert {"field": "rationale", "before": "faster loading", "after": f"{long}small"} in last["changes"]
     assert f"    rationale: faster loading -> {long}small" in run("show", "--history", OLD, "-v").stdout
 
 
-def test_the_difference_shows_below_a_revision_who_made_it_when_why_and_what_it_changed():
+def test_a_diff_shows_agent_time_reason_and_changed_fields_of_a_revision():
     version = rows("journal", "log")[0]["version"]
     run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster loading")
 
-    shown = run("journal", "diff", "--as-of", version).stdout
+    output = run("journal", "diff", "--as-of", version).stdout
 
-    assert re.search(r"\n    ana, \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ: faster loading\n", shown)
-    assert "    summary: Use Oxigraph 0.4 -> Use Oxigraph 0.5\n" in shown
+    assert re.search(r"\n    ana, \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ: faster loading\n", output)
+    assert "    summary: Use Oxigraph 0.4 -> Use Oxigraph 0.5\n" in output
 
 
-def test_the_status_says_how_many_there_are_in_words_that_fit_one(repository):
-    def kept():
+def test_the_status_counts_entries_and_turns_with_singular_and_plural(repository):
+    def history_line():
         return next(line.split(maxsplit=1)[1] for line in run("status").stdout.splitlines() if "history" in line)
 
     with jidomem.open(repository / ".jidomem", project="p") as memory:
         write(memory.entries, Entry(agent_id="ana", content="it rains"))
-        assert kept() == "1 entry, 0 turns"
+        assert history_line() == "1 entry, 0 turns"
         write(memory.entries, Entry(agent_id="ana", content="it snows"))
         memory.conversation("morning", "p").record("why?", "because")
 
-    assert kept() == "2 entries, 1 turn"
+    assert history_line() == "2 entries, 1 turn"
 
 
-def test_what_two_branches_disagree_on_is_listed_with_commands_that_settle_it(repository):
+def test_a_conflict_of_two_branches_is_listed_with_commands_that_settle_it(repository):
     config = repository / ".jidomem" / "config.toml"
     config.write_text('project = "p"\n[conflicts]\ndecision = "warn"\n')
     other = run("remember", "Use Jena", "--type", "decision", "--topic", "store", "--rationale", "tooling")
@@ -475,17 +475,17 @@ def test_what_two_branches_disagree_on_is_listed_with_commands_that_settle_it(re
 
     (row,) = rows("review", "--conflicts")
     printed = run("review", "--conflicts").stdout
-    checked = run("check")
+    check = run("check")
 
-    assert checked.exit_code == 1
-    assert f"NothingInForceDisagrees: {row['other']}: overlapping_decision with {row['item']}" in checked.stdout
+    assert check.exit_code == 1
+    assert f"NothingInForceDisagrees: {row['other']}: overlapping_decision with {row['item']}" in check.stdout
     assert {row["item"], row["other"]} == {MEMORY + OLD, other.stdout.strip()}
     assert row["settle"][0] in printed
     assert run(*row["settle"][0].split()[1:]).exit_code == 0
     assert rows("review", "--conflicts") == []
 
 
-def test_two_branches_that_each_revised_one_memory_conflict_once_they_are_merged(repository, tmp_path):
+def test_two_revisions_of_one_memory_in_two_branches_conflict_after_the_merge(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
     ours = run("edit", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "r").stdout.strip()
     other = ["--supersede", "the cache holds 8 GiB", "--reason", "r"]
@@ -501,7 +501,7 @@ def test_two_branches_that_each_revised_one_memory_conflict_once_they_are_merged
     assert [fact["summary"] for fact in rows("ask", "facts")] == [row["summary"]]
 
 
-def test_two_successors_of_one_memory_do_not_stand_beside_each_other(repository, tmp_path):
+def test_two_successors_of_one_memory_cannot_both_be_kept(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
     ours = run("edit", FACT, "--set", "about=README.md", "--reason", "r").stdout.strip()
     theirs = ["edit", FACT, "--supersede", "it holds 8 GiB", "--set", "about=docs", "--set", f"coexists_with={OLD}"]
@@ -509,31 +509,31 @@ def test_two_successors_of_one_memory_do_not_stand_beside_each_other(repository,
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
     (row,) = rows("review", "--conflicts")
-    (waits,) = json.loads(run("review", "--json").stdout)["rows"]
-    kept = run("review", "keep-both", row["item"], "--against", row["other"])
-    checked = run("check")
+    (pending,) = json.loads(run("review", "--json").stdout)["rows"]
+    refused = run("review", "keep-both", row["item"], "--against", row["other"])
+    check = run("check")
 
     assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, other})
-    assert (waits["kind"], waits["actions"]) == ("conflict", ["accept", "reject", "supersede"])
-    assert (kept.exit_code, "review supersede" in kept.stderr) == (2, True)
-    assert (checked.exit_code, "SupersessionHasOneEnd" in checked.stdout) == (1, True)
+    assert (pending["kind"], pending["actions"]) == ("conflict", ["accept", "reject", "supersede"])
+    assert (refused.exit_code, "review supersede" in refused.stderr) == (2, True)
+    assert (check.exit_code, "SupersessionHasOneEnd" in check.stdout) == (1, True)
     assert run("review", "supersede", row["item"], "--against", row["other"]).exit_code == 0
     assert rows("review", "--conflicts") == []
     assert run("check").exit_code == 0
 
 
-def test_two_branches_that_changed_a_memory_alike_leave_warnings_that_one_command_settles(repository, tmp_path):
+def test_the_same_change_in_two_branches_gives_warnings_that_one_command_settles(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
-    same = ["edit", TASK, "--set", "status=Completed"]
-    ours = run(*same).stdout.strip()
-    theirs = run(*same, "--root", branch / ".jidomem").stdout.strip()
+    edit = ["edit", TASK, "--set", "status=Completed"]
+    ours = run(*edit).stdout.strip()
+    theirs = run(*edit, "--root", branch / ".jidomem").stdout.strip()
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
-    checked = run("check", "--json")
-    problems = [each for each in json.loads(checked.stdout)["problems"] if ours[-8:] in each["message"]]
+    check = run("check", "--json")
+    problems = [each for each in json.loads(check.stdout)["problems"] if ours[-8:] in each["message"]]
     printed = run("review").stdout
 
-    assert checked.exit_code == 0
+    assert check.exit_code == 0
     assert [each["severity"] for each in problems] == ["warning"]
     assert "says exactly the same as" in printed
     assert "with other fields" not in printed
@@ -543,7 +543,7 @@ def test_two_branches_that_changed_a_memory_alike_leave_warnings_that_one_comman
     assert rows("review", "--conflicts") == []
 
 
-def test_a_rule_of_the_policy_that_two_branches_changed_is_reported_until_it_is_set_again(repository, tmp_path):
+def test_a_policy_rule_changed_in_two_branches_is_reported_until_it_is_set_again(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
     rule = ["--kind", "task", "--role", "MemoryWriter"]
     assert run("access", "policy", "set", "propose", *rule).exit_code == 0
@@ -552,15 +552,15 @@ def test_a_rule_of_the_policy_that_two_branches_changed_is_reported_until_it_is_
     assert "two branches" not in run("access", "policy", "show").stderr
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
-    shown = run("access", "policy", "show").stderr
-    checked = run("check")
+    output = run("access", "policy", "show").stderr
+    check = run("check")
 
     text = "MemoryWriter may assert task counts, MemoryWriter may not write task does not; settle it: jidomem "
-    assert shown.count("two branches") == checked.stdout.count("two branches") == 1
-    assert text in shown
-    assert text in checked.stdout
-    assert checked.exit_code == 1
-    command = shown.rstrip().rpartition(", or jidomem ")[2]
+    assert output.count("two branches") == check.stdout.count("two branches") == 1
+    assert text in output
+    assert text in check.stdout
+    assert check.exit_code == 1
+    command = output.rstrip().rpartition(", or jidomem ")[2]
     assert command == "access policy set deny --role MemoryWriter --kind task"
     assert run(*command.split()).exit_code == 0
     assert "two branches" not in run("access", "policy", "show").stderr
@@ -568,7 +568,7 @@ def test_a_rule_of_the_policy_that_two_branches_changed_is_reported_until_it_is_
 
 
 @pytest.mark.parametrize(("action", "active"), [("accept", ["it holds 8 GiB"]), ("reject", [])])
-def test_a_withdrawal_and_a_supersession_of_two_branches_conflict_until_one_is_chosen(
+def test_a_withdrawal_and_a_supersession_in_two_branches_conflict_until_one_is_chosen(
     action, active, repository, tmp_path
 ):
     branch = shutil.copytree(repository, tmp_path / "branch")
@@ -578,38 +578,38 @@ def test_a_withdrawal_and_a_supersession_of_two_branches_conflict_until_one_is_c
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
     (row,) = rows("review", "--conflicts")
-    (waits,) = json.loads(run("review", "--json").stdout)["rows"]
+    (pending,) = json.loads(run("review", "--json").stdout)["rows"]
     problems = json.loads(run("check", "--json").stdout)["problems"]
     (text,) = [each["message"] for each in problems if each["rule"].endswith("SupersessionHasOneEnd")]
-    kept = run("review", "keep-both", ours, "--against", theirs)
+    refused = run("review", "keep-both", ours, "--against", theirs)
 
     assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, theirs})
-    assert waits["actions"] == ["accept", "reject"]
+    assert pending["actions"] == ["accept", "reject"]
     assert f'superseded by {ours[-8:]} "it holds 8 GiB" (ana, ' in text
     assert f" and withdrawn by {theirs[-8:]} " in text
-    assert (kept.exit_code, "they cannot both stay" in kept.stderr) == (2, True)
+    assert (refused.exit_code, "they cannot both stay" in refused.stderr) == (2, True)
     assert run("review", action, ours, "--against", theirs).exit_code == 0
     assert rows("review", "--conflicts") == []
     assert run("check").exit_code == 0
     assert [fact["summary"] for fact in rows("ask", "facts")] == active
 
 
-def test_check_says_how_to_settle_two_ends_of_a_chain_that_are_some_steps_on(repository, tmp_path):
+def test_check_names_the_command_that_settles_two_ends_of_a_longer_chain(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
     first = run("edit", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "r").stdout.strip()
     assert run("edit", first, "--set", "about=README.md").exit_code == 0
     assert run("edit", FACT, "--supersede", "x", "--reason", "r", "--root", branch / ".jidomem").exit_code == 0
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
-    found = json.loads(run("check", "--json").stdout)["problems"]
-    (text,) = [each["message"] for each in found if each["rule"].endswith("SupersessionHasOneEnd")]
+    problems = json.loads(run("check", "--json").stdout)["problems"]
+    (text,) = [each["message"] for each in problems if each["rule"].endswith("SupersessionHasOneEnd")]
 
     assert run(*text.partition("the last one stays: jidomem ")[2].split()).exit_code == 0
     assert run("check").exit_code == 0
 
 
 @pytest.mark.parametrize("choice", [0, 1])
-def test_a_proposal_waits_with_the_command_that_accepts_it_and_the_one_that_declines_it(choice, repository):
+def test_a_proposal_is_listed_with_the_commands_that_accept_and_reject_it(choice, repository):
     config = repository / ".jidomem" / "config.toml"
     config.write_text('project = "p"\n[conflicts]\ndecision = "propose"\n')
     assert run("remember", "Use Jena", "--type", "decision", "--topic", "store", "--rationale", "x").exit_code == 0
@@ -639,19 +639,19 @@ def test_a_proposal_waits_with_the_command_that_accepts_it_and_the_one_that_decl
         ["ask", "--sparql"],
     ],
 )
-def test_an_argument_that_cannot_be_meant_is_misuse_with_a_way_on(words):
+def test_an_invalid_argument_is_a_usage_error_with_a_hint(words):
     result = run(*words)
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert "hint: " in result.stderr
 
 
-def test_a_parameter_of_a_question_is_given_as_an_option_too():
-    asked = ("ask", "changes", "--format", "csv")
+def test_a_parameter_of_a_query_is_accepted_as_an_option():
+    query = ("ask", "changes", "--format", "csv")
     expected = run("ask", "changes", "since=2026-11-20", "--format", "csv").stdout
 
     assert len(expected.splitlines()) > 1
-    assert run(*asked, "--since", "2026-11-20").stdout == run(*asked, "--since=2026-11-20").stdout == expected
+    assert run(*query, "--since", "2026-11-20").stdout == run(*query, "--since=2026-11-20").stdout == expected
     assert run("ask", "open-tasks", "--actionable-only", "--limit", "9").exit_code == 0
     for words, hint in (
         (["changes"], "give --since, a date or time such as 2026-11-17 or 2026-11-17T09:00:00Z"),
@@ -664,7 +664,7 @@ def test_a_parameter_of_a_question_is_given_as_an_option_too():
     assert (refused.exit_code, "did you mean" in refused.stderr, "--since" in refused.stderr) == (2, True, True)
 
 
-def test_the_memories_of_one_agent_are_listed_with_their_assignees_where_they_are_tasks():
+def test_the_memories_of_one_agent_are_listed_and_tasks_show_their_assignee():
     assert run("remember", "Ben's fact", "--agent", "ben").exit_code == 0
 
     of_ben = rows("ask", "memories-of-agent", "--agent", "ben")
@@ -675,7 +675,7 @@ def test_the_memories_of_one_agent_are_listed_with_their_assignees_where_they_ar
     assert run("ask", "tasks").stdout.splitlines()[0].split() == ["task", "summary", "status", "assignee"]
 
 
-def test_tables_name_withdrawals_and_columns_in_words_of_the_field_and_programs_get_the_terms():
+def test_tables_have_plain_column_names_and_json_has_the_ontology_terms():
     assert run("edit", FACT, "--invalidate", "--reason", "not measured").exit_code == 0
 
     log, status = run("journal", "log").stdout, run("status").stdout
@@ -686,7 +686,7 @@ def test_tables_name_withdrawals_and_columns_in_words_of_the_field_and_programs_
     assert rows("journal", "log")[0]["brought"] == {"DeletedMarker": 1, "WorkSession": 1}
 
 
-def test_a_backup_names_how_many_commits_it_holds(tmp_path):
-    made = run("root", "backup", tmp_path / "memory.tar")
+def test_a_backup_reports_its_number_of_commits(tmp_path):
+    backup = run("root", "backup", tmp_path / "memory.tar")
 
-    assert f": {len(rows('journal', 'log'))} commits; working state" in made.stderr
+    assert f": {len(rows('journal', 'log'))} commits; working state" in backup.stderr

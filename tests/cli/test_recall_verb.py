@@ -16,7 +16,7 @@ def root(tmp_path, monkeypatch, by):
     return build(tmp_path)
 
 
-def test_memories_are_found_by_words_in_every_format():
+def test_memories_are_recalled_by_words_in_every_format():
     table = run("recall", "which cache holds what?")
     assert table.stdout.splitlines()[0].split() == [
         *("score", "item", "kind", "summary", "about", "agent", "recorded", "status", "time")
@@ -24,8 +24,8 @@ def test_memories_are_found_by_words_in_every_format():
     assert FACT in table.stdout
     assert OLD not in table.stdout  # superseded
 
-    told = json.loads(run("recall", "journals", "--json").stdout)
-    assert told["entries"][0]["content"] == "One journal a project"
+    answer = json.loads(run("recall", "journals", "--json").stdout)
+    assert answer["entries"][0]["content"] == "One journal a project"
     lines = run("recall", "cache shipping", "--format", "jsonl").stdout.splitlines()
     assert {json.loads(line)["content"] for line in lines[:2]} == {"the cache holds 2 GiB", "Ship the importer"}
     assert run("recall", "cache", "--format", "csv").stdout.startswith(
@@ -36,7 +36,7 @@ def test_memories_are_found_by_words_in_every_format():
     ).stdout  # fmt: skip
 
 
-def test_options_narrow_what_is_looked_through_and_explain_shows_why(by):
+def test_options_filter_the_hits_and_explain_shows_their_scores(by):
     assert "Ship the importer" in run("recall", "import", "--kind", "task").stdout
     assert "loses dates" not in run("recall", "import", "--kind", "task").stdout
     explained = run("recall", "import", "--kind", "error", "--explain").stdout
@@ -50,54 +50,54 @@ def test_options_narrow_what_is_looked_through_and_explain_shows_why(by):
 
 @pytest.mark.parametrize("option", [("--kind", "facd"), ("--budget-tokens", "2"), ("--since", "soon"), ("--limit", "0"),
                                     ("--as-of", "never")])  # fmt: skip
-def test_what_cannot_be_honoured_is_refused(option):
+def test_an_invalid_option_is_refused(option):
     assert run("recall", "x", *option).exit_code == 2
 
 
-def test_better_matches_that_are_not_active_are_told_with_the_option_that_shows_them():
+def test_better_matching_inactive_memories_are_counted_with_the_option_that_shows_them():
     args = ("--type", "decision", "--topic", "plan", "--rationale", "room", "--status", "proposed")
     run("remember", "the cache of quaggas", *args)
 
-    told = run("recall", "cache of quaggas", "--limit", "3")
-    assert "1 inactive record matches better than the first hit (1 proposed): add --include-inactive\n" in told.stderr
+    result = run("recall", "cache of quaggas", "--limit", "3")
+    assert "1 inactive record matches better than the first hit (1 proposed): add --include-inactive\n" in result.stderr
     assert "quaggas" in run("recall", "cache of quaggas", "--include-inactive").stdout
-    quoted = run("recall", "cache of quaggas", "--limit", "3", "--format", "md")
-    assert quoted.stdout.endswith(
+    markdown = run("recall", "cache of quaggas", "--limit", "3", "--format", "md")
+    assert markdown.stdout.endswith(
         "1 inactive record matches better than the first hit (1 proposed): add --include-inactive.\n"
     )
     inactive = json.loads(run("recall", "cache of quaggas", "--limit", "3", "--json").stdout)["inactive"]
-    assert inactive == {"count": 1, "statuses": {"proposed": 1}, "notice": told.stderr.splitlines()[-1]}
+    assert inactive == {"count": 1, "statuses": {"proposed": 1}, "notice": result.stderr.splitlines()[-1]}
 
 
-def test_low_scores_are_counted_among_the_best_that_the_limit_names():
+def test_low_scores_are_counted_within_the_limit():
     for number in range(4):
         run("remember", f"quagga number {number}")
 
     for limit in ("2", "3"):
-        told = run("recall", "quagga", "--limit", limit, "--min-score", "1")
-        assert f"; {limit} of the best {limit} with a score below 1: --all shows them\n" in told.stderr
-        assert told.stderr.startswith("none\n")  # why is said once
+        result = run("recall", "quagga", "--limit", limit, "--min-score", "1")
+        assert f"; {limit} of the best {limit} with a score below 1: --all shows them\n" in result.stderr
+        assert result.stderr.startswith("none\n")  # why is said once
 
 
-def test_a_pending_proposal_that_matches_alone_is_named_once():
+def test_a_pending_proposal_as_the_only_match_is_reported_once():
     with jidomem.open() as memory:
         memory.writer.submit_intent("p", intent(summary="quagga in a zoo"), propose=True)
 
-    told = run("recall", "quagga", "--kind", "fact")
+    result = run("recall", "quagga", "--kind", "fact")
 
-    assert told.stderr.startswith("none\n")
-    assert told.stderr.endswith("\n1 inactive record matches (1 pending): add --include-inactive\n")
+    assert result.stderr.startswith("none\n")
+    assert result.stderr.endswith("\n1 inactive record matches (1 pending): add --include-inactive\n")
     assert "pending proposals: 1, see: jidomem review" in run("recall", "xylophone", "--kind", "lesson").stderr
 
 
-def test_nothing_found_is_an_answer():
+def test_recall_without_hits_exits_with_0():
     result = run("recall", "xylophone", "--kind", "lesson")
     first, *others = result.stderr.splitlines()
     assert (result.exit_code, result.stdout, first) == (0, "", "none")
     assert all(line.startswith("nothing here answers this; nearest: ") for line in others)
 
 
-def test_status_tells_what_recall_searches_and_that_a_damaged_file_was_built_again(root):
+def test_status_reports_the_text_index_and_the_repair_of_a_damaged_file(root):
     run("recall", "cache")
     assert "up to date; built because there was none" in run("status").stdout
 
@@ -107,7 +107,7 @@ def test_status_tells_what_recall_searches_and_that_a_damaged_file_was_built_aga
     assert FACT in run("recall", "cache").stdout
 
 
-def test_reindex_throws_it_away_and_makes_it_at_once(root):
+def test_reindex_replaces_a_damaged_text_index(root):
     run("recall", "cache")
     file = root / "cache" / "text" / "p.sqlite"
     file.write_bytes(b"no database" * 1000)
@@ -116,13 +116,13 @@ def test_reindex_throws_it_away_and_makes_it_at_once(root):
     assert FACT in run("recall", "cache").stdout
 
 
-def test_who_asked_is_kept_in_the_read_log(root):
+def test_a_recall_is_recorded_in_the_read_log(root):
     run("recall", "cache")
     with jidomem.open(root) as memory:
         assert [entry["in"] for entry in memory.reader.why("p", FACT)["shown"]] == ["recall"]
 
 
-def test_texts_without_a_vector_yet_are_counted_with_the_command_that_makes_all(monkeypatch):
+def test_texts_without_a_vector_are_counted_with_the_command_that_computes_them(monkeypatch):
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
     monkeypatch.setattr("jidomem_cli.options.EMBEDS_FOR", 0.0)
     answer = run("recall", "cache")
@@ -135,20 +135,20 @@ def test_texts_without_a_vector_yet_are_counted_with_the_command_that_makes_all(
     assert "no vector yet" not in run("recall", "cache").stderr
 
 
-def test_what_is_asked_is_found_by_likeness_too_and_status_and_reindex_tell_of_the_vectors(monkeypatch):
+def test_a_question_is_answered_by_similarity_and_status_and_reindex_report_the_vectors(monkeypatch):
     assert run("remember", "the doctor drives a red car").exit_code == 0
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
 
-    (made,) = json.loads(run("root", "reindex", "--json").stdout)["vectors"].values()
-    told = json.loads(run("recall", "which colour has the physician's automobile?", "--json").stdout)
-    assert told["entries"][0]["content"] == "the doctor drives a red car"
-    assert told["metadata"]["vectors"] == {"model": made["model"], "pending": 0, "error": None}
+    (vectors,) = json.loads(run("root", "reindex", "--json").stdout)["vectors"].values()
+    answer = json.loads(run("recall", "which colour has the physician's automobile?", "--json").stdout)
+    assert answer["entries"][0]["content"] == "the doctor drives a red car"
+    assert answer["metadata"]["vectors"] == {"model": vectors["model"], "pending": 0, "error": None}
     explained = run("recall", "whose car is red?", "--explain")
     assert explained.exit_code == 0
     assert {"words:", "meaning:", "score"} <= set(explained.stdout.split())
-    (held,) = json.loads(run("status", "--json").stdout)["projects"]
-    assert held["vectors"] == made
-    assert f"{made['vectors']} by {made['model']}" in run("status").stdout
+    (project,) = json.loads(run("status", "--json").stdout)["projects"]
+    assert project["vectors"] == vectors
+    assert f"{vectors['vectors']} by {vectors['model']}" in run("status").stdout
 
     monkeypatch.setattr("jidomem.models.local_embedder._SHA256", "another")
     monkeypatch.setattr("jidomem.models.local_embedder._read", _read.__wrapped__)

@@ -18,9 +18,9 @@ def git(*words, when="2018-03-02T12:00:00Z"):
 
 
 def run(*words):
-    done = cli_world.run(*words)
-    assert done.exit_code == 0, done.output
-    return done
+    result = cli_world.run(*words)
+    assert result.exit_code == 0, result.output
+    return result
 
 
 @pytest.fixture
@@ -36,27 +36,27 @@ def write(tmp_path, monkeypatch):
     return write
 
 
-def test_skipped_files_are_named_with_the_reason_one_line_a_folder_and_each_with_verbose_and_json(write, tmp_path):
+def test_skipped_files_are_listed_with_the_reason_by_folder_and_singly_with_verbose_and_json(write, tmp_path):
     write("docs/adr/0001-a.md")
     for number in range(2, 7):
         write(f"docs/adr/000{number}-b.adoc")
     (tmp_path / "docs/adr/notes.md").write_text("# Notes\n\nWe talked.\n")
 
     words = ("init", "--from", "auto", "--dry-run")
-    told, verbose, passed = run(*words), run(*words, "-v"), json.loads(run(*words, "--json").stdout)["passed"]
+    result, verbose, skipped = run(*words), run(*words, "-v"), json.loads(run(*words, "--json").stdout)["passed"]
 
-    lines = [line for line in told.stderr.splitlines() if line.startswith("skipped: ")]
+    lines = [line for line in result.stderr.splitlines() if line.startswith("skipped: ")]
     assert lines == [
         "skipped: docs/adr/notes.md: not a decision record (no 'Decision' or 'Decision Outcome' section)",
         "skipped: docs/adr/ (0002-b.adoc, 0003-b.adoc and 3 more): AsciiDoc is not read, only Markdown",
     ]
-    assert {f"skipped: {each['path']}: {each['why']}" for each in passed} == {
+    assert {f"skipped: {each['path']}: {each['why']}" for each in skipped} == {
         line for line in verbose.stderr.splitlines() if line.startswith("skipped: ")
     }
-    assert len(passed) == 6
+    assert len(skipped) == 6
 
 
-def test_a_record_has_its_own_date_else_that_of_its_first_commit_whenever_it_is_imported(write):
+def test_a_record_has_its_own_date_or_that_of_its_first_commit(write):
     write("docs/adr/0001-a.md", "Dated", "Date: 2016-02-12")
     write("notes/0002-b.md", "Committed")
     git("add", ".")
@@ -70,20 +70,20 @@ def test_a_record_has_its_own_date_else_that_of_its_first_commit_whenever_it_is_
     assert [row["timestamp"][:10] for row in rows] == ["2016-02-12", "2018-03-02"]
 
 
-def test_why_tells_the_date_of_a_decision_from_that_of_the_session_that_imported_it(write):
+def test_why_distinguishes_the_date_of_a_decision_from_the_date_of_its_import(write):
     write("docs/adr/0001-a.md", "Dated", "Date: 2016-02-12")
     run("init", "--from", "auto", "--agent", "ana", "--session", "import")
 
-    shown = json.loads(run("show", "--why", "0001", "--json").stdout)
+    explanation = json.loads(run("show", "--why", "0001", "--json").stdout)
     lines = dict(line.split(maxsplit=1) for line in run("show", "--why", "0001").stdout.splitlines())
 
-    recorded = f"{shown['recorded_at'][:10]} {shown['recorded_at'][11:19]}Z"
+    recorded = f"{explanation['recorded_at'][:10]} {explanation['recorded_at'][11:19]}Z"
     assert not recorded.startswith("2016")
     assert lines["decided"] == "2016-02-12"
     assert lines["recorded"] == f"{recorded} by ana in session import"
 
 
-def test_records_named_one_by_one_are_dated_by_their_first_commit_too(write):
+def test_records_imported_by_name_are_dated_by_their_first_commit(write):
     write("docs/adr/0001-a.md")
     git("add", ".")
     git("commit", "-q", "-m", "a record")
@@ -95,7 +95,7 @@ def test_records_named_one_by_one_are_dated_by_their_first_commit_too(write):
     assert row["timestamp"].startswith("2018-03-02T12:00:00")
 
 
-def test_a_record_that_nothing_dates_has_no_date_and_stands_last(write):
+def test_a_record_without_a_date_has_none_and_is_listed_last(write):
     write("docs/adr/0001-a.md", "Dated", "Date: 2016-02-12")
     write("docs/adr/0002-b.md", "Undated")
     run("init", "--from", "auto")
@@ -111,7 +111,7 @@ def test_a_record_that_nothing_dates_has_no_date_and_stands_last(write):
     assert run("init", "--from", "auto", "--json").exit_code == 0
 
 
-def test_the_withdrawal_of_a_removed_note_is_counted_with_its_file_by_each_later_import_too(write, tmp_path):
+def test_the_withdrawal_of_a_removed_note_is_counted_by_each_later_import(write, tmp_path):
     notes = tmp_path / "CLAUDE.md"
     rules = (
         "- Use tabs for indentation\n- Keep it small",
@@ -125,11 +125,11 @@ def test_the_withdrawal_of_a_removed_note_is_counted_with_its_file_by_each_later
     run("review", "accept", "--all")
     run("remember", "the shop is open", "--agent", "bob")
 
-    for text, waiting in zip(texts[1:], (1, 2), strict=True):
+    for text, pending in zip(texts[1:], (1, 2), strict=True):
         notes.write_text(text)
-        done = run("init", "--from", "auto")
+        result = run("init", "--from", "auto")
 
-        (row,) = (line.split() for line in done.stdout.splitlines() if line.startswith("CLAUDE.md"))
-        assert row[-1] == str(waiting)
-        noun = "proposal" if waiting == 1 else "proposals"
-        assert re.search(rf"review {waiting} pending {noun}$", done.stderr, re.MULTILINE)
+        (row,) = (line.split() for line in result.stdout.splitlines() if line.startswith("CLAUDE.md"))
+        assert row[-1] == str(pending)
+        noun = "proposal" if pending == 1 else "proposals"
+        assert re.search(rf"review {pending} pending {noun}$", result.stderr, re.MULTILINE)

@@ -18,7 +18,7 @@ def _repository(tmp_path, monkeypatch):
     stand_in(tmp_path / "repository", monkeypatch)
 
 
-def test_the_log_lists_commits_newest_first_with_what_each_brought():
+def test_the_log_lists_commits_newest_first_with_their_memories():
     log = rows("journal", "log")
     table = run("journal", "log", "--limit", 2)
 
@@ -31,23 +31,23 @@ def test_the_log_lists_commits_newest_first_with_what_each_brought():
     assert run("journal", "log", "--valid-at", "2026-01-01").exit_code == 2
 
 
-def test_a_difference_between_two_versions_tells_what_was_added_and_what_ended():
+def test_a_diff_of_two_versions_lists_added_and_superseded_memories():
     before = rows("journal", "log")[0]["version"]
     new = run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
 
-    changed = rows("journal", "diff", "--as-of", before, "--as-of", rows("journal", "log")[0]["version"])
-    told = run("journal", "diff", "--as-of", before)
+    difference = rows("journal", "diff", "--as-of", before, "--as-of", rows("journal", "log")[0]["version"])
+    result = run("journal", "diff", "--as-of", before)
 
-    assert {row["item"]: (row["change"], row["before"], row["after"], row["by"]) for row in changed} == {
+    assert {row["item"]: (row["change"], row["before"], row["after"], row["by"]) for row in difference} == {
         MEMORY + OLD: ("superseded", "active", "superseded", new),
         new: ("added", None, "active", None),
     }
-    assert "1 added, 1 superseded" in told.stderr
+    assert "1 added, 1 superseded" in result.stderr
     assert run("--as-of", before, "journal", "diff", "--as-of", "9999-01-01", "--json").exit_code == 0
 
 
 @pytest.mark.parametrize(
-    ("ends", "code", "said"),
+    ("ends", "code", "message"),
     [
         ([], 2, "a comparison is between two moments"),
         (["0", "0", "0"], 2, "a comparison is between two moments"),
@@ -55,15 +55,15 @@ def test_a_difference_between_two_versions_tells_what_was_added_and_what_ended()
         (["2027-01-01", "2026-01-01"], 2, "is after"),
     ],
 )
-def test_a_difference_that_cannot_be_told_is_refused(ends, code, said):
+def test_an_invalid_diff_is_refused(ends, code, message):
     result = run("journal", "diff", *(word for end in ends for word in ("--as-of", end)))
 
     assert result.exit_code == code
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize("verb", [["show"], ["show", "--why"], ["show", "--history"], ["ask", "history"]])
-def test_a_short_id_names_in_the_past_what_it_named_then(verb):
+def test_a_short_id_in_a_query_of_the_past_is_resolved_as_of_then(verb):
     asked = lambda then: run(*verb[:-1], verb[-1], "item=abcd" if verb[0] == "ask" else "abcd", "--as-of", then)  # noqa: E731
     before = rows("journal", "log")[0]["recorded_at"]
     assert run("remember", "one", "--iri", "https://x.org/one-abcd").exit_code == 0
@@ -75,7 +75,7 @@ def test_a_short_id_names_in_the_past_what_it_named_then(verb):
     assert "names several memories" in asked("9999-01-01").stderr
 
 
-def test_a_history_tells_what_a_memory_replaced_and_what_replaced_it():
+def test_a_history_lists_the_superseded_and_the_superseding_version():
     run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster")
 
     entries = rows("show", "--history", OLD)
@@ -88,65 +88,65 @@ def test_a_history_tells_what_a_memory_replaced_and_what_replaced_it():
     assert run("show", "--history", OLD, "--as-of", "2020-01-01").exit_code == 4
 
 
-def test_what_is_shown_of_the_past_is_what_was_known_then():
+def test_a_memory_as_of_a_past_moment_is_shown_as_recorded_then():
     then = rows("journal", "log")[0]["recorded_at"]
     before = run("show", FACT, "--format", "ttl").stdout
-    held = json.loads(run("status", "--json").stdout)["projects"][0]
+    before_counts = json.loads(run("status", "--json").stdout)["projects"][0]
     run("edit", FACT, "--invalidate", "--reason", "wrong")
-    ended = "ASK { ?s <https://jido.ai/ontology#invalidatedBy> ?o }"
+    query = "ASK { ?s <https://jido.ai/ontology#invalidatedBy> ?o }"
 
     past = json.loads(run("status", "--json", "--as-of", then).stdout)["projects"][0]
 
     assert run("show", FACT, "--format", "ttl", "--as-of", then).stdout == before
     assert (past["version"], past["counts"], past["last_commit"]) == (
-        held["version"],
-        held["counts"],
-        held["last_commit"],
+        before_counts["version"],
+        before_counts["counts"],
+        before_counts["last_commit"],
     )
-    assert [run("ask", "--sparql", ended, *more).stdout for more in ((), ("--as-of", then))] == ["true\n", "false\n"]
+    assert [run("ask", "--sparql", query, *more).stdout for more in ((), ("--as-of", then))] == ["true\n", "false\n"]
 
 
-def test_what_was_replaced_is_brought_back_and_what_still_holds_is_confirmed():
+def test_a_superseded_memory_is_restored_and_an_active_one_confirmed():
     new = run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
-    back = run("edit", OLD, "--undo", "--reason", "slower").stdout.strip()
-    kept = run("edit", FACT, "--confirm", "--set", "expires_on=2030-01-01").stdout.strip()
+    restored = run("edit", OLD, "--undo", "--reason", "slower").stdout.strip()
+    confirmed = run("edit", FACT, "--confirm", "--set", "expires_on=2030-01-01").stdout.strip()
 
     assert [(row["entry"], row["status"]) for row in rows("show", "--history", OLD)] == [
         (MEMORY + OLD, "superseded"),
         (new, "superseded"),
-        (back, "active"),
+        (restored, "active"),
     ]
-    assert [row["item"] for row in rows("ask", "stale", "--valid-at", "2030-01-02")] == [kept]
+    assert [row["item"] for row in rows("ask", "stale", "--valid-at", "2030-01-02")] == [confirmed]
     assert run("edit", FACT, "--undo", "--confirm").exit_code == 2
     assert "choose one correction" in run("edit", FACT).stderr
 
 
-def test_one_memory_is_explained_in_a_table_or_as_json():
+def test_a_memory_is_explained_as_a_table_and_as_json():
     new = run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
-    resting = run("remember", "loading is fast", "--evidence", MEMORY + OLD, "--evidence", "a trial").stdout.strip()
+    derived = run("remember", "loading is fast", "--evidence", MEMORY + OLD, "--evidence", "a trial").stdout.strip()
 
     table = run("show", "--why", OLD, "-v")
-    rests = run("show", "--why", resting).stdout
-    found = json.loads(run("show", "--why", OLD, "--json").stdout)
+    evidence = run("show", "--why", derived).stdout
+    explanation = json.loads(run("show", "--why", OLD, "--json").stdout)
 
     assert table.exit_code == 0
-    for said in (
+    for part in (
         "superseded by",
         "Use Oxigraph 0.5 (reason: faster)",
         "DecisionHasRationale",
         "architect in session s-1",
         "concluded from it",
     ):
-        assert said in table.stdout
-    assert "rests on" in rests
-    assert "a trial" in rests
-    assert "(superseded) Use Oxigraph 0.4" in rests
-    assert (found["iri"], found["in_its_place"]) == (MEMORY + OLD, new)
-    assert [each["iri"] for each in found["derived"]] == [resting]
+        assert part in table.stdout
+    assert "rests on" in evidence
+    assert "a trial" in evidence
+    assert "(superseded) Use Oxigraph 0.4" in evidence
+    assert (explanation["iri"], explanation["in_its_place"]) == (MEMORY + OLD, new)
+    assert [each["iri"] for each in explanation["derived"]] == [derived]
     assert run("show", "--why", OLD, "--as-of", "2020-01-01").exit_code == 4
 
 
-def test_the_log_is_what_python_tells():
+def test_the_log_at_the_command_line_equals_the_log_in_python():
     with jidomem.open() as memory:
         assert [row["version"] for row in memory.reader.log("p").rows] == [
             row["version"] for row in rows("journal", "log")
@@ -166,7 +166,7 @@ NOTED = """# Agents
 
 
 @pytest.fixture
-def noted(tmp_path, monkeypatch):
+def repository_with_notes(tmp_path, monkeypatch):
     """A repository with notes, and two records of which the names begin alike."""
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -184,12 +184,12 @@ def noted(tmp_path, monkeypatch):
         )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
-    done = run("init", "--from", "auto")
-    assert done.exit_code == 0, done.stderr
+    result = run("init", "--from", "auto")
+    assert result.exit_code == 0, result.stderr
     return tmp_path
 
 
-def test_a_line_inside_the_lines_of_a_note_names_it(noted):
+def test_any_line_of_a_note_identifies_it(repository_with_notes):
     first = run("show", "AGENTS.md:5").stdout
     assert "make test" in first
 
@@ -198,9 +198,9 @@ def test_a_line_inside_the_lines_of_a_note_names_it(noted):
     assert "did you mean AGENTS.md:9 or AGENTS.md:5?" in blank.stderr
 
 
-def test_the_entries_of_a_file_are_found_by_digest_and_without_the_memories_of_other_files(noted, monkeypatch):
+def test_the_entries_of_a_file_are_compared_without_reading_memories_of_other_files(repository_with_notes, monkeypatch):
     topics = [f"topic {number}" for number in range(20)]
-    (noted / "CLAUDE.md").write_text("".join(f"- Never forget the {topic}.\n" for topic in topics))
+    (repository_with_notes / "CLAUDE.md").write_text("".join(f"- Never forget the {topic}.\n" for topic in topics))
     run("root", "import", "memory-md", "CLAUDE.md")
     compared, read = [], set()
     matches, triples = SourceEntry.matches, OxigraphIndex.triples
@@ -213,23 +213,23 @@ def test_the_entries_of_a_file_are_found_by_digest_and_without_the_memories_of_o
         read.add(subject)
         return triples(index, graph, subject, *others)
 
-    with jidomem.open(noted / ".jidomem") as memory:
+    with jidomem.open(repository_with_notes / ".jidomem") as memory:
         known = entries_now(memory, ["AGENTS.md", "CLAUDE.md"])
         monkeypatch.setattr(SourceEntry, "matches", matches_counted)
         monkeypatch.setattr(OxigraphIndex, "triples", triples_counted)
-        found = entries_now(memory, ["CLAUDE.md"])
+        entries = entries_now(memory, ["CLAUDE.md"])
 
     items = {path: {iri(item) for items in lines.values() for item in items} for path, lines in known.items()}
-    assert found == {"CLAUDE.md": known["CLAUDE.md"]}
+    assert entries == {"CLAUDE.md": known["CLAUDE.md"]}
     assert len(compared) == len(items["CLAUDE.md"]) == len(topics)
     assert items["CLAUDE.md"] <= read
     assert items["AGENTS.md"]
     assert items["AGENTS.md"].isdisjoint(read)
 
 
-def test_a_line_of_a_file_edited_since_the_import_names_the_note_that_stands_there_now(noted):
+def test_a_line_of_a_file_edited_since_the_import_identifies_the_note_now_at_that_line(repository_with_notes):
     before = run("show", "AGENTS.md:9").stdout
-    page = noted / "AGENTS.md"
+    page = repository_with_notes / "AGENTS.md"
     page.write_text(page.read_text().replace("# Agents\n", "# Agents\n\n- Sign each commit.\n", 1))
 
     assert run("show", "AGENTS.md:11").stdout == before
@@ -245,7 +245,7 @@ def test_a_line_of_a_file_edited_since_the_import_names_the_note_that_stands_the
     assert len(numbers) == 2
 
 
-def test_a_unique_beginning_of_the_name_of_a_file_names_its_memory(noted):
+def test_a_unique_prefix_of_a_file_name_identifies_its_memory(repository_with_notes):
     assert "Use Meilisearch" in run("show", "20201103").stdout
     several = run("show", "2020110")
     assert several.exit_code == 4
@@ -254,16 +254,16 @@ def test_a_unique_beginning_of_the_name_of_a_file_names_its_memory(noted):
     assert "docs/adr/20200924-use-lunr.md" in run("show", "20200924-use-luna").stderr
 
 
-def test_why_names_the_file_and_line_that_a_memory_was_imported_from(noted):
+def test_why_names_the_source_file_and_line_of_an_imported_memory(repository_with_notes):
     note = json.loads(run("show", "--why", "AGENTS.md:5", "--json").stdout)
     assert note["source"] == [{"path": "AGENTS.md", "line": 5}]
     assert re.search(r"^source +AGENTS.md:5$", run("show", "--why", "AGENTS.md:5").stdout, re.MULTILINE)
     assert re.search(r"^source +docs/adr/20201103-\S+$", run("show", "--why", "20201103").stdout, re.MULTILINE)
 
 
-def test_why_gives_the_reason_of_the_superseding_and_not_that_of_the_memory_that_ended(noted):
-    made = json.loads(run("remember", "Use grep", "--type", "decision", "--rationale", "r", "--json").stdout)["iri"]
-    second = json.loads(run("edit", made, "--supersede", "Use rg", "--reason", "it is slow", "--json").stdout)["iri"]
+def test_why_gives_the_reason_of_the_supersession(repository_with_notes):
+    first = json.loads(run("remember", "Use grep", "--type", "decision", "--rationale", "r", "--json").stdout)["iri"]
+    second = json.loads(run("edit", first, "--supersede", "Use rg", "--reason", "it is slow", "--json").stdout)["iri"]
     third = json.loads(run("edit", second, "--supersede", "Use ag", "--reason", "rg is gone", "--json").stdout)["iri"]
 
     (row,) = json.loads(run("show", "--why", third, "--json").stdout)["replaced"]
@@ -272,13 +272,13 @@ def test_why_gives_the_reason_of_the_superseding_and_not_that_of_the_memory_that
     assert row["reason"] == "rg is gone"
 
 
-def test_a_date_without_a_time_is_shown_as_a_date(noted):
+def test_a_date_without_a_time_is_shown_as_a_date(repository_with_notes):
     for verb in (["show", "20201103"], ["show", "--why", "20201103"], ["ask", "decisions"]):
         assert "00:00:00" not in run(*verb).stdout
     assert "2020-11-03" in run("show", "--why", "20201103").stdout
 
 
-def test_log_shows_the_agent_that_ordered_a_change_of_policy_a_redaction_or_a_rollback(noted):
+def test_the_log_shows_the_agent_of_a_policy_change_a_redaction_and_a_rollback(repository_with_notes):
     run("remember", "Jane Example knows", "--agent", "ben")
     run("access", "policy", "grant", "ana", "admin")
     assert run("journal", "redact", "--text", "Jane Example", "--reason", "a person").exit_code == 0
@@ -290,7 +290,7 @@ def test_log_shows_the_agent_that_ordered_a_change_of_policy_a_redaction_or_a_ro
     assert [[agent.rpartition("/")[2] for agent in row["agents"]] for row in rows] == [["ana"]] * 4
 
 
-def test_a_difference_and_a_timeline_leave_alternatives_to_their_decision(noted):
+def test_a_diff_and_a_timeline_omit_the_alternatives_of_a_decision(repository_with_notes):
     run("remember", "Use uv", "--type", "decision", "--rationale", "fast", "--alternatives", "Use pip")
 
     assert "Use pip" not in run("journal", "diff", "--as-of", "1").stdout
@@ -298,7 +298,7 @@ def test_a_difference_and_a_timeline_leave_alternatives_to_their_decision(noted)
     assert "Use uv" in run("ask", "timeline").stdout
 
 
-def test_a_difference_takes_the_number_of_a_version_and_a_limit(noted):
+def test_a_diff_accepts_a_version_number_and_a_limit(repository_with_notes):
     run("remember", "one")
     rows = json.loads(run("journal", "log", "--json").stdout)["rows"]
     run("remember", "two")
@@ -306,7 +306,7 @@ def test_a_difference_takes_the_number_of_a_version_and_a_limit(noted):
     number = rows[0]["version"].partition("-")[0]
 
     short, whole = (
-        json.loads(run("journal", "diff", "--as-of", given, "--json").stdout) for given in (number, rows[0]["version"])
+        json.loads(run("journal", "diff", "--as-of", end, "--json").stdout) for end in (number, rows[0]["version"])
     )
     assert short == whole
     limited = run("journal", "diff", "--as-of", number, "--limit", "1")
@@ -314,19 +314,19 @@ def test_a_difference_takes_the_number_of_a_version_and_a_limit(noted):
     assert run("journal", "diff", "--as-of", "99").exit_code == 4
 
 
-def test_a_stale_supersession_is_told_in_a_few_lines(noted):
+def test_a_stale_supersession_is_refused_in_a_short_message(repository_with_notes):
     long = "It was measured for weeks. " * 60
-    made = json.loads(run("remember", "Use grep", "--type", "decision", "--rationale", long, "--json").stdout)["iri"]
-    run("edit", made, "--supersede", "Use rg", "--reason", "it is slow", "--set", f"rationale={long}")
-    refused = run("edit", made, "--supersede", "Use ag", "--reason", "it is slow")
+    first = json.loads(run("remember", "Use grep", "--type", "decision", "--rationale", long, "--json").stdout)["iri"]
+    run("edit", first, "--supersede", "Use rg", "--reason", "it is slow", "--set", f"rationale={long}")
+    refused = run("edit", first, "--supersede", "Use ag", "--reason", "it is slow")
 
     assert "already superseded by" in refused.stderr
     assert refused.stderr.count("measured") <= 6
 
 
-def test_review_says_that_anybody_may_name_himself_curator_while_nobody_is_administrator(noted):
-    told = run("review").stderr
-    assert "appoint an administrator, who is a curator too; until then anybody can appoint themselves" in told
+def test_a_review_says_that_anybody_can_appoint_themselves_until_there_is_an_administrator(repository_with_notes):
+    message = run("review").stderr
+    assert "appoint an administrator, who is a curator too; until then anybody can appoint themselves" in message
     run("access", "policy", "grant", "ana", "curator")
     assert "reviewed by a curator: ana\nappoint an administrator" in run("review", "--agent", "ben").stderr
 

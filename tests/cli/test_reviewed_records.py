@@ -45,7 +45,7 @@ def repository(tmp_path, monkeypatch):
     return tmp_path
 
 
-def change(repository, name, **fields):
+def propose_change(repository, name, **fields):
     """Write the record again and import it as bob, who may only propose; return the proposal."""
     write(repository, name, **fields)
     assert run("init", "--from", "auto", "--agent", "bob").exit_code == 0
@@ -53,22 +53,22 @@ def change(repository, name, **fields):
     return row["item"]
 
 
-def test_a_change_of_status_is_reviewed_as_one(repository):
-    proposal = change(repository, "0001-use-postgres", title="use PostgreSQL for parcels", status="Rejected")
+def test_a_change_of_status_is_reviewed_and_applied_to_the_decision(repository):
+    proposal = propose_change(repository, "0001-use-postgres", title="use PostgreSQL for parcels", status="Rejected")
 
     lines = [line.strip() for line in run("review").stdout.splitlines()]
     rejected, accepted = (
         [row["decision"] for row in rows("ask", "decisions", "--status", status)] for status in ("rejected", "accepted")
     )
-    done = run("review", "accept", proposal)
+    result = run("review", "accept", proposal)
 
     assert lines[2:4] == ["was: status: accepted", "now: status: rejected"]
     assert (rejected, len(accepted)) == ([], 2)  # nobody has rejected it yet
-    assert done.stderr.splitlines()[-1] == "the decision is rejected, and not active"
-    assert [row["decision"] for row in rows("ask", "decisions", "--status", "rejected")] == [done.stdout.strip()]
+    assert result.stderr.splitlines()[-1] == "the decision is rejected, and not active"
+    assert [row["decision"] for row in rows("ask", "decisions", "--status", "rejected")] == [result.stdout.strip()]
 
 
-def test_a_proposed_withdrawal_names_the_memory_below_its_row(repository):
+def test_a_proposed_withdrawal_shows_the_memory_and_the_reason_below_its_row(repository):
     (repository / "docs" / "adr" / "0001-use-postgres.md").unlink()
     assert run("init", "--from", "auto", "--agent", "bob").exit_code == 0
 
@@ -78,21 +78,21 @@ def test_a_proposed_withdrawal_names_the_memory_below_its_row(repository):
     assert reason.startswith("    reason: ")
 
 
-def test_the_alternatives_of_an_accepted_record_do_not_wait(repository):
-    proposal = change(repository, "0002-use-cents", title="use integer cents")
+def test_the_alternatives_of_an_accepted_record_are_not_pending(repository):
+    proposal = propose_change(repository, "0002-use-cents", title="use integer cents")
 
     assert run("review", "accept", proposal).exit_code == 0
 
     assert rows("review") == []
     assert rows("ask", "proposals") == []
-    told, none = run("review").stderr.splitlines()
-    assert (told[:45], none) == (
+    message, last = run("review").stderr.splitlines()
+    assert (message[:45], last) == (
         "1 recorded decision has the status proposed; ",
         "nothing to review",
     )  # the record 0003
 
 
-def test_a_record_that_is_proposed_itself_is_accepted_by_the_command_that_the_refusal_names(repository):
+def test_a_recorded_proposed_decision_is_accepted_by_the_command_in_the_refusal(repository):
     refused = run("review", "accept", "0003")
     command = refused.stderr.splitlines()[-1].partition(": jidomem ")[2]
 
@@ -101,7 +101,7 @@ def test_a_record_that_is_proposed_itself_is_accepted_by_the_command_that_the_re
     assert "use queues" in [row["summary"] for row in rows("ask", "decisions")]
 
 
-def test_the_session_of_an_import_began_with_the_import(repository):
+def test_the_session_of_an_import_begins_with_the_import(repository):
     (session,) = rows("agent", "session", "list")
 
     assert session["start"] == json.loads(run("show", "0001", "--json").stdout)["recorded_at"]
@@ -130,14 +130,14 @@ def test_a_history_in_markdown_has_events_and_changed_fields(repository):
     assert ("| revised |" in last, "-> database" in last) == (True, True)
 
 
-def test_the_status_of_a_decision_is_another_field_than_that_of_its_memory(repository):
+def test_show_distinguishes_the_status_of_a_decision_from_the_status_of_its_memory(repository):
     lines = run("show", "0003").stdout.splitlines()
 
     assert [line.split("  ")[0] for line in lines if "status" in line.split("  ")[0]] == ["status", "decision status"]
 
 
 def test_only_the_newest_version_of_a_proposal_is_offered_and_accepted(repository):
-    old = change(repository, "0004-use-rust", title="use Rust")
+    old = propose_change(repository, "0004-use-rust", title="use Rust")
     write(repository, "0004-use-rust", title="use Rust", status="Rejected")
     assert run("init", "--from", "auto", "--agent", "bob").exit_code == 0
 
@@ -156,7 +156,7 @@ def test_only_the_newest_version_of_a_proposal_is_offered_and_accepted(repositor
 
 
 def test_an_older_version_is_accepted_once_the_newer_one_is_rejected(repository):
-    old = change(repository, "0004-use-rust", title="use Rust")
+    old = propose_change(repository, "0004-use-rust", title="use Rust")
     write(repository, "0004-use-rust", title="use Rust", status="Rejected")
     assert run("init", "--from", "auto", "--agent", "bob").exit_code == 0
     (new,) = (row["item"] for row in rows("review") if row["type"] == "architectural_decision" and row["item"] != old)

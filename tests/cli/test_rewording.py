@@ -24,7 +24,7 @@ def run(tmp_path, monkeypatch):
     return run
 
 
-def test_a_changed_note_is_listed_and_shown_with_the_sentence_that_differs(run, tmp_path):
+def test_a_changed_note_is_listed_and_shown_with_the_changed_sentence(run, tmp_path):
     notes = tmp_path / "CLAUDE.md"
     notes.write_text(f"- {LONG * 3}Never mock the store.\n- Use tabs in all files\n")
     run("root", "import", "memory-md", "CLAUDE.md")
@@ -33,18 +33,18 @@ def test_a_changed_note_is_listed_and_shown_with_the_sentence_that_differs(run, 
     run("root", "import", "memory-md", "CLAUDE.md")
 
     (changed, added) = json.loads(run("review", "--json"))["rows"]
-    table, todo, shown = run("review"), run("review", "--todo"), run("show", changed["item"])
+    table, todo, fields_text = run("review"), run("review", "--todo"), run("show", changed["item"])
 
     assert changed["rewordings"] == [{"was": "Never mock the store.", "now": "Mock the store in unit tests only."}]
     assert added["rewordings"] == []
     for text in (table, todo):
         assert "was: Never mock the store." in text
         assert "now: Mock the store in unit tests only." in text
-    fields = dict(line.split(None, 1) for line in shown.splitlines())
+    fields = dict(line.split(None, 1) for line in fields_text.splitlines())
     assert (fields["was"], fields["now"]) == ("Never mock the store.", "Mock the store in unit tests only.")
 
 
-def said(summary, explanation=None):
+def properties(summary, explanation=None):
     return {"summary": [summary], "revisionReason": ["It changed."]} | (
         {"detailedExplanation": [explanation]} if explanation else {}
     )
@@ -53,29 +53,34 @@ def said(summary, explanation=None):
 @pytest.mark.parametrize(
     ("old", "new", "was", "now"),
     [
-        (said("Use tabs."), said("Use tabs."), "", ""),
-        (said("Use tabs. Never mix."), said("Use tabs."), "Never mix.", ""),
-        (said("Use tabs."), said("Use tabs. Never mix."), "", "Never mix."),
+        (properties("Use tabs."), properties("Use tabs."), "", ""),
+        (properties("Use tabs. Never mix."), properties("Use tabs."), "Never mix.", ""),
+        (properties("Use tabs."), properties("Use tabs. Never mix."), "", "Never mix."),
         (
-            said("T: Use tabs. …", "Use tabs. It is old."),
-            said("T: Use tabs. …", "Use tabs. It is new."),
+            properties("T: Use tabs. …", "Use tabs. It is old."),
+            properties("T: Use tabs. …", "Use tabs. It is new."),
             "It is old.",
             "It is new.",
         ),
-        (said("T: Use tabs. It is old."), said("T: Use tabs. …", "Use tabs. It is new."), "It is old.", "It is new."),
         (
-            said("T: Use tabs. …", "Use tabs. See [x](y)."),
-            said("T: Use blanks. …", "Use blanks. See x."),
+            properties("T: Use tabs. It is old."),
+            properties("T: Use tabs. …", "Use tabs. It is new."),
+            "It is old.",
+            "It is new.",
+        ),
+        (
+            properties("T: Use tabs. …", "Use tabs. See [x](y)."),
+            properties("T: Use blanks. …", "Use blanks. See x."),
             "T: Use tabs.",
             "T: Use blanks.",
         ),
     ],
 )
-def test_of_a_sentence_that_two_texts_of_a_memory_hold_one_is_shown(old, new, was, now):
+def test_a_rewording_contains_the_changed_sentence_once(old, new, was, now):
     assert rewording(old, new) == Rewording(was, now)
 
 
-def test_of_a_long_sentence_the_words_that_differ_are_shown():
+def test_a_long_sentence_is_shortened_to_the_changed_words():
     words = "word " * 200
     short = Rewording(f"{words}old end", f"{words}new end").shortened(80)
 

@@ -27,29 +27,29 @@ def decisions():
     return [row["summary"] for row in rows("ask", "decisions")]
 
 
-def test_a_dry_run_shows_each_correction_and_keeps_nothing(repository):
-    shown = run(*BACK, "--reason", "an experiment", "--dry-run")
+def test_a_dry_run_shows_each_correction_and_writes_nothing(repository):
+    preview = run(*BACK, "--reason", "an experiment", "--dry-run")
 
-    assert shown.exit_code == 0
-    assert [line.split()[0] for line in shown.stdout.splitlines()[1:]] == ["withdrawn", "withdrawn", "restated"]
-    assert "1 restated, 2 withdrawn; nothing was written" in shown.stderr
+    assert preview.exit_code == 0
+    assert [line.split()[0] for line in preview.stdout.splitlines()[1:]] == ["withdrawn", "withdrawn", "restated"]
+    assert "1 restated, 2 withdrawn; nothing was written" in preview.stderr
     assert "Use Redis" in decisions()
 
 
-def test_with_yes_it_is_done_and_a_program_reads_what_was(repository):  # C117
-    done = json.loads(run(*BACK, "--reason", "an experiment", "--yes", "--json").stdout)
+def test_a_rollback_with_yes_restores_the_past_decisions_and_reports_corrections_as_json(repository):  # C117
+    report = json.loads(run(*BACK, "--reason", "an experiment", "--yes", "--json").stdout)
 
-    assert [found["change"] for found in done["corrections"]] == ["withdrawn", "withdrawn", "restated"]
-    assert done["commit"] == rows("journal", "log", "--limit", "1")[0]["commit"]
-    assert done["session"] in [row["session"] for row in rows("agent", "session", "list", "--all")]
+    assert [correction["change"] for correction in report["corrections"]] == ["withdrawn", "withdrawn", "restated"]
+    assert report["commit"] == rows("journal", "log", "--limit", "1")[0]["commit"]
+    assert report["session"] in [row["session"] for row in rows("agent", "session", "list", "--all")]
     assert "Use Oxigraph 0.4" in decisions()
     assert "Use Redis" not in decisions()
-    again = run(*BACK, "--reason", "an experiment", "--yes")
-    assert "nothing to correct" in again.stderr
+    second = run(*BACK, "--reason", "an experiment", "--yes")
+    assert "nothing to correct" in second.stderr
 
 
 @pytest.mark.parametrize(
-    ("more", "says", "code"),
+    ("options", "message", "code"),
     [
         ((), "add --reason", 2),
         (("--reason", "why"), "show it with --dry-run, then add --yes", 2),
@@ -57,24 +57,24 @@ def test_with_yes_it_is_done_and_a_program_reads_what_was(repository):  # C117
         (("--reason", "why", "--yes", "--to", "77-abcdef"), "has no version 77-abcdef", 4),
     ],
 )
-def test_what_is_not_given_or_not_allowed_is_refused(repository, more, says, code):
-    refused = run(*BACK, *more)
+def test_a_missing_or_forbidden_argument_is_refused(repository, options, message, code):
+    refused = run(*BACK, *options)
 
-    assert (refused.exit_code, says in refused.stderr) == (code, True), refused.stderr
+    assert (refused.exit_code, message in refused.stderr) == (code, True), refused.stderr
     assert "Use Redis" in decisions()
 
 
-@pytest.mark.parametrize(("answer", "kept"), [(b"y\n", "Use Oxigraph 0.4"), (b"n\n", "Use Redis")])
-def test_at_a_terminal_it_shows_what_it_will_do_and_asks(repository, answer, kept):
+@pytest.mark.parametrize(("answer", "decision"), [(b"y\n", "Use Oxigraph 0.4"), (b"n\n", "Use Redis")])
+def test_a_rollback_on_a_terminal_shows_its_corrections_and_asks_for_confirmation(repository, answer, decision):
     master, terminal = pty.openpty()
     os.write(master, answer)
 
-    asked = subprocess.run(
+    result = subprocess.run(
         [JIDOMEM, *BACK, "--reason", "an experiment"], stdin=terminal, capture_output=True, text=True, check=False
     )
 
     os.close(master)
     os.close(terminal)
-    assert "withdrawn" in asked.stdout
-    assert "Do this?" in asked.stderr
-    assert [text for text in decisions() if text.startswith("Use")] == [kept]
+    assert "withdrawn" in result.stdout
+    assert "Do this?" in result.stderr
+    assert [text for text in decisions() if text.startswith("Use")] == [decision]

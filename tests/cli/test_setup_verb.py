@@ -38,47 +38,47 @@ def repository(tmp_path, monkeypatch):
     return folder
 
 
-def done(*words):
+def setup(*words):
     result = run("setup", *words)
     assert result.exit_code == 0, result.stderr
     return result
 
 
-def held(folder):
+def repository_files(folder):
     """The files of a repository that are neither git's nor the memory's."""
-    found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    parts = ((path.relative_to(folder), path) for path in found)
+    paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    parts = ((path.relative_to(folder), path) for path in paths)
     return {str(name): path.read_bytes() for name, path in parts if name.parts[0] not in (".git", ".jidomem")}
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_what_is_written_is_found_current_written_once_and_taken_out_whole(repository, client):
+def test_setup_writes_files_once_and_remove_deletes_them(repository, client):
     missing = run("setup", client, "--check")
-    shown = json.loads(done(client, "--print", "--json").stdout)["files"]
-    nothing = held(repository)
-    done(client)
-    written = held(repository)
-    again = done(client)
+    shown = json.loads(setup(client, "--print", "--json").stdout)["files"]
+    before = repository_files(repository)
+    setup(client)
+    written = repository_files(repository)
+    second = setup(client)
     current = run("setup", client, "--check")
-    done(client, "--remove")
+    setup(client, "--remove")
 
-    assert (missing.exit_code, current.exit_code, nothing) == (1, 0, {})
+    assert (missing.exit_code, current.exit_code, before) == (1, 0, {})
     assert sorted(written) == sorted(FILES[client])
     assert {file["path"]: file["text"] for file in shown} == {
         str(repository / name): data.decode() for name, data in written.items()
     }
-    assert "up to date" in again.stderr
-    assert held(repository) == {}
+    assert "up to date" in second.stderr
+    assert repository_files(repository) == {}
     assert not any((repository / name).parent.exists() for name in FILES[client] if "/" in name)
     assert (repository / ".jidomem" / "config.toml").is_file()
-    assert done(client, "--remove").stderr == f"{client}: up to date\n"
+    assert setup(client, "--remove").stderr == f"{client}: up to date\n"
 
 
 @pytest.mark.parametrize(("client", "name"), JSON)
-def test_what_others_wrote_stays_sign_by_sign(repository, client, name):
+def test_the_entries_of_others_are_preserved_byte_by_byte(repository, client, name):
     file = repository / name
     file.parent.mkdir(exist_ok=True)
-    theirs = {
+    others_entries = {
         "model": "opus",
         SERVERS[client]: {"docs": {"command": "docs", "env": {"A": "ü"}}},
         "hooks": {
@@ -86,36 +86,36 @@ def test_what_others_wrote_stays_sign_by_sign(repository, client, name):
             for event in ("PreToolUse", "preToolUse", "SessionStart", "sessionStart", "Stop")
         },
     }
-    file.write_bytes(json.dumps(theirs, indent="\t", ensure_ascii=False).replace("\n", "\r\n").encode())
+    file.write_bytes(json.dumps(others_entries, indent="\t", ensure_ascii=False).replace("\n", "\r\n").encode())
     file.chmod(0o640)
     before = file.read_bytes()
 
-    done(client)
+    setup(client)
     changed = json.loads(file.read_bytes())
     mode = file.stat().st_mode & 0o777
-    done(client, "--remove")
+    setup(client, "--remove")
 
     assert changed["model"] == "opus"
-    assert changed[SERVERS[client]]["docs"] == theirs[SERVERS[client]]["docs"]
-    assert all(changed["hooks"][event][0] == entries[0] for event, entries in theirs["hooks"].items())
+    assert changed[SERVERS[client]]["docs"] == others_entries[SERVERS[client]]["docs"]
+    assert all(changed["hooks"][event][0] == entries[0] for event, entries in others_entries["hooks"].items())
     assert (file.read_bytes(), mode) == (before, 0o640)
 
 
 @pytest.mark.parametrize(("client", "name"), JSON)
-def test_a_file_its_client_laid_out_anew_is_current(repository, client, name):
-    done(client)
+def test_a_file_reformatted_by_its_client_is_up_to_date(repository, client, name):
+    setup(client)
     file = repository / name
     laid_out = json.dumps(json.loads(file.read_text()), sort_keys=True, indent=8)
     file.write_text(laid_out)
 
     assert run("setup", client, "--check").exit_code == 0
-    done(client)
+    setup(client)
     assert file.read_text() == laid_out
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_an_older_entry_is_brought_up_to_date_and_what_was_added_to_it_stays(repository, client):
-    done(client)
+def test_an_older_entry_is_updated_and_user_additions_are_preserved(repository, client):
+    setup(client)
     for name in FILES[client]:
         file = repository / name
         file.write_text(file.read_text().replace(str(BIN / "jidomem"), "/opt/old/bin/jidomem"))
@@ -126,65 +126,65 @@ def test_an_older_entry_is_brought_up_to_date_and_what_was_added_to_it_stays(rep
         servers.write_text(servers.read_text().replace('"type": "stdio"', '"env": {"A": "1"}, "type": "stdio"'))
 
     stale = run("setup", client, "--check")
-    done(client)
+    setup(client)
 
     assert stale.exit_code == 1
     assert run("setup", client, "--check").exit_code == 0
-    assert all("/opt/old" not in data.decode() for data in held(repository).values())
-    assert all(data.decode().count("briefing --hook") <= 1 for data in held(repository).values())
+    assert all("/opt/old" not in data.decode() for data in repository_files(repository).values())
+    assert all(data.decode().count("briefing --hook") <= 1 for data in repository_files(repository).values())
     read = tomllib.loads if client == "codex" else json.loads
     assert read(servers.read_text())[SERVERS[client]]["jidomem"]["env"] == {"A": "1"}
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_a_file_that_cannot_be_read_is_refused_by_line_and_nothing_is_written(repository, client):
+def test_an_unreadable_file_is_refused_with_its_line_and_nothing_is_written(repository, client):
     for name in FILES[client]:
         for text in ("{\n  broken", "[1, 2]\n", f'{{"{SERVERS[client]}": 3, "hooks": []}}', "\xff"):
             file = repository / name
             file.parent.mkdir(exist_ok=True)
             file.write_bytes(text.encode("latin-1"))
-            before = held(repository)
+            before = repository_files(repository)
 
             refused = run("setup", client, "--json")
 
-            assert (refused.exit_code, held(repository)) == (1, before), (name, text)
-            told = json.loads(refused.stdout)
-            assert told["code"] == "invalid_config"
-            assert str(file) in told["detail"]
-            assert "line" in told["detail"] or "\xff" in text or client == "codex"
+            assert (refused.exit_code, repository_files(repository)) == (1, before), (name, text)
+            error = json.loads(refused.stdout)
+            assert error["code"] == "invalid_config"
+            assert str(file) in error["detail"]
+            assert "line" in error["detail"] or "\xff" in text or client == "codex"
             file.unlink()
 
 
-def test_remarks_in_the_configuration_of_vs_code_stay(repository):
+def test_comments_in_the_configuration_of_vs_code_are_preserved(repository):
     file = repository / ".vscode" / "mcp.json"
     file.parent.mkdir()
     file.write_text('{\n  // what we use\n  "servers": {\n    "docs": {"command": "docs"}, // the docs\n  },\n}\n')
     before = file.read_text()
 
-    done("vscode")
+    setup("vscode")
     changed = file.read_text()
-    done("vscode", "--remove")
+    setup("vscode", "--remove")
 
     assert "// what we use" in changed
     assert '"jidomem": {' in changed
     assert file.read_text() == before
 
 
-def test_a_hook_somebody_put_beside_ours_stays_when_ours_is_taken_out(repository):
-    done("claude")
+def test_a_hook_of_the_user_is_preserved_when_the_hook_of_jidomem_is_removed(repository):
+    setup("claude")
     file = repository / ".claude" / "settings.json"
-    said = json.loads(file.read_text())
-    said["hooks"]["SessionStart"][0]["hooks"].append({"type": "command", "command": "say hello"})
-    file.write_text(json.dumps(said, indent=2))
+    settings = json.loads(file.read_text())
+    settings["hooks"]["SessionStart"][0]["hooks"].append({"type": "command", "command": "say hello"})
+    file.write_text(json.dumps(settings, indent=2))
 
-    done("claude", "--remove")
+    setup("claude", "--remove")
 
-    left = json.loads(file.read_text())["hooks"]
-    assert [call["command"] for group in left["SessionStart"] for call in group["hooks"]] == ["say hello"]
-    assert list(left) == ["SessionStart"]
+    hooks = json.loads(file.read_text())["hooks"]
+    assert [call["command"] for group in hooks["SessionStart"] for call in group["hooks"]] == ["say hello"]
+    assert list(hooks) == ["SessionStart"]
 
 
-def test_a_link_that_leads_out_of_the_repository_is_not_written_through(repository, tmp_path):
+def test_a_link_out_of_the_repository_is_refused(repository, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (repository / ".claude").symlink_to(tmp_path / "elsewhere")
 
@@ -192,34 +192,34 @@ def test_a_link_that_leads_out_of_the_repository_is_not_written_through(reposito
 
     assert refused.exit_code == 1
     assert "out of" in refused.stderr
-    assert held(repository) == {}
+    assert repository_files(repository) == {}
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_the_command_is_a_name_where_a_fresh_shell_finds_it_and_else_a_place(repository, tmp_path):
-    done("claude")
-    there = json.loads((repository / ".mcp.json").read_text())["mcpServers"]["jidomem"]["command"]
+def test_the_command_is_a_name_if_the_shell_finds_it_and_a_path_otherwise(repository, tmp_path):
+    setup("claude")
+    path = json.loads((repository / ".mcp.json").read_text())["mcpServers"]["jidomem"]["command"]
     (tmp_path / "home" / "bin").mkdir()
     (tmp_path / "home" / "bin" / "jidomem").symlink_to(BIN / "jidomem")
     (tmp_path / "home" / ".profile").write_text(f"PATH={tmp_path}/home/bin:$PATH\n")
-    done("claude")
+    setup("claude")
     named = json.loads((repository / ".mcp.json").read_text())["mcpServers"]["jidomem"]["command"]
 
-    assert (there, named) == (str(BIN / "jidomem"), "jidomem")
+    assert (path, named) == (str(BIN / "jidomem"), "jidomem")
 
 
 @pytest.mark.parametrize("client", ["claude", "codex"])
-def test_for_every_folder_it_is_written_where_the_client_reads_its_own(repository, tmp_path, client):
+def test_setup_for_the_user_writes_the_files_of_the_client_in_the_home_folder(repository, tmp_path, client):
     home = tmp_path / "home"
-    done(client, "--user")
+    setup(client, "--user")
     written = sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
-    done(client, "--user", "--remove")
+    setup(client, "--user", "--remove")
 
     assert written == {
         "claude": [".claude.json", ".claude/settings.json"],
         "codex": [".codex/config.toml", ".codex/hooks.json"],
     }[client]  # fmt: skip
-    assert held(repository) == {}
+    assert repository_files(repository) == {}
     assert not (repository / ".jidomem").exists()
 
 
@@ -233,44 +233,44 @@ REMOTE = {
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_a_server_elsewhere_is_named_without_its_token_and_takes_the_place_of_the_one_started_here(repository, client):
-    done(client)
-    here = held(repository)
+def test_a_remote_server_is_configured_without_its_token_and_replaces_the_local_one(repository, client):
+    setup(client)
+    local = repository_files(repository)
     stale = run("setup", client, "--server", "https://memory.example.org", "--check")
-    told = done(client, "--server", "https://memory.example.org")
-    (name,) = held(repository)  # no hooks, which would read a memory in the repository
+    result = setup(client, "--server", "https://memory.example.org")
+    (name,) = repository_files(repository)  # no hooks, which would read a memory in the repository
     text = (repository / name).read_text()
     read = tomllib.loads if client == "codex" else json.loads
     again = run("setup", client, "--server", "https://memory.example.org/mcp", "--check")
-    kept = run("setup", client, "--check")
-    replaced = done(client)
-    back = held(repository)
-    done(client, "--server", "https://memory.example.org:8443/agents")
+    checked = run("setup", client, "--check")
+    replaced = setup(client)
+    restored = repository_files(repository)
+    setup(client, "--server", "https://memory.example.org:8443/agents")
     other = (repository / name).read_text()
-    done(client, "--remove")
+    setup(client, "--remove")
 
     assert (stale.exit_code, again.exit_code, name) == (1, 0, FILES[client][0])
-    assert (kept.exit_code, "uses the server at https://memory.example.org/mcp" in kept.stderr) == (0, True)
+    assert (checked.exit_code, "uses the server at https://memory.example.org/mcp" in checked.stderr) == (0, True)
     assert f"jidomem setup {client} --server https://memory.example.org/mcp" in replaced.stderr
     entry = read(text)[SERVERS[client]]["jidomem"]
     assert entry == {"url": "https://memory.example.org/mcp", **REMOTE[client]}
-    asked = read(text).get("inputs", [])
-    assert [each["password"] for each in asked] == ([True] if client == "vscode" else [])
-    assert ("asks for the token" if client == "vscode" else "JIDOMEM_TOKEN") in told.stderr
-    assert back == here
+    inputs = read(text).get("inputs", [])
+    assert [each["password"] for each in inputs] == ([True] if client == "vscode" else [])
+    assert ("asks for the token" if client == "vscode" else "JIDOMEM_TOKEN") in result.stderr
+    assert restored == local
     assert read(other)[SERVERS[client]]["jidomem"]["url"] == "https://memory.example.org:8443/agents"
-    assert held(repository) == {}
+    assert repository_files(repository) == {}
 
 
-def test_questions_of_others_in_vs_code_stay(repository):
+def test_inputs_of_others_in_vs_code_are_preserved(repository):
     file = repository / ".vscode" / "mcp.json"
     file.parent.mkdir()
     file.write_text('{\n  "inputs": [\n    {"id": "theirs", "type": "promptString"}\n  ]\n}\n')
     before = file.read_text()
 
-    done("vscode", "--server", "http://localhost:8701")
+    setup("vscode", "--server", "http://localhost:8701")
     changed = json.loads(file.read_text())
-    done("vscode", "--remove")
+    setup("vscode", "--remove")
 
     assert [each["id"] for each in changed["inputs"]] == ["theirs", "jidomem-token"]
     assert file.read_text() == before
@@ -280,20 +280,20 @@ def test_questions_of_others_in_vs_code_stay(repository):
     "url", ["memory.example.org", "https://", "ftp://x/mcp", "https://ana:jido_x@host/mcp", "https://host/mcp?t=jido_x",
             "https://[x"],
 )  # fmt: skip
-def test_what_is_not_the_address_of_a_server_or_has_a_secret_is_refused(repository, url):
+def test_an_invalid_server_address_or_one_with_a_secret_is_refused(repository, url):
     refused = run("setup", "claude", "--server", url)
 
     assert (refused.exit_code, "jido_x" in refused.stderr) == (2, False)
     assert "--server https://memory.example.org/mcp" in refused.stderr
-    assert held(repository) == {}
+    assert repository_files(repository) == {}
 
 
-def test_an_address_that_sends_the_token_in_plain_text_has_a_warning(repository):
-    assert "not encrypted" in done("claude", "--server", "http://memory.example.org").stderr
-    assert "not encrypted" not in done("claude", "--server", "http://127.0.0.1:8701").stderr
+def test_an_unencrypted_address_has_a_warning(repository):
+    assert "not encrypted" in setup("claude", "--server", "http://memory.example.org").stderr
+    assert "not encrypted" not in setup("claude", "--server", "http://127.0.0.1:8701").stderr
 
 
-def test_a_server_as_root_is_answered_with_what_it_is_used_by(repository):
+def test_a_server_address_as_root_is_refused_with_the_setup_command(repository):
     refused = run("--root", "http://memory.example.org", "ask", "facts")
 
     assert refused.exit_code == 2
@@ -306,56 +306,58 @@ def test_a_server_as_root_is_answered_with_what_it_is_used_by(repository):
      ("cursor", "--user"), ("vscode", "--user"), ("claude", "--check", "--print"),
      ("claude", "--check", "--remove"), ("claude", "--root", "x"), ("emacs",)],
 )  # fmt: skip
-def test_what_cannot_be_honoured_is_refused(repository, words):
+def test_an_invalid_combination_of_options_is_refused(repository, words):
     assert run("setup", *words).exit_code == 2
-    assert held(repository) == {}
+    assert repository_files(repository) == {}
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_the_server_that_was_named_is_started_by_a_client_and_answers(repository, client):
+def test_the_configured_server_is_started_by_a_client_and_answers(repository, client):
     run("remember", "the build needs Rust 1.80")
-    done(client)
+    setup(client)
     text = (repository / FILES[client][0]).read_text().replace("${workspaceFolder}", str(repository))
     server = (tomllib.loads if client == "codex" else json.loads)(text)[SERVERS[client]]["jidomem"]
     elsewhere = "/" if client == "cursor" else str(repository)  # Cursor starts servers in a folder of its own
 
-    async def ask():
+    async def call_status():
         command = StdioServerParameters(command=server["command"], args=server["args"], env={**os.environ},
                                         cwd=server.get("cwd", elsewhere))  # fmt: skip
         async with Client(stdio_client(command)) as connected:
             return await connected.call_tool("status", {})
 
-    answered = anyio.run(ask)
+    answer = anyio.run(call_status)
 
-    assert not answered.is_error
-    assert answered.structured_content["root"] == str(repository / ".jidomem")
+    assert not answer.is_error
+    assert answer.structured_content["root"] == str(repository / ".jidomem")
 
 
 @pytest.mark.parametrize(("client", "event"), [("claude", "SessionStart"), ("cursor", "sessionStart")])
-def test_the_hook_that_was_named_briefs_an_agent_and_is_silent_where_nothing_is_remembered(repository, client, event):
-    done(client)
+def test_the_configured_hook_prints_a_briefing_or_nothing_for_an_empty_memory(repository, client, event):
+    setup(client)
     hooks = json.loads((repository / FILES[client][1]).read_text())["hooks"][event][0]
     command = (hooks if client == "cursor" else hooks["hooks"][0])["command"]
-    said = {"hook_event_name": event, "session_id": "s", "source": "startup", "cwd": str(repository)}
+    event_data = {"hook_event_name": event, "session_id": "s", "source": "startup", "cwd": str(repository)}
 
-    def called():
-        done = subprocess.run(["sh", "-c", command], input=json.dumps(said), cwd="/", capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def run_hook():
+        result = subprocess.run(
+            ["sh", "-c", command], input=json.dumps(event_data), cwd="/", capture_output=True, text=True
+        )
+        assert result.returncode == 0, result.stderr
+        return result.stdout
 
-    nothing = called()
+    empty = run_hook()
     run("remember", "Sign every commit", "--type", "convention", "--enforcement-level", "Strict")
-    told = json.loads(called())
+    answer = json.loads(run_hook())
 
-    assert nothing == ""
-    context = told["additional_context"] if client == "cursor" else told["hookSpecificOutput"]["additionalContext"]
+    assert empty == ""
+    context = answer["additional_context"] if client == "cursor" else answer["hookSpecificOutput"]["additionalContext"]
     assert '"Sign every commit"' in context
     assert len(context.encode()) / 3 <= 1_500
 
 
-@pytest.mark.parametrize("said", ["[", "[1]", "", "\x00"])
-def test_a_hook_that_is_told_nothing_it_understands_fails_no_client(repository, said):
-    called = run("agent", "briefing", "--hook", "claude", stdin=said)
+@pytest.mark.parametrize("document", ["[", "[1]", "", "\x00"])
+def test_a_hook_with_invalid_input_exits_with_0_and_a_message(repository, document):
+    result = run("agent", "briefing", "--hook", "claude", stdin=document)
 
-    assert called.exit_code == 0
-    assert "a hook gets a JSON object" in json.loads(called.stdout)["systemMessage"]
+    assert result.exit_code == 0
+    assert "a hook gets a JSON object" in json.loads(result.stdout)["systemMessage"]

@@ -44,38 +44,38 @@ def remember(agent, text, *options):
     return json.loads(answer.stdout)
 
 
-def test_the_receipts_of_a_week_show_what_was_known(shop):
+def test_the_receipts_of_a_week_show_the_known_similar_memories(shop):
     receipts = [remember(agent, text) for agent, text, _ in WEEK]
-    shown = [[each["id"] for each in receipt["similar"]] for receipt in receipts]
+    similar = [[each["id"] for each in receipt["similar"]] for receipt in receipts]
 
-    assert [ids[0] if ids else None for ids in shown] == [
+    assert [ids[0] if ids else None for ids in similar] == [
         None if known is None else receipts[known]["iri"] for _, _, known in WEEK
     ]
-    repeated, paid, runner = (receipts[place]["similar"][0] for place in (3, 5, 7))
+    repeated, changed, runner = (receipts[place]["similar"][0] for place in (3, 5, 7))
     assert (repeated["relation"], repeated["asserted_by"]) == ("repeats", "ana")
-    assert (paid["relation"], paid["differences"]) == ("near", ["14 / 30 days"])
+    assert (changed["relation"], changed["differences"]) == ("near", ["14 / 30 days"])
     assert runner["differences"] == ["32 / 16 GB"]
-    follow(repeated["choices"]["confirm"])
-    follow(paid["choices"]["supersede"])
+    execute(repeated["choices"]["confirm"])
+    execute(changed["choices"]["supersede"])
     assert "--agent ben " in repeated["choices"]["confirm"]
     facts = {row["summary"] for row in rows("ask", "facts")}
     assert {WEEK[1][1], WEEK[5][1]} <= facts
     assert {WEEK[3][1], WEEK[2][1]}.isdisjoint(facts)
 
 
-def follow(choice):
+def execute(choice):
     """Run the command of a choice, with a reason in place of the one to be said."""
     command = shlex.split(choice.rpartition(": jidomem ")[2].replace("SAY WHY", "measured anew"))
-    done = run(*command)
-    assert done.exit_code == 0, done.stderr
+    result = run(*command)
+    assert result.exit_code == 0, result.stderr
 
 
-def test_a_receipt_in_words_shows_the_other_memory_and_the_commands(shop):
+def test_a_receipt_shows_the_similar_memory_and_the_commands(shop):
     known = remember("ana", WEEK[2][1])["iri"][-8:]
-    done = run("remember", WEEK[5][1], "--agent", "ben")
-    new = done.stdout.strip()[-8:]
+    result = run("remember", WEEK[5][1], "--agent", "ben")
+    new = result.stdout.strip()[-8:]
 
-    assert done.stderr.splitlines() == [
+    assert result.stderr.splitlines() == [
         f"asserted: {new} in project shop",
         f"it is near to {known} by ana (likeness 0.99, other values: 14 / 30 days): {WEEK[2][1]}",
         f'  if yours takes its place: jidomem review --agent ben supersede {new} --against {known} --reason "SAY WHY"',
@@ -83,22 +83,22 @@ def test_a_receipt_in_words_shows_the_other_memory_and_the_commands(shop):
     ]
 
 
-def test_a_long_memory_is_cut_in_the_receipt_of_another(shop):
+def test_a_long_memory_is_shortened_in_the_receipt_of_another(shop):
     remember("ana", f"{WEEK[2][1]}, {'and so on ' * 500}")
 
-    done = run("remember", WEEK[2][1], "--agent", "ben")
+    result = run("remember", WEEK[2][1], "--agent", "ben")
 
-    assert "it " in done.stderr
-    assert max(map(len, done.stderr.splitlines())) < 200
+    assert "it " in result.stderr
+    assert max(map(len, result.stderr.splitlines())) < 200
 
 
-def test_a_text_comes_from_standard_input(shop):
+def test_a_text_is_read_from_standard_input(shop):
     assert run("remember", "-", stdin="The mast is high\n").exit_code == 0
 
     assert [row["summary"] for row in rows("ask", "facts")] == ["The mast is high"]
 
 
-def test_a_dry_run_shows_what_to_write_instead(shop):
+def test_a_dry_run_shows_the_options_to_write_with_instead(shop):
     known = remember("ana", WEEK[2][1])["iri"]
     (similar,) = remember("ben", WEEK[5][1], "--dry-run")["similar"]
 
@@ -110,17 +110,17 @@ def test_a_dry_run_shows_what_to_write_instead(shop):
 
 
 @pytest.mark.parametrize(("choice", "action"), [("supersede", "supersede"), ("keep", "keep-both")])
-def test_a_proposal_is_settled_in_the_review(shop, choice, action):
+def test_a_proposal_is_settled_in_the_review_by_the_commands_of_its_receipt(shop, choice, action):
     with open(shop / ".jidomem" / "config.toml", "a") as config:
         config.write('\n[on_similar]\nfact = "propose"\n')
     known = remember("ana", WEEK[2][1])
     proposal = remember("ben", WEEK[5][1])
 
     assert (known["status"], proposal["status"]) == ("asserted", "proposed")
-    (waiting,) = rows("review")
-    assert waiting["item"] == proposal["iri"]
-    assert any(f" {action} {proposal['iri'][-8:]}" in command for command in waiting["settle"])
-    follow(proposal["similar"][0]["choices"][choice])
+    (pending,) = rows("review")
+    assert pending["item"] == proposal["iri"]
+    assert any(f" {action} {proposal['iri'][-8:]}" in command for command in pending["settle"])
+    execute(proposal["similar"][0]["choices"][choice])
     both = {WEEK[5][1], WEEK[2][1]} if action == "keep-both" else {WEEK[5][1]}
     assert {row["summary"] for row in rows("ask", "facts")} == both
     assert rows("review") == []
@@ -138,27 +138,27 @@ def test_a_receipt_offers_only_the_commands_that_the_policy_allows_its_agent(sho
     assert (proposal["status"], [*choices], choices["keep"]) == (
         "proposed", ["confirm", "keep"], "if both hold: nothing to do",
     )  # fmt: skip
-    follow(choices["confirm"])
+    execute(choices["confirm"])
     assert rows("review") == []
 
 
-def test_the_commands_of_a_receipt_name_those_that_work_after_an_edit_of_the_memory(shop):
+def test_the_commands_of_a_receipt_are_refused_with_updated_commands_after_an_edit(shop):
     known = remember("ana", WEEK[1][1])["iri"]
     (similar,) = remember("ben", WEEK[3][1])["similar"]
     edited = run("edit", known, "--supersede", "Nightly backups go to Bern", "--agent", "ana").stdout.strip()
 
     hints = []
     for choice in ("confirm", "supersede"):
-        done = run(*shlex.split(similar["choices"][choice].partition(": ")[2])[1:])
-        assert done.exit_code in (2, 5)
-        hints.append(done.stderr.partition("hint: ")[2])
+        result = run(*shlex.split(similar["choices"][choice].partition(": ")[2])[1:])
+        assert result.exit_code in (2, 5)
+        hints.append(result.stderr.partition("hint: ")[2])
 
     assert f"jidomem edit --agent ben {edited[-8:]} --confirm --set supersedes={edited[-8:]} --set" in hints[0]
     assert f"--against {edited[-8:]}; see: jidomem show {edited[-8:]}" in hints[1]
-    follow(hints[0])
+    execute(hints[0])
 
 
-def test_a_decision_near_to_another_about_the_same_file_is_named_once(shop):
+def test_a_decision_similar_to_another_about_the_same_file_is_reported_once(shop):
     texts = ("Use Oxigraph as the store of the triples", "Use Oxigraph as a store of triples", "Print invoices in A4")
     options = ("--type", "decision", "--rationale", "fast", "--about", "a.py")
     receipts = [remember("ana", text, *options, "--topic", f"store-{number}") for number, text in enumerate(texts)]
@@ -180,7 +180,7 @@ def test_a_decision_near_to_another_about_the_same_file_is_named_once(shop):
         ("Anna Meier is the contact for pumps", "the contact for pumps is Bernd Kohl", "Bernd Kohl / Anna Meier"),
     ],
 )
-def test_a_contradiction_is_no_repetition_in_a_receipt(shop, known, new, difference):
+def test_a_contradiction_is_not_reported_as_a_repetition(shop, known, new, difference):
     remember("ana", known)
 
     (similar,) = remember("ben", new)["similar"]
@@ -189,7 +189,7 @@ def test_a_contradiction_is_no_repetition_in_a_receipt(shop, known, new, differe
     assert "confirm" not in similar["choices"]
 
 
-def test_a_reason_that_the_writer_has_to_say_is_refused_as_it_stands_in_the_choice(shop):
+def test_the_placeholder_reason_of_a_choice_is_refused(shop):
     known = remember("ana", WEEK[2][1])
     new = remember("ben", WEEK[5][1])
     command = new["similar"][0]["choices"]["supersede"]
@@ -201,18 +201,18 @@ def test_a_reason_that_the_writer_has_to_say_is_refused_as_it_stands_in_the_choi
 
 
 @pytest.mark.parametrize(
-    ("choice", "stays"),
+    ("choice", "active"),
     [("supersede", "Cards are vaulted at Basis Theory."), ("invalidate", "Cards are vaulted at Stripe.")],
 )
-def test_the_commands_for_a_statement_that_ended_work(shop, choice, stays):
+def test_the_commands_for_a_repeated_superseded_statement_are_accepted(shop, choice, active):
     vault = remember("ana", "Cards are vaulted at Basis Theory.")["iri"]
     run(
         "edit", vault, "--supersede", "Cards are vaulted at Stripe.", "--reason", "the contract ended", "--agent", "ana"
     )
     receipt = remember("ben", "Cards are vaulted at Basis Theory.")
 
-    (ended,) = [each for each in receipt["similar"] if each.get("status") == "superseded"]
-    assert (ended["id"], "confirm" in ended["choices"]) == (vault, False)
+    (superseded,) = [each for each in receipt["similar"] if each.get("status") == "superseded"]
+    assert (superseded["id"], "confirm" in superseded["choices"]) == (vault, False)
     assert "because the contract ended (replaced by" in receipt["warnings"][0]
-    follow(ended["choices"][choice])
-    assert [row["summary"] for row in rows("ask", "facts")] == [stays]
+    execute(superseded["choices"][choice])
+    assert [row["summary"] for row in rows("ask", "facts")] == [active]

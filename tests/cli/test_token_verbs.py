@@ -20,7 +20,7 @@ def repository(tmp_path, monkeypatch):
     return stand_in(tmp_path / "repo", monkeypatch)
 
 
-def test_a_token_is_printed_alone_and_listed_without_what_it_is(repository):
+def test_a_token_is_printed_once_and_listed_without_its_secret(repository):
     added = run("access", "token", "add", "ana", "--role", "curator", "--project", "p", "--project", "q")
 
     secret = added.stdout.strip()
@@ -33,37 +33,37 @@ def test_a_token_is_printed_alone_and_listed_without_what_it_is(repository):
     assert Keyring(own_config(), repository / ".jidomem").whose(secret).id == row["id"]
 
 
-def test_the_list_has_the_last_use_of_each_token_while_the_server_runs(repository):
+def test_the_token_list_has_the_last_use_of_each_token_while_the_server_runs(repository):
     secret, unused = (run("access", "token", "add", name).stdout.strip() for name in ("ana", "ben"))
     root = repository / ".jidomem"
 
-    def used():
+    def last_uses():
         return {row["agent"]: row["last_used"] for row in rows("access", "token", "list")}
 
     with jidomem.open(root) as memory:
         operation = Operation()
         operation.keep_counts(memory.door_log, HTTP)
         client = create_app(memory, keyring=Keyring(own_config(), root), operation=operation).test_client()
-        before, began = used(), format_timestamp(now())
+        before, began = last_uses(), format_timestamp(now())
         for token in (secret, "jido_unknown"):
             client.get("/projects", headers={"Authorization": f"Bearer {token}"})
         assert operation.ledger.keep()
-        first = used()
+        first = last_uses()
         client.get("/projects", headers={"Authorization": f"Bearer {secret}"})
         assert operation.ledger.keep()
-        again = used()  # at most once a minute
+        third = last_uses()  # at most once a minute
         operation.close()
-    last, state = used(), b"".join(path.read_bytes() for path in (root / "state").iterdir())
+    last, state = last_uses(), b"".join(path.read_bytes() for path in (root / "state").iterdir())
 
     assert before == {"ana": "", "ben": ""}
     assert (first["ana"] >= began, first["ben"]) == (True, "")
-    assert again == first
+    assert third == first
     assert last["ana"] > first["ana"]
     assert secret.encode() not in state
     assert unused.encode() not in state
 
 
-def test_it_reaches_the_project_of_the_root_unless_said_otherwise(repository):
+def test_a_token_is_for_the_project_of_the_root_by_default(repository):
     run("access", "token", "add", "ana")
     run("--project", "r", "access", "token", "add", "ben")
     run("access", "token", "add", "ci", "--role", "reader", "--all-projects")
@@ -71,42 +71,42 @@ def test_it_reaches_the_project_of_the_root_unless_said_otherwise(repository):
     assert [row["projects"] for row in rows("access", "token", "list")] == [["p"], ["r"], ["*"]]
 
 
-def test_one_taken_back_is_no_longer_listed(repository):
-    made = json.loads(run("access", "token", "add", "ana", "--json").stdout)
+def test_a_removed_token_is_not_listed(repository):
+    token = json.loads(run("access", "token", "add", "ana", "--json").stdout)
 
-    gone = run("access", "token", "remove", made["id"])
+    removed = run("access", "token", "remove", token["id"])
 
-    assert (gone.exit_code, gone.stdout) == (0, "")
+    assert (removed.exit_code, removed.stdout) == (0, "")
     assert rows("access", "token", "list") == []
-    assert run("access", "token", "remove", made["id"]).exit_code == 4
+    assert run("access", "token", "remove", token["id"]).exit_code == 4
 
 
 @pytest.mark.parametrize(
-    ("given", "end"), [("2100-12-31", "2101-01-01T00:00"), ("2100-12-31T08:00Z", "2100-12-31T08:00")]
+    ("option", "end"), [("2100-12-31", "2101-01-01T00:00"), ("2100-12-31T08:00Z", "2100-12-31T08:00")]
 )
-def test_a_token_may_end_with_a_day_or_at_a_moment(repository, given, end):
-    run("access", "token", "add", "ana", "--expires", given)
+def test_a_token_expires_at_the_end_of_a_day_or_at_a_moment(repository, option, end):
+    run("access", "token", "add", "ana", "--expires", option)
 
     (row,) = rows("access", "token", "list")
     assert row["expires"].startswith(end)
 
 
-def test_a_token_may_end_after_some_days(repository):
-    told = run("access", "token", "add", "ana", "--expires", "90")
+def test_a_token_expires_after_a_number_of_days(repository):
+    result = run("access", "token", "add", "ana", "--expires", "90")
 
     (row,) = rows("access", "token", "list")
-    assert f"until {row['expires']}" in told.stderr
+    assert f"until {row['expires']}" in result.stderr
     left = datetime.fromisoformat(row["expires"]) - datetime.fromisoformat(row["added"])
     assert timedelta(days=89, hours=23) < left <= timedelta(days=90)
 
 
-def test_a_token_for_a_project_that_is_not_there_has_a_warning(repository):
+def test_a_token_for_an_unknown_project_has_a_warning(repository):
     run("remember", "the build needs Rust 1.80", "--project", "billing")
 
-    told = run("access", "token", "add", "ana", "--project", "billlng", "--project", "billing", "--project", "p")
+    result = run("access", "token", "add", "ana", "--project", "billlng", "--project", "billing", "--project", "p")
 
-    assert told.exit_code == 0
-    assert re.findall(r"no project '(\w+)'.*there is (\w+)", told.stderr) == [("billlng", "billing")]
+    assert result.exit_code == 0
+    assert re.findall(r"no project '(\w+)'.*there is (\w+)", result.stderr) == [("billlng", "billing")]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_token_for_a_project_that_is_not_there_has_a_warning(repository):
         (["add"], 2),
     ],
 )
-def test_what_cannot_be_given_out_is_refused_and_nothing_is_kept(repository, args, code):
+def test_an_invalid_token_request_is_refused_and_nothing_is_stored(repository, args, code):
     refused = run("access", "token", *args)
 
     assert (refused.exit_code, refused.stdout) == (code, "")

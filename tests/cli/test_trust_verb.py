@@ -22,57 +22,57 @@ def repository(tmp_path, monkeypatch):
     return folder
 
 
-def refused():
-    with pytest.raises(Failed) as refusal:
+def refusal_of_load():
+    with pytest.raises(Failed) as raised:
         load()
-    assert refusal.value.code == "invalid_config"
-    return refusal.value
+    assert raised.value.code == "invalid_config"
+    return raised.value
 
 
-def test_a_root_says_where_it_is_served_once_it_is_trusted_and_until_it_changes(repository):
-    before = refused()
+def test_a_root_sets_its_address_only_while_trusted_and_unchanged(repository):
+    before = refusal_of_load()
     trusted = run("access", "trust", ".")
-    found = load()
+    settings = load()
     (repository / ".jidomem" / "queries" / "curator").mkdir(parents=True)
     (repository / ".jidomem" / "queries" / "curator" / "mine.rq").write_text("SELECT * {}")
-    changed = refused()
+    changed = refusal_of_load()
 
     assert f"jidomem access trust {repository / '.jidomem'}" in before.hint
-    assert (trusted.exit_code, (found.host, found.port)) == (0, ("::1", 8705))
+    assert (trusted.exit_code, (settings.host, settings.port)) == (0, ("::1", 8705))
     assert "changed since you trusted it" in changed.detail
     assert run("access", "trust", repository / ".jidomem").exit_code == 0
     assert load().port == 8705
     assert len(user_config.read(own_config()).trusted) == 1
 
 
-def test_trust_is_taken_back_and_lies_in_nothing_of_the_root(repository):
+def test_trust_is_revoked_and_stored_outside_the_root(repository):
     before = files(repository)
     run("access", "trust", ".")
 
     off = run("access", "trust", ".", "--off", "--json")
 
     assert files(repository) == before
-    assert (json.loads(off.stdout)["trusted"], refused().code) == (False, "invalid_config")
+    assert (json.loads(off.stdout)["trusted"], refusal_of_load().code) == (False, "invalid_config")
     assert run("access", "trust", ".", "--off").exit_code == 4
     assert run("access", "trust", "..").exit_code == 4
 
 
-def test_a_copy_of_a_trusted_root_is_not_trusted(repository, tmp_path, monkeypatch):
+def test_a_moved_trusted_root_is_not_trusted(repository, tmp_path, monkeypatch):
     run("access", "trust", ".")
     other = tmp_path / "other"
     other.mkdir()
     os.rename(repository / ".jidomem", other / ".jidomem")
     monkeypatch.chdir(other)
 
-    assert "jidomem access trust" in refused().hint
+    assert "jidomem access trust" in refusal_of_load().hint
 
 
 @pytest.mark.parametrize("key", root_config._AUTHORITY)
-def test_what_no_root_may_set_is_refused_in_a_trusted_one_too(repository, key):
+def test_a_forbidden_setting_is_refused_in_a_trusted_root(repository, key):
     (repository / ".jidomem" / "config.toml").write_text(f'{key} = "http://evil.example"\n')
     run("access", "trust", ".")
 
-    refusal = refused()
+    refusal = refusal_of_load()
 
     assert key in refusal.detail
     assert "jidomem access trust" in refusal.hint
@@ -80,14 +80,14 @@ def test_what_no_root_may_set_is_refused_in_a_trusted_one_too(repository, key):
 
 
 @pytest.mark.parametrize("line", ["host = 7", "port = -1", "port = 70000", "port = true", 'port = "8700"'])
-def test_a_place_that_is_none_is_refused(repository, line):
+def test_an_invalid_host_or_port_is_refused(repository, line):
     (repository / ".jidomem" / "config.toml").write_text(f"{line}\n")
     run("access", "trust", ".")
 
-    assert line.split()[0] in refused().detail
+    assert line.split()[0] in refusal_of_load().detail
 
 
-def test_a_shared_root_is_not_trusted_and_its_password_is_not_shown(repository):
+def test_a_shared_root_cannot_be_trusted_and_its_password_is_not_printed(repository):
     refusal = run("access", "trust", "postgresql://ana:s3cret@db/team")
 
     assert refusal.exit_code == 2

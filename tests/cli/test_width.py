@@ -73,93 +73,95 @@ for words in json.loads(sys.argv[1]):
 """
 
 
-def in_a_terminal(*args, columns=WIDTH):
+def run_in_terminal(*args, columns=WIDTH):
     """What `jidomem ARGS` writes to a terminal of so many columns, and what to standard error."""
-    return written_to_a_terminal([str(Path(sys.executable).parent / "jidomem"), *args], columns)
+    return run_command_in_terminal([str(Path(sys.executable).parent / "jidomem"), *args], columns)
 
 
-def written_to_a_terminal(command, columns):
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+def run_command_in_terminal(command, columns):
+    master, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, env=environment | {"NO_COLOR": "1"}) as child:
-        os.close(theirs)
-        written = b""
+    with subprocess.Popen(
+        command, stdout=terminal, stderr=subprocess.PIPE, env=environment | {"NO_COLOR": "1"}
+    ) as child:
+        os.close(terminal)
+        screen = b""
         while True:
             try:
-                part = os.read(ours, 65_536)
+                part = os.read(master, 65_536)
             except OSError:  # the other end is closed
                 break
             if not part:
                 break
-            written += part
+            screen += part
         stderr = child.stderr.read()
-    os.close(ours)
+    os.close(master)
     assert child.returncode == 0, stderr
-    return written.decode().replace("\r\n", "\n"), stderr.decode()
+    return screen.decode().replace("\r\n", "\n"), stderr.decode()
 
 
-def columns_of(line):
+def width_of(line):
     return sum(1 + (east_asian_width(sign) in "FW") for sign in line)
 
 
-def test_a_list_has_lines_of_the_width_of_the_terminal_at_most():
-    written, stderr = written_to_a_terminal([sys.executable, "-c", EACH, json.dumps(LISTS)], WIDTH)
+def test_no_line_of_a_list_is_wider_than_the_terminal():
+    screen, stderr = run_command_in_terminal([sys.executable, "-c", EACH, json.dumps(LISTS)], WIDTH)
 
-    *lists, end = written.split("\0")
+    *lists, end = screen.split("\0")
     assert (len(lists), end) == (len(LISTS), ""), stderr
     for args, printed in zip(LISTS, lists, strict=True):
         assert printed.strip(), (args, stderr)
         lines = [line for line in printed.splitlines() if not line.startswith("    jidomem ")]  # to be pasted
-        assert [line for line in lines if columns_of(line) > WIDTH] == [], args
+        assert [line for line in lines if width_of(line) > WIDTH] == [], args
         assert "https://jido.ai/memory/" not in printed, args
 
 
 @pytest.mark.parametrize("columns", [1, 20, 40, 61, 200])
-def test_a_terminal_of_any_width_is_kept_to(columns):
-    printed, _ = in_a_terminal("recall", "journal", columns=columns)
+def test_the_width_of_any_terminal_from_20_columns_is_kept(columns):
+    printed, _ = run_in_terminal("recall", "journal", columns=columns)
 
     if columns >= 20:
-        assert [line for line in printed.splitlines() if columns_of(line) > columns] == []
+        assert [line for line in printed.splitlines() if width_of(line) > columns] == []
 
 
-def test_a_text_that_is_cut_ends_in_an_ellipsis_and_v_and_other_formats_have_all_of_it():
-    printed, _ = in_a_terminal("ask", "decisions")
-    whole, _ = in_a_terminal("ask", "decisions", "-v", columns=WIDTH)
+def test_a_cut_text_ends_in_an_ellipsis_and_is_complete_in_verbose_and_other_formats():
+    printed, _ = run_in_terminal("ask", "decisions")
+    verbose, _ = run_in_terminal("ask", "decisions", "-v", columns=WIDTH)
 
     assert f"{LONG[:20]}" in printed
     assert "…" in printed
     assert LONG not in printed
-    assert LONG in whole.replace("\n", "")
+    assert LONG in verbose.replace("\n", "")
     assert LONG in run("ask", "decisions", "--format", "csv").stdout
     assert LONG in run("ask", "decisions", "--json").stdout
     assert LONG in run("ask", "decisions").stdout  # in a pipe there is no width
 
 
-def test_columns_in_the_environment_are_kept_to_without_a_terminal(monkeypatch):
+def test_the_columns_variable_limits_the_width_without_a_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "50")
 
     for line in run("ask", "decisions").stdout.splitlines():
-        assert columns_of(line) <= 50
+        assert width_of(line) <= 50
 
 
-def test_where_the_next_page_begins_is_told_in_a_line_and_its_cursor_by_v():
+def test_a_further_page_is_announced_in_a_line_and_verbose_prints_its_cursor():
     first = run("ask", "timeline", "--limit", "2")
-    loud = run("ask", "timeline", "--limit", "2", "-v")
+    verbose = run("ask", "timeline", "--limit", "2", "-v")
 
     assert "more: raise --limit; -v shows the cursor" in first.stderr
     assert all(len(line) <= WIDTH for line in first.stderr.splitlines())
-    cursor = next(line for line in loud.stderr.splitlines() if line.startswith("more: --cursor ")).split()[2]
+    cursor = next(line for line in verbose.stderr.splitlines() if line.startswith("more: --cursor ")).split()[2]
     assert run("ask", "timeline", "--limit", "2", "--cursor", cursor).exit_code == 0
 
 
-def test_columns_that_a_narrow_terminal_goes_without_are_named():
-    _, said = in_a_terminal("recall", "journal")
+def test_columns_hidden_on_a_narrow_terminal_are_named():
+    _, message = run_in_terminal("recall", "journal")
 
-    assert "hidden for lack of width: agent" in said
+    assert "hidden for lack of width: agent" in message
 
 
-def test_a_list_shows_topics_where_there_are_any_and_where_the_width_allows(monkeypatch):
+def test_the_topic_column_is_shown_if_there_are_topics_and_enough_width(monkeypatch):
     def header(*words):
         return run(*words).stdout.splitlines()[0].split()
 
@@ -173,39 +175,39 @@ def test_a_list_shows_topics_where_there_are_any_and_where_the_width_allows(monk
 
 
 @pytest.mark.parametrize("verb", [["ask", "timeline"], ["journal", "log"]], ids=" ".join)
-def test_a_narrow_list_keeps_the_time_of_day_and_cuts_the_texts(verb):
-    printed, _ = in_a_terminal(*verb, columns=60)
+def test_a_narrow_list_shows_the_time_of_day(verb):
+    printed, _ = run_in_terminal(*verb, columns=60)
     header, *rows = printed.splitlines()
     assert "recorded" in header, printed
     at = header.index("recorded")
-    shown = [row[at:] for row in rows if re.match(r"\d{4}-\d\d-\d\d", row[at:])]
+    times = [row[at:] for row in rows if re.match(r"\d{4}-\d\d-\d\d", row[at:])]
 
-    assert shown
-    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?Z", row) for row in shown)
+    assert times
+    assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?Z", row) for row in times)
 
 
-def test_rows_of_one_minute_keep_the_seconds_that_tell_them_apart():
+def test_rows_of_the_same_minute_show_seconds():
     cells = [["one", "2026-11-24 03:52:12Z"], ["two", "2026-11-24 03:52:40Z"]]
-    kept = output.fitted(["summary", "recorded"], [["a text " * 5, row[1]] for row in cells], 50)[1]
-    assert [row[1] for row in kept] == [row[1] for row in cells]
+    shortened = output.fitted(["summary", "recorded"], [["a text " * 5, row[1]] for row in cells], 50)[1]
+    assert [row[1] for row in shortened] == [row[1] for row in cells]
 
     cells[1][1] = "2026-11-24 03:53:40Z"
-    kept = output.fitted(["summary", "recorded"], [["a text " * 5, row[1]] for row in cells], 50)[1]
-    assert [row[1] for row in kept] == ["2026-11-24 03:52Z", "2026-11-24 03:53Z"]
+    shortened = output.fitted(["summary", "recorded"], [["a text " * 5, row[1]] for row in cells], 50)[1]
+    assert [row[1] for row in shortened] == ["2026-11-24 03:52Z", "2026-11-24 03:53Z"]
 
 
-def test_a_memory_is_shown_whole_and_wrapped(repository):
+def test_a_memory_is_shown_completely_and_wrapped(repository):
     text = "One paragraph says a lot. " * 20 + "\n\n- and a list of more"
     with jidomem.open() as memory:
         item = memory.writer.submit_intent("p", decision(summary="Long", topic="long", rationale=text)).iri
-    printed, _ = in_a_terminal("show", item, columns=60)
+    printed, _ = run_in_terminal("show", item, columns=60)
 
     assert " ".join(printed.split()).count("One paragraph says a lot.") == 20
     assert "- and a list of more" in printed
-    assert [line for line in printed.splitlines() if columns_of(line) > 60] == []
+    assert [line for line in printed.splitlines() if width_of(line) > 60] == []
 
 
-def test_a_long_text_in_a_pipe_is_whole_and_pads_no_other_row(repository):
+def test_a_long_text_in_a_pipe_is_complete_and_pads_no_other_row(repository):
     long = "the harbour master notes " * 20 + "every ship"
     for text in (long, "ships arrive"):
         assert run("remember", text).exit_code == 0

