@@ -29,7 +29,7 @@ from jidomem.index.tallies import TABLES as TALLY_TABLES
 from jidomem.index.timeline import FACET_INDEX, REJECTED_COLUMN
 from jidomem.rdf.terms import plain_value
 from jidomem.records.active import PENDING
-from jidomem.records.recall import FIELD_WEIGHTS, CorpusStats, Match
+from jidomem.records.interfaces import FIELD_WEIGHTS, CorpusStats, Match
 
 if TYPE_CHECKING:
     from jidomem.rdf.terms import Term

@@ -28,8 +28,7 @@ from jidomem.recall.bm25 import query_stems
 from jidomem.recall.candidates import RecallQuery, VectorQuery
 from jidomem.recall.ranking import RankingSource, rank_sources
 from jidomem.records.directive import TOP_K, Answer, Done, Missing, Opts, Scored, StoredValue, refuse_unknown, vector_of
-from jidomem.records.interfaces import StateStore
-from jidomem.records.recall import FIELD_WEIGHTS
+from jidomem.records.interfaces import FIELD_WEIGHTS, StateStore
 
 
 class InlineProvider:

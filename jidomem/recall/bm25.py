@@ -16,7 +16,7 @@ from math import inf, log
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE
 from jidomem.index.search_tables import SearchFilter, SearchIndexReader, TextMatch
-from jidomem.records.recall import FIELD_WEIGHTS, CorpusStats, Match
+from jidomem.records.interfaces import FIELD_WEIGHTS, CorpusStats, Match
 from jidomem.repository.worktree import matches
 
 #: The parameters of BM25: the saturation of repeated words, and the discount of long texts.

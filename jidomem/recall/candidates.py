@@ -22,8 +22,8 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.recall import bm25
 from jidomem.recall.bm25 import numbers_about, search_weights, telling_stems
-from jidomem.records.interfaces import Vector
-from jidomem.records.recall import FIELD_WEIGHTS, Candidate, CorpusStats, Question, ScoredPassage
+from jidomem.records.interfaces import FIELD_WEIGHTS, CorpusStats, Vector
+from jidomem.records.recall import Candidate, Question, ScoredPassage
 
 #: The number of texts gathered by words and by similarity, and of the best of both that are examined with the turns
 #: around them: an answer is often next to a turn similar to the question. A greater limit raises these numbers.

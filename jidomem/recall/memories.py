@@ -52,16 +52,15 @@ from jidomem.recall.ranking import (
     rank_sources,
 )
 from jidomem.records.active import ACTIVE, ENDED, REJECTED, STATES, Inactive
-from jidomem.records.entry import Entry
+from jidomem.records.entry import NAMESPACE, Entry
+from jidomem.records.interfaces import CorpusStats
 from jidomem.records.named_query import moment_of
 from jidomem.records.recall import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
-    NAMESPACE,
     NOT_COMPARED,
     OTHER_SESSIONS,
     Candidate,
-    CorpusStats,
     Hit,
     MemoryRecall,
     Narrowing,

@@ -35,8 +35,8 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import ERRORS, jido, type_uri
 from jidomem.records.differences import contrast
-from jidomem.records.interfaces import Vector
-from jidomem.records.recall import FIELD_WEIGHTS, DifferingMemory, NearPair
+from jidomem.records.interfaces import FIELD_WEIGHTS, Vector
+from jidomem.records.recall import DifferingMemory, NearPair
 from jidomem.write import conflict
 from jidomem.write.snapshot import WriteSnapshot
 

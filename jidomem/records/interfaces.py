@@ -1,7 +1,8 @@
-"""The contracts of an embedder, of the tables of working state and of a language model.
+"""The contracts of a search by words, of an embedder, of the tables of working state and of a language model.
 
-An embedder returns vectors of texts. Working state is tables with transactions, in any store. A language model is
-called before a move of memory, never inside one and never under a lock: it may take seconds, and may fail.
+A search has weighted fields, the statistics of its corpus, and matches. An embedder returns vectors of texts. Working
+state is tables with transactions, in any store. A language model is called before a move of memory, never inside one
+and never under a lock: it may take seconds, and may fail.
 """
 
 from __future__ import annotations
@@ -15,7 +16,41 @@ from typing import Any, Protocol, runtime_checkable
 
 from jidomem.errors import InvalidRequest, JidomemError
 
+#: The searched fields of a memory, and the weight of a word in each.
+FIELD_WEIGHTS: Mapping[str, float] = {
+    "summary": 3.0,
+    "topic": 3.0,
+    "about": 2.0,
+    "rationale": 1.5,
+    "explanation": 1.0,
+    "evidence": 0.5,
+    "alternatives": 0.5,
+}
 Vector = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusStats:
+    """Statistics of a corpus at a moment: memories, words in all of them, and memories with each word."""
+
+    memories: int
+    words: int
+    holding: Mapping[str, int]
+    newest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A memory with some of the words: its stems by field, its length in words, and its other ranking features."""
+
+    number: int
+    item: str
+    recorded: str
+    confidence: str
+    length: int
+    fields: tuple[str, ...]
+    successors: tuple[str, ...] = ()
+    is_about: bool = False
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""The values of recall: requests, hits, corpus statistics, matches, passages and candidates, validated."""
+"""The values of recall: requests, hits, passages and candidates, validated."""
 
 from __future__ import annotations
 
@@ -14,20 +14,9 @@ from jidomem.base.words import TELL_LITTLE, quoted, quoted_name
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
 from jidomem.rdf.vocab import local_name
 from jidomem.records.active import Inactive
-from jidomem.records.entry import Entry, fields_from, frozen_metadata
+from jidomem.records.entry import NAMESPACE, Entry, fields_from, frozen_metadata
+from jidomem.records.interfaces import CorpusStats
 
-#: The searched fields of a memory, and the weight of a word in each.
-FIELD_WEIGHTS: Mapping[str, float] = {
-    "summary": 3.0,
-    "topic": 3.0,
-    "about": 2.0,
-    "rationale": 1.5,
-    "explanation": 1.0,
-    "evidence": 0.5,
-    "alternatives": 0.5,
-}
-#: The one name in `metadata` that filters: a request covers entries of its namespace only.
-NAMESPACE = "namespace"
 SCOPES = ("agent", "session")
 #: The key in the metadata of an answer with the number of the agent's entries in each session that was not searched.
 OTHER_SESSIONS = "other_sessions"
@@ -73,30 +62,6 @@ MIN_SHARE, TALK = 1 / 3, frozenset(("entry", "turn", "page"))
 #: which `few_least` rises no more. Of 198 questions that nothing among 3, 6 or 12 notes answers, it leaves 139 silent,
 #: MIN_SCORE 119; of 77 that are answered, 3.
 FITTED_MEMORIES, FEW_MEMORIES = 29, 6
-
-
-@dataclass(frozen=True, slots=True)
-class CorpusStats:
-    """Statistics of a corpus at a moment: memories, words in all of them, and memories with each word."""
-
-    memories: int
-    words: int
-    holding: Mapping[str, int]
-    newest: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A memory with some of the words: its stems by field, its length in words, and its other ranking features."""
-
-    number: int
-    item: str
-    recorded: str
-    confidence: str
-    length: int
-    fields: tuple[str, ...]
-    successors: tuple[str, ...] = ()
-    is_about: bool = False
 
 
 class InvalidRecall(InvalidRequest, ValueError):

@@ -630,7 +630,13 @@ MISTAKES = {
     "an option for a list": ("shop", "remember x --sinc y", 2, "No such option '--sinc'\n", "jidomem remember --help"),
     "a withdrawal by another name": ("shop", "edit x --withdraw", 2, "did you mean '--invalidate'?", None),
     "a deletion": ("shop", "edit x --delete", 2, "did you mean '--invalidate'?", None),
-    "a range by another name": ("shop", "journal diff --since 3", 2, "did you mean '--as-of'?", None),
+    "a revision that git does not know": (
+        "shop",
+        "journal diff --since 3",
+        2,
+        "git knows no revision '3'",
+        None,
+    ),
     "a value without a parameter": ("shop", "ask history 1a2b3c4d", 2, "'1a2b3c4d' is not a", "item=1a2b3c4d"),
     "a rollback to a word": ("shop", "journal rollback --to soon --reason x", 2, "--to 2026-11-17", None),
     "an option of another tool": (

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jidomem.recall.ranking import ASSISTANT, MEMORIES, PEOPLE, SIGNS, TASKS, chosen, ranked
-from jidomem.records.recall import Candidate, CorpusStats, Question, ScoredPassage
+from jidomem.records.interfaces import CorpusStats
+from jidomem.records.recall import Candidate, Question, ScoredPassage
 
 PROFILES = {profile["name"]: profile for profile in (PEOPLE, ASSISTANT, TASKS, MEMORIES)}
 STEMS = ("boat", "sail", "harbour")

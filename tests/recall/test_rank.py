@@ -6,7 +6,7 @@ from math import log
 import pytest
 
 from jidomem.recall.bm25 import TIES, ScoredMatch, ceiling, demote_superseded, most, scored, ties, weights
-from jidomem.records.recall import CorpusStats, Match
+from jidomem.records.interfaces import CorpusStats, Match
 
 NEWEST = "2026-03-31T00:00:00.000000Z"
 COUNTS = CorpusStats(memories=10, words=100, holding={"journal": 2, "merge": 2, "common": 9}, newest=NEWEST)

@@ -14,7 +14,8 @@ from jidomem.errors import InvalidRequest, JidomemError, TooLarge
 from jidomem.recall import bm25
 from jidomem.recall.briefing import markdown
 from jidomem.recall.ranking import WORDS, calibration
-from jidomem.records.recall import CorpusStats, Narrowing, RecallRequest
+from jidomem.records.interfaces import CorpusStats
+from jidomem.records.recall import Narrowing, RecallRequest
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from jidomem.index.search_documents import Document
 from jidomem.index.search_tables import SearchFilter, SearchIndexReader
 from jidomem.recall import bm25 as searching
 from jidomem.recall.bm25 import search
-from jidomem.records.recall import FIELD_WEIGHTS
+from jidomem.records.interfaces import FIELD_WEIGHTS
 
 STEMMER = Stemmer()
 WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "the", "index"]

@@ -33,7 +33,10 @@ def test_the_proposals_of_one_agent_are_equal_in_each_interface(memory):
 
     assert (len(whole), len(own)) == (4, 3)
     assert [one.item for one in queued(memory.reader, "p", now, by="ben").waiting] == [one.item for one in own]
-    assert [*first["rows"], *rest["rows"]] == json.loads(text) == json.loads(json.dumps(rows))
+    assert [*first["rows"], *rest["rows"]] == json.loads(json.dumps(rows))
+    assert [(row["item"], row["summary"], row["actions"]) for row in json.loads(text)] == [
+        (row["item"][-8:], row["summary"], row["actions"]) for row in rows
+    ]
 
 
 def test_an_unknown_agent_is_refused_with_the_nearest_one_in_each_interface(memory):

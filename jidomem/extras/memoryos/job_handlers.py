@@ -69,8 +69,7 @@ from jidomem.providers import Providers, execute_directive
 from jidomem.recall.candidates import PAGE
 from jidomem.records.directive import MemoryUpsert, Searchable, Step, UpsertItem
 from jidomem.records.intent import MemoryUpdateIntent
-from jidomem.records.interfaces import LanguageModel, Learned, StateStore
-from jidomem.records.recall import FIELD_WEIGHTS
+from jidomem.records.interfaces import FIELD_WEIGHTS, LanguageModel, Learned, StateStore
 from jidomem.runtime.agent_memory import REDACTED_TEXT
 from jidomem.working.tiers import PromotionDecision
 from jidomem.write.canonical import is_reference
