@@ -1,4 +1,4 @@
-"""Terms and shapes of a root that is somebody else's: they run no code, call nobody, and are judged in bounded time."""
+"""Terms and shapes of an untrusted root: they run no code, make no request, and are judged in bounded time."""
 
 import json
 import socket
@@ -22,19 +22,19 @@ PREFIXES = """\
 @prefix my: <https://my.example/kitchen#> .
 @prefix sh: <http://www.w3.org/ns/shacl#> .
 """
-ASKS = 'sh:select "SELECT $this WHERE { SERVICE <%s> { ?s ?p ?o } }"'
+CALL = 'sh:select "SELECT $this WHERE { SERVICE <%s> { ?s ?p ?o } }"'
 CODE = {
-    "a constraint": f"my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:sparql [ {ASKS} ] .",
-    "a constraint elsewhere": f"my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:sparql my:C . my:C {ASKS} .",
-    "an escaped name": f"my:C <http://www.w3.org/ns/shacl#\\u0073elect> '' . my:S {ASKS} .",
-    "a target": f"my:S a sh:NodeShape ; sh:nodeKind sh:IRI ; sh:target [ a sh:SPARQLTarget ; {ASKS} ] .",
-    "a component": f"my:C a sh:ConstraintComponent ; sh:validator [ a sh:SPARQLSelectValidator ; {ASKS} ] .",
-    "a rule": f"my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:rule [ a sh:SPARQLRule ; {ASKS} ] .",
+    "a constraint": f"my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:sparql [ {CALL} ] .",
+    "a constraint elsewhere": f"my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:sparql my:C . my:C {CALL} .",
+    "an escaped name": f"my:C <http://www.w3.org/ns/shacl#\\u0073elect> '' . my:S {CALL} .",
+    "a target": f"my:S a sh:NodeShape ; sh:nodeKind sh:IRI ; sh:target [ a sh:SPARQLTarget ; {CALL} ] .",
+    "a component": f"my:C a sh:ConstraintComponent ; sh:validator [ a sh:SPARQLSelectValidator ; {CALL} ] .",
+    "a rule": f"my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:rule [ a sh:SPARQLRule ; {CALL} ] .",
 }
 
 
-def wide(levels, each):
-    """Shapes that each ask for every shape of the next level: a text of their product, a judgement of their power."""
+def branching_shapes(levels, each):
+    """Shapes that each refer to every shape of the next level: *each* to the power of *levels* steps to judge."""
     lines = ["my:S0x0 sh:targetClass jido:Fact ."]
     for level in range(levels):
         below = " ".join(f"my:S{level + 1}x{n}" for n in range(each))
@@ -50,7 +50,7 @@ def root_with(folder, shapes):
 
 
 @pytest.mark.parametrize("name", CODE)
-def test_a_shape_that_brings_sparql_is_refused_before_anything_of_it_runs(tmp_path, name):
+def test_a_shape_with_sparql_is_refused_before_it_runs(tmp_path, name):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         root = root_with(tmp_path, CODE[name] % f"http://127.0.0.1:{listener.getsockname()[1]}/")
 
@@ -68,24 +68,24 @@ def test_a_shape_that_brings_sparql_is_refused_before_anything_of_it_runs(tmp_pa
             listener.accept()
 
 
-def test_shapes_that_would_never_be_done_stop_neither_writer_nor_check_for_ever(tmp_path, monkeypatch):
-    # Given a memory, and shapes that came later and take 4 to the power of 14 steps
+def test_shapes_of_exponential_cost_end_in_a_timeout_of_writer_and_check(tmp_path, monkeypatch):
+    # Given a memory, and newer shapes that take 4 to the power of 14 steps
     root = init(tmp_path, "p")
     with jidomem.open(root, project="p") as memory:
         memory.writer.submit_intent("p", intent())
-    root_with(tmp_path, wide(14, 4))
+    root_with(tmp_path, branching_shapes(14, 4))
     monkeypatch.setattr(ontology, "objections", lambda *_: [])  # which would take as long
     monkeypatch.setattr(background, "SECONDS", 1.0)
 
-    # When something is written, and when all is checked
+    # When a memory is written, and when the root is checked
     with jidomem.open(root, project="p") as memory:
         with pytest.raises(QueryTimeout, match=r"judging by the shapes of this root did not finish in .* seconds"):
             memory.writer.submit_intent("p", intent(summary="later"))
-        kept = memory.reader.ask("facts", project="p")
+        facts = memory.reader.ask("facts", project="p")
     checked = CliRunner().invoke(cli, ["check", "--root", str(root), "--json"])
 
-    # Then both say so, nothing was kept, and what does not depend on shapes goes on
-    assert len(kept) == 1
+    # Then both report a timeout, nothing was stored, and reads that need no shapes work
+    assert len(facts) == 1
     assert (checked.exit_code, json.loads(checked.stdout)["code"]) == (3, "query_timeout")
     while any(thread.name == "jidomem-deadline" for thread in threading.enumerate()):
         pass
@@ -93,21 +93,21 @@ def test_shapes_that_would_never_be_done_stop_neither_writer_nor_check_for_ever(
 
 # An interrupted read leaves its file to the garbage collector, which warns.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_root_whose_shapes_cannot_be_read_in_time_is_not_opened(tmp_path, monkeypatch):
-    root = root_with(tmp_path, wide(14, 4))
+def test_a_root_whose_shapes_take_too_long_to_read_is_not_opened(tmp_path, monkeypatch):
+    root = root_with(tmp_path, branching_shapes(14, 4))
     monkeypatch.setattr(background, "SECONDS", 0.0)
 
     with pytest.raises(QueryTimeout, match=r"reading the ontology and the shapes of .* did not finish"):
         jidomem.open(root)
 
 
-def test_what_takes_too_much_memory_is_stopped(monkeypatch):
+def test_work_above_the_memory_limit_is_stopped(monkeypatch):
     monkeypatch.setattr(background, "BYTES", 50_000_000)
 
-    def grow(kept):
+    def grow(chunks):
         with background.time_limited("it"):
             while True:
-                kept.append(b"x" * 100_000)
+                chunks.append(b"x" * 100_000)
 
     with pytest.raises(TooLarge, match="took more than 50,000,000 bytes of memory") as refusal:
         grow([])
@@ -115,12 +115,12 @@ def test_what_takes_too_much_memory_is_stopped(monkeypatch):
     assert refusal.value.code == "result_too_large"
 
 
-def test_work_that_handles_every_error_is_interrupted_all_the_same(monkeypatch):
+def test_work_that_catches_every_error_is_interrupted(monkeypatch):
     monkeypatch.setattr(background, "SECONDS", 0.1)
     monkeypatch.setattr(background, "_REPEAT", 0.05)
     caught = []
 
-    def go_on():
+    def catch_every_error():
         with background.time_limited("it"):
             while len(caught) < 2:
                 try:
@@ -132,19 +132,19 @@ def test_work_that_handles_every_error_is_interrupted_all_the_same(monkeypatch):
                 pass
 
     with pytest.raises(QueryTimeout):
-        go_on()
+        catch_every_error()
 
     assert len(caught) == 2
 
 
-def test_work_that_is_done_in_time_is_left_alone():
+def test_work_within_the_time_limit_is_not_interrupted():
     with background.time_limited("it"):
-        found = sum(range(1000))
-    assert found == 499_500
+        total = sum(range(1000))
+    assert total == 499_500
 
 
-def test_a_debugger_goes_on_after_work_that_was_done_in_time_and_after_work_that_was_not():
-    run = """
+def test_a_trace_function_works_after_work_within_and_beyond_the_time_limit():
+    program = """
 import sys
 from jidomem.base import background
 with background.time_limited("it"):
@@ -161,5 +161,5 @@ except background.QueryTimeout:
     sys.settrace(lambda *_: None)
     (lambda: print("goes on"))()
 """
-    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "goes on\ngoes on\n"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout == "goes on\ngoes on\n"

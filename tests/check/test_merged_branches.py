@@ -1,4 +1,4 @@
-"""Two branches that import the same source are merged: what they wrote twice is judged as one memory."""
+"""Merged branches that import the same source: a memory written on both is judged as one."""
 
 import json
 import subprocess
@@ -14,23 +14,25 @@ RECORD = (
 ADR = "docs/adr/0001-store.md"
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(cli, [str(word) for word in words])
+def run(*args, code=0):
+    result = CliRunner().invoke(cli, [str(word) for word in args])
     assert result.exit_code == code, result.stdout + result.stderr
     return result.stdout
 
 
-def git(*words):
-    done = subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
-    return done.stdout.decode()
+def git(*args):
+    result = subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@t", *args], check=True, capture_output=True
+    )
+    return result.stdout.decode()
 
 
-def commit(what):
+def commit(message):
     git("add", "-A")
-    git("commit", "-qm", what)
+    git("commit", "-qm", message)
 
 
-def adopt(agent):
+def import_sources(agent):
     run("init", "--from", "auto", "--agent", agent)
     commit(agent)
 
@@ -48,15 +50,15 @@ def repository(tmp_path, monkeypatch):
     return tmp_path
 
 
-def problems(*words, code=0):
-    return json.loads(run("check", "--json", *words, code=code))["problems"]
+def problems(*args, code=0):
+    return json.loads(run("check", "--json", *args, code=code))["problems"]
 
 
-def test_two_branches_that_import_the_same_sources_merge_clean(repository):
-    adopt("ana")
+def test_branches_that_import_the_same_sources_merge_without_findings(repository):
+    import_sources("ana")
     git("checkout", "-q", "other")
     git("clean", "-fdxq")
-    adopt("bea")
+    import_sources("bea")
     git("merge", "-q", "--no-edit", "main")
 
     assert problems() == problems("--since", "main") == problems("--reference") == []
@@ -64,25 +66,25 @@ def test_two_branches_that_import_the_same_sources_merge_clean(repository):
     assert len({(row["item"], row["agent"]) for row in rows}) == len(rows) == 6  # once for each author
 
 
-def test_a_memory_in_use_merges_clean_when_two_branches_import_the_same_change(repository):
-    adopt("ana")
+def test_branches_that_import_the_same_change_merge_without_findings(repository):
+    import_sources("ana")
     (repository / "AGENTS.md").write_text("- Run the tests before each commit\n- Always use attrs\n")
     commit("notes")
     git("checkout", "-q", "-B", "other")
-    adopt("ana")
+    import_sources("ana")
     git("checkout", "-q", "main")
-    adopt("bea")
+    import_sources("bea")
     git("merge", "-q", "--no-edit", "other")
 
     assert problems() == []
 
 
-def test_a_record_that_two_branches_imported_with_different_text_is_one_finding_which_confirming_ends(repository):
-    adopt("ana")
+def test_a_record_imported_with_different_texts_is_a_violation_that_its_command_ends(repository):
+    import_sources("ana")
     git("checkout", "-q", "other")
     git("clean", "-fdxq")
     (repository / ADR).write_text(RECORD.format(name="Postgres", why="love"))
-    adopt("bea")
+    import_sources("bea")
     git("merge", "-q", "--no-edit", "main")
 
     (problem,) = [each for each in problems(code=1) if each["severity"] == "violation"]

@@ -1,4 +1,4 @@
-"""Commits that git has and the journal no longer has: found by check, the shipped hook and a range."""
+"""Commits that git has and the journal lacks: found by check, the shipped hook and a git range."""
 
 import json
 import os
@@ -21,15 +21,17 @@ HOOK = Path(__file__).parents[2] / "ci" / "pre-commit"
 MEMORY = Path(".jidomem/projects/p/memory")
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(cli, [str(word) for word in words])
+def run(*args, code=0):
+    result = CliRunner().invoke(cli, [str(word) for word in args])
     assert result.exit_code == code, result.stdout + result.stderr
     return result
 
 
-def git(*words):
-    done = subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
-    return done.stdout.decode()
+def git(*args):
+    result = subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@t", *args], check=True, capture_output=True
+    )
+    return result.stdout.decode()
 
 
 def commit(message="on"):
@@ -37,7 +39,7 @@ def commit(message="on"):
     git("commit", "-qm", message)
 
 
-def keep(*summaries):
+def record(*summaries):
     with jidomem.open(".jidomem") as memory:
         for summary in summaries:
             memory.writer.submit_intent("p", intent(summary=summary, evidence=[]))
@@ -52,11 +54,11 @@ def files():
     return sorted(MEMORY.glob("*.ttl"))
 
 
-def problems(*words, code=1):
-    return json.loads(run("check", "--json", *words, code=code).stdout)["problems"]
+def problems(*args, code=1):
+    return json.loads(run("check", "--json", *args, code=code).stdout)["problems"]
 
 
-def missed(problems):
+def missing_paths(problems):
     return [one["path"] for one in problems if "no redaction is recorded" in one["message"]]
 
 
@@ -66,13 +68,13 @@ def repository(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     git("init", "-q", "-b", "main")
     init(tmp_path, "p")
-    keep("one", "two", "three")
+    record("one", "two", "three")
     commit("begin")
     return tmp_path
 
 
 @pytest.mark.parametrize("words", [(), ("--since", "HEAD"), ("--since", "main~1")], ids=str)
-def test_a_newest_commit_that_was_deleted_is_an_error_that_names_it_and_how_to_restore_it(repository, words):
+def test_a_deleted_newest_commit_is_a_finding_with_the_command_that_restores_it(repository, words):
     Path("notes.txt").write_text("x")
     commit()
     newest = files()[-1]
@@ -88,7 +90,7 @@ def test_a_newest_commit_that_was_deleted_is_an_error_that_names_it_and_how_to_r
     assert problems(*words, code=0) == []
 
 
-def test_the_shipped_hook_lets_no_commit_through_that_takes_one_away(repository):
+def test_the_shipped_hook_refuses_a_git_commit_that_deletes_a_journal_commit(repository):
     hook = Path(".git/hooks/pre-commit")
     shutil.copy(HOOK, hook)
     hook.chmod(0o755)
@@ -96,16 +98,16 @@ def test_the_shipped_hook_lets_no_commit_through_that_takes_one_away(repository)
     files()[-1].unlink()
     git("add", "-A")
 
-    done = subprocess.run(
+    result = subprocess.run(
         ["git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "away"],
         env={**os.environ, "PATH": path}, capture_output=True, check=False,
     )  # fmt: skip
 
-    assert done.returncode != 0
-    assert "JournalIsIntact" in (done.stdout + done.stderr).decode()
+    assert result.returncode != 0
+    assert "JournalIsIntact" in (result.stdout + result.stderr).decode()
 
 
-def test_a_deletion_that_was_committed_is_found_against_an_earlier_revision(repository):
+def test_a_committed_deletion_is_found_against_an_earlier_revision(repository):
     newest = files()[-1]
     newest.unlink()
     commit("away")
@@ -114,12 +116,12 @@ def test_a_deletion_that_was_committed_is_found_against_an_earlier_revision(repo
     assert [one["path"] for one in problems("--since", "HEAD~1")] == [str(newest)]
 
 
-def test_commits_that_were_packed_or_whose_root_was_moved_are_there(repository):
+def test_packed_commits_and_commits_of_a_moved_root_are_not_missing(repository):
     seal()
     assert problems(code=0) == []
     assert problems("--since", "HEAD", code=0) == []
     commit("packed")
-    keep("four", "five")
+    record("four", "five")
     seal()
     assert problems("--since", "HEAD~1", code=0) == []
     Path("below").mkdir()
@@ -127,9 +129,9 @@ def test_commits_that_were_packed_or_whose_root_was_moved_are_there(repository):
     assert json.loads(run("check", "--json", "--root", "below/.jidomem").stdout)["problems"] == []
 
 
-def test_a_pack_that_was_deleted_is_one_finding_with_the_commits_that_were_in_it(repository):
+def test_a_deleted_pack_is_one_finding_with_the_number_of_its_commits(repository):
     seal()
-    keep("four")
+    record("four")
     commit("packed")
     (pack,) = MEMORY.glob("pack-*.ttl")
     pack.unlink()
@@ -141,13 +143,13 @@ def test_a_pack_that_was_deleted_is_one_finding_with_the_commits_that_were_in_it
     assert "were there at HEAD and are gone" in problem["message"]
 
 
-def test_a_deleted_commit_in_the_middle_is_reported_once_where_it_was(repository):
+def test_a_deleted_commit_in_the_middle_is_one_finding_with_its_path(repository):
     files()[1].unlink()
 
     assert [one["path"] for one in problems()] == [f"{MEMORY}/{Path(git('ls-files', '-d').strip()).name}"]
 
 
-def test_a_stream_that_is_gone_as_a_whole_is_one_finding(repository):
+def test_a_deleted_stream_is_one_finding(repository):
     for file in files():
         file.unlink()
 
@@ -157,18 +159,18 @@ def test_a_stream_that_is_gone_as_a_whole_is_one_finding(repository):
     assert "3 commits" in problem["message"]
 
 
-def test_a_commit_that_was_redacted_or_set_aside_by_a_record_is_not_missed(repository):
+def test_a_redacted_or_quarantined_commit_is_not_missing(repository):
     run("journal", "redact", "--text", "three", "--reason", "not for all")
-    assert missed(problems(code=0)) == []
+    assert missing_paths(problems(code=0)) == []
     commit("redacted")
     file = files()[0]
     file.write_text(file.read_text().replace("one", "1ne"))
     run("journal", "verify", "--quarantine", file.stem.rpartition("-")[2], "--reason", "the disk failed")
-    assert missed(problems("--since", "HEAD~1")) == []
+    assert missing_paths(problems("--since", "HEAD~1")) == []
 
 
-def test_damage_that_git_has_no_version_of_is_restored_by_no_checkout_but_quarantined(repository):
-    keep("later")
+def test_damage_of_an_uncommitted_file_is_repaired_by_quarantine(repository):
+    record("later")
     file = max(files())
     file.write_text(file.read_text().replace("later", "sooner"))
 
@@ -180,34 +182,34 @@ def test_damage_that_git_has_no_version_of_is_restored_by_no_checkout_but_quaran
     run("journal", "verify")
 
 
-def test_an_edited_commit_is_damage_and_not_missed_as_well(repository):
+def test_an_edited_commit_is_one_finding(repository):
     file = files()[1]
     file.write_text(file.read_text().replace("two", "2wo"))
 
     assert [one["path"] for one in problems()] == [str(file)]
 
 
-def test_a_branch_that_is_behind_the_revision_took_nothing_away(repository):
+def test_a_branch_behind_the_revision_has_no_missing_commits(repository):
     git("checkout", "-qb", "topic")
     git("checkout", "-q", "main")
-    keep("four")
+    record("four")
     commit("on main")
     git("checkout", "-q", "topic")
 
     assert problems("--since", "main", code=0) == []
 
 
-def test_where_nothing_is_committed_or_no_git_is_nothing_is_compared(tmp_path, monkeypatch):
+def test_without_git_or_git_commits_no_commit_is_missing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     init(tmp_path, "p")
-    keep("one", "two")
+    record("one", "two")
     files()[-1].unlink()
     assert problems(code=0) == []
     git("init", "-q")
     assert problems(code=0) == []
 
 
-def test_a_repository_that_git_cannot_read_could_not_be_checked(repository):
+def test_a_broken_git_repository_is_reported_as_unchecked(repository):
     Path(".git/refs/heads/main").write_text("1" * 40 + "\n")
 
     answer = json.loads(run("check", "--json", code=3).stdout)
@@ -215,27 +217,27 @@ def test_a_repository_that_git_cannot_read_could_not_be_checked(repository):
     assert answer["unchecked"][0].startswith("missing commits: ")
 
 
-def test_git_is_asked_as_often_of_many_commits_as_of_few(repository, monkeypatch):
+def test_the_number_of_git_calls_does_not_grow_with_the_commits(repository, monkeypatch):
     calls = []
-    real = asking.ask
-    monkeypatch.setattr(asking, "ask", lambda *words, **more: calls.append(words) or real(*words, **more))
+    ask = asking.ask
+    monkeypatch.setattr(asking, "ask", lambda *args, **options: calls.append(args) or ask(*args, **options))
 
-    def asked():
+    def count_calls():
         calls.clear()
         assert problems("--since", "HEAD", code=0) == []
         return len(calls)
 
-    few = asked()
-    keep(*map(str, range(40)))
+    few = count_calls()
+    record(*map(str, range(40)))
     commit("many")
-    many = asked()
+    many = count_calls()
     seal()
 
-    assert few == many == asked()
+    assert few == many == count_calls()
 
 
 @pytest.mark.parametrize("is_committed", [False, True])
-def test_a_hand_edit_is_taken_back_and_made_again_by_the_commands_of_the_hint(repository, is_committed):
+def test_the_commands_of_the_hint_restore_a_hand_edited_file_and_record_its_change(repository, is_committed):
     edited = files()[-1]
     edited.write_text(edited.read_text().replace('jido:summary "', 'jido:summary "Edited: '))
     if is_committed:
@@ -247,9 +249,9 @@ def test_a_hand_edit_is_taken_back_and_made_again_by_the_commands_of_the_hint(re
     assert str(Path.cwd()) not in problem["message"]
     path = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     change = change.replace("FIELD=VALUE", "'summary=Edited as it should be'").replace("TEXT", "corrected")
-    done = subprocess.run(["sh", "-ec", f"{restore}\n{change}"], env=path, capture_output=True, text=True)
+    result = subprocess.run(["sh", "-ec", f"{restore}\n{change}"], env=path, capture_output=True, text=True)
 
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     assert "Edited as it should be" in run("ask", "timeline").stdout
     assert problems(code=0) == []
 
@@ -260,8 +262,8 @@ def test_hints_name_files_from_the_root_of_the_repository(repository):
     files()[-1].unlink()
 
     for verb in ("check", "journal verify", "status --doctor"):
-        done = CliRunner().invoke(cli, verb.split())
-        hint = next(line for line in done.output.splitlines() if "git checkout HEAD" in line)
+        result = CliRunner().invoke(cli, verb.split())
+        hint = next(line for line in result.output.splitlines() if "git checkout HEAD" in line)
         assert hint.endswith(f"from the root of the repository, restore it: git checkout HEAD -- {git_path()}"), verb
 
 
@@ -275,7 +277,7 @@ def edit_by_hand():
     return path
 
 
-def test_a_hand_edit_that_was_committed_is_annotated_at_the_edited_line_by_check_and_guard(repository):
+def test_a_committed_hand_edit_is_reported_by_check_at_the_edited_line_and_by_guard(repository):
     path = edit_by_hand()
     commit("edited")
     line = next(number for number, text in enumerate(path.read_text().splitlines(), 1) if '"won"' in text)
@@ -305,11 +307,11 @@ def test_the_repair_of_a_hand_edit_in_a_shallow_clone_fetches_the_history_first(
     assert problems(code=0) == []
 
 
-def test_after_the_revert_of_an_older_git_commit_the_hint_restores_it_and_names_what_undoes_the_memory(repository):
-    keep("four")
+def test_the_hint_after_a_git_revert_restores_the_commit_and_names_the_command_of_withdrawal(repository):
+    record("four")
     commit("four")
     reverted = git("rev-parse", "HEAD").strip()
-    keep("five")
+    record("five")
     commit("five")
     git("revert", "--no-edit", reverted)
 
@@ -321,9 +323,9 @@ def test_after_the_revert_of_an_older_git_commit_the_hint_restores_it_and_names_
     assert run("remember", "six").exit_code == 0
 
 
-def test_a_comparison_with_a_git_revision_lists_what_the_branch_adds_and_ends(repository):
+def test_a_journal_diff_since_a_git_revision_lists_added_and_superseded_memories(repository):
     git("checkout", "-qb", "work")
-    keep("four")
+    record("four")
     commit("four")
     with jidomem.open(".jidomem") as memory:
         (one,) = [row["fact"] for row in memory.reader.ask("facts") if row["summary"] == "one"]

@@ -1,4 +1,4 @@
-"""Each command that a finding names runs: what check says to do can be done as it is written."""
+"""The commands named in findings of check run as they are written."""
 
 import json
 import os
@@ -19,32 +19,32 @@ from jidomem_cli.main import cli
 
 NOW = datetime.now(UTC)
 PAST, SOON = (f"{NOW + timedelta(days=days):%Y-%m-%d}" for days in (-9, 9))
-#: The placeholders of commands, each with what a reader puts there.
+#: The placeholders of commands with their values.
 PLACES = {"DATE": SOON, "TEXT": "another text", "WHY": "it is so", "PLACE": "src"}
 COMMAND = re.compile(r"""jidomem ((?:"[^"]*"|'[^']*'|[^,;:()"']|:(?=\S))+)""")
-SLIPPED = """memory:slipped a jido:Fact , <https://example.org/kitchen#Recipe> , jido:Xyz ; jido:summary "slipped in" ;
+ODD_FACT = """memory:slipped a jido:Fact , <https://example.org/kitchen#Recipe> , jido:Xyz ; jido:summary "slipped in" ;
   jido:recordedIn <urn:jido:this> ; jido:appliesToProject <https://jido.ai/projects/p> ;
   jido:assertedBy agent:architect ; jido:assertedIn session:s-1 ; jido:hasConfidence jido:High ; jido:secondTime "x" ;
   jido:hasTimestamp "2026-11-21T08:00:00Z"^^xsd:dateTime ."""
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(cli, [str(word) for word in words])
+def run(*args, code=0):
+    result = CliRunner().invoke(cli, [str(word) for word in args])
     assert code is None or result.exit_code == code, result.stdout + result.stderr
     return result
 
 
-def remember(text, *words):
-    return run("remember", text, *words).stdout.strip()
+def remember(text, *args):
+    return run("remember", text, *args).stdout.strip()
 
 
-def git(*words):
-    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
+def git(*args):
+    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *args], check=True, capture_output=True)
 
 
-def commit(what):
+def commit(message):
     git("add", "-A")
-    git("commit", "-qm", what)
+    git("commit", "-qm", message)
 
 
 class World:
@@ -94,7 +94,7 @@ class World:
         commit(name)
 
     def age(self):
-        """Let days pass: files change, dates are past."""
+        """Age the memories: change files and pass dates."""
         self.write("src/plain.py", "plain = 2\n")
         git("mv", "src/moved.py", "src/other.py")
         git("rm", "-q", "src/gone.py")
@@ -115,16 +115,16 @@ def world(tmp_path_factory):
     os.environ["JIDOMEM_AGENT"] = "ana"
     os.chdir(folder)
     try:
-        made = World()
-        made.branch("a", "ana")
-        made.branch("b", "bea")
+        built = World()
+        built.branch("a", "ana")
+        built.branch("b", "bea")
         git("merge", "-q", "--no-edit", "a")
-        made.age()
+        built.age()
         (folder / ".jidomem" / "config.toml").write_text('project = "p"\nsecrets = "off"\n')
         with jidomem.open(".jidomem", agent="ana") as memory:
             memory.writer.submit_intent("p", intent(summary="the key is ghp_" + "a1B2" * 9, evidence=[]))
         (folder / ".jidomem" / "config.toml").write_text('project = "p"\n')
-        append(FileJournal(folder / ".jidomem"), SLIPPED, moment=datetime.now(UTC))
+        append(FileJournal(folder / ".jidomem"), ODD_FACT, moment=datetime.now(UTC))
         yield folder
     finally:
         os.chdir(before)
@@ -134,22 +134,22 @@ def world(tmp_path_factory):
 def commands(folder):
     """Each command that a finding of check names, with the rule."""
     os.chdir(folder)
-    found = json.loads(run("check", "--json", "--fail-on", "stale", code=None).stdout)["problems"]
-    named = {}
-    for problem in found:
+    problems = json.loads(run("check", "--json", "--fail-on", "stale", code=None).stdout)["problems"]
+    rules_by_command = {}
+    for problem in problems:
         for match in COMMAND.finditer(problem["message"]):
             words = [PLACES.get(word.rpartition("=")[2], word.rpartition("=")[2]) for word in shlex.split(match[1])]
             heads = [word.rpartition("=")[0] for word in shlex.split(match[1])]
-            whole = tuple(f"{head}={word}" if head else word for head, word in zip(heads, words, strict=True))
-            named.setdefault(whole, problem["rule"].rpartition("#")[2])
-    return named, {problem["rule"].rpartition("#")[2] for problem in found}
+            command = tuple(f"{head}={word}" if head else word for head, word in zip(heads, words, strict=True))
+            rules_by_command.setdefault(command, problem["rule"].rpartition("#")[2])
+    return rules_by_command, {problem["rule"].rpartition("#")[2] for problem in problems}
 
 
 def test_each_command_that_a_finding_names_is_accepted(world, tmp_path):
-    named, rules = commands(world)
+    rules_by_command, rules = commands(world)
 
     failed = {}
-    for number, (words, rule) in enumerate(named.items()):
+    for number, (words, rule) in enumerate(rules_by_command.items()):
         copy = shutil.copytree(world, tmp_path / str(number))
         os.chdir(copy)
         result = run(*words, code=None)
@@ -161,5 +161,5 @@ def test_each_command_that_a_finding_names_is_accepted(world, tmp_path):
         "TermIsDeclared",
     }  # fmt: skip
     assert {"SupersessionHasOneEnd", "NothingInForceDisagrees", "MemoryIsUpToDate", "FileIsAsItWas"} <= {
-        *named.values()
+        *rules_by_command.values()
     }

@@ -1,4 +1,4 @@
-"""The shapes and gates of a root: which memories they judge, and how faults in them are told."""
+"""The shapes and gates of a root: the memories they judge, and the report of their faults."""
 
 import json
 
@@ -25,15 +25,15 @@ SELECT ?item WHERE { ?item a jido:Fact MINUS { ?item jido:topic ?topic } } ORDER
 """
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(cli, [str(word) for word in words])
+def run(*args, code=0):
+    result = CliRunner().invoke(cli, [str(word) for word in args])
     assert result.exit_code == code, result.stdout + result.stderr
     return result.stdout
 
 
-def rules(*words, code=0):
+def rules(*args, code=0):
     return [
-        each["rule"].rpartition("#")[2] for each in json.loads(run("check", "--json", *words, code=code))["problems"]
+        each["rule"].rpartition("#")[2] for each in json.loads(run("check", "--json", *args, code=code))["problems"]
     ]
 
 
@@ -46,7 +46,7 @@ def root(tmp_path, monkeypatch):
     return tmp_path / ".jidomem"
 
 
-def lay(root, path, text):
+def write_file(root, path, text):
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(PREFIXES + text if path.endswith(".ttl") else text)
 
@@ -55,18 +55,18 @@ def latest():
     return json.loads(run("ask", "timeline", "--json"))["rows"][0]["item"]
 
 
-def ends_it(root):
+def confirm_with_topic(root):
     run("edit", latest(), "--confirm", "--set", "topic=x")
 
 
-def withdraws_it(root):
+def withdraw(root):
     run("edit", latest(), "--invalidate", "--reason", "wrong")
 
 
-@pytest.mark.parametrize("end", [ends_it, withdraws_it])
-def test_own_shapes_and_gates_judge_active_memories_alone(root, end):
-    lay(root, "shapes/own.ttl", TOPIC % "")
-    lay(root, "queries/gates/topic.rq", GATE)
+@pytest.mark.parametrize("end", [confirm_with_topic, withdraw])
+def test_own_shapes_and_gates_judge_active_memories_by_default(root, end):
+    write_file(root, "shapes/own.ttl", TOPIC % "")
+    write_file(root, "queries/gates/topic.rq", GATE)
     assert sorted(rules(code=1)) == ["FactHasTopic", "topic"]
 
     end(root)
@@ -76,18 +76,18 @@ def test_own_shapes_and_gates_judge_active_memories_alone(root, end):
     assert rules("all.ttl") == []
 
 
-def test_own_shapes_and_gates_judge_every_memory_if_they_say_so(root):
-    lay(root, "shapes/own.ttl", TOPIC % "jido:judgesInactive true ; ")
-    lay(root, "queries/gates/topic.rq", GATE.replace("#+ order", "#+ inactive: true\n#+ order"))
+def test_own_shapes_and_gates_judge_inactive_memories_if_declared(root):
+    write_file(root, "shapes/own.ttl", TOPIC % "jido:judgesInactive true ; ")
+    write_file(root, "queries/gates/topic.rq", GATE.replace("#+ order", "#+ inactive: true\n#+ order"))
 
-    ends_it(root)
+    confirm_with_topic(root)
 
     assert sorted(rules(code=1)) == sorted(rules("--reference", code=1)) == ["FactHasTopic", "topic"]
     assert json.loads(run("ontology", "check", "--json"))["problems"] == []
 
 
 def test_a_fault_in_an_own_shape_leaves_the_check_incomplete(root):
-    lay(root, "shapes/own.ttl", (TOPIC % "").replace("minCount", "mincount"))
+    write_file(root, "shapes/own.ttl", (TOPIC % "").replace("minCount", "mincount"))
 
     report = json.loads(run("check", "--json", code=3))
 
@@ -97,9 +97,9 @@ def test_a_fault_in_an_own_shape_leaves_the_check_incomplete(root):
 
 
 @pytest.mark.parametrize("path", ["shapes/own.shacl", "ontology/terms/own.ttl", "queries/topic.rq"])
-def test_a_file_of_rules_that_is_not_read_leaves_the_check_incomplete(root, path):
-    lay(root, path, TOPIC % "")
-    lay(root, "shapes/README.md", "what these shapes are for")
+def test_an_unread_file_of_rules_leaves_the_check_incomplete(root, path):
+    write_file(root, path, TOPIC % "")
+    write_file(root, "shapes/README.md", "what these shapes are for")
 
     report = json.loads(run("check", "--json", code=3))
 
@@ -107,47 +107,47 @@ def test_a_file_of_rules_that_is_not_read_leaves_the_check_incomplete(root, path
     assert [each["path"] for each in report["problems"]] == [f".jidomem/{path}"]
 
 
-def counting(name, cls, counts, path="topic"):
+def count_shape(name, cls, counts, path="topic"):
     return (
         f"acme:{name} a sh:NodeShape ; sh:targetClass jido:{cls} ;"
         f' sh:property [ sh:path jido:{path} ; {counts} ; sh:message "m" ] .'
     )
 
 
-AT_ODDS = {
-    "no Fact can have 2 or more values of jido:topic": counting("S", "Fact", "sh:minCount 2 ; sh:maxCount 1"),
-    "no ImplementationDecision can have 1 or more values of jido:topic": counting("S", "Decision", "sh:maxCount 0")
-    + counting("T", "ImplementationDecision", "sh:minCount 1"),
-    "sh:maxCount in shape:ItemHasOneSummary": counting("S", "Task", "sh:minCount 2", "summary"),
+UNSATISFIABLE = {
+    "no Fact can have 2 or more values of jido:topic": count_shape("S", "Fact", "sh:minCount 2 ; sh:maxCount 1"),
+    "no ImplementationDecision can have 1 or more values of jido:topic": count_shape("S", "Decision", "sh:maxCount 0")
+    + count_shape("T", "ImplementationDecision", "sh:minCount 1"),
+    "sh:maxCount in shape:ItemHasOneSummary": count_shape("S", "Task", "sh:minCount 2", "summary"),
 }
 
 
-@pytest.mark.parametrize("said", AT_ODDS, ids=["one shape", "the shape of a parent", "a shipped shape"])
-def test_a_shape_that_no_memory_can_satisfy_is_a_warning(root, said):
-    lay(root, "shapes/own.ttl", AT_ODDS[said] + "\n")
+@pytest.mark.parametrize("message", UNSATISFIABLE, ids=["one shape", "the shape of a parent", "a shipped shape"])
+def test_a_shape_that_no_memory_can_satisfy_is_a_warning(root, message):
+    write_file(root, "shapes/own.ttl", UNSATISFIABLE[message] + "\n")
 
     (problem,) = json.loads(run("ontology", "check", "--json"))["problems"]
 
     assert problem["rule"].endswith("ShapeCanBeSatisfied")
     assert (problem["severity"], problem["line"]) == ("warning", 6)
-    assert said in problem["message"]
+    assert message in problem["message"]
 
 
-def test_a_refusal_by_an_own_shape_has_the_words_of_the_node_shape_and_names_the_file(root):
-    lay(
+def test_a_refusal_by_an_own_shape_has_its_message_and_names_its_file(root):
+    write_file(
         root, "shapes/own.ttl", TOPIC.replace(' ; sh:message "give a topic"', "") % 'sh:message "a fact has a topic" ; '
     )
 
-    refused = CliRunner().invoke(cli, ["remember", "new"])
+    result = CliRunner().invoke(cli, ["remember", "new"])
 
-    assert "a fact has a topic (shape FactHasTopic, shapes/own.ttl of the root)" in refused.stderr
+    assert "a fact has a topic (shape FactHasTopic, shapes/own.ttl of the root)" in result.stderr
     assert "a fact has a topic" in run("check", code=1)
     assert json.loads(run("ontology", "check", "--json"))["problems"] == []
 
 
 def test_a_property_of_numbers_beside_one_of_texts_is_consistent(root):
     kinds = {"boolean", "date", "dateTime", "decimal", "double", "integer", "string", "anyURI", "gYear"}
-    lay(root, "ontology/own.ttl", "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n" + "".join(
+    write_file(root, "ontology/own.ttl", "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n" + "".join(
         f'acme:{kind} a owl:DatatypeProperty ; rdfs:domain jido:Fact ; rdfs:range xsd:{kind} ; rdfs:label "x" ;'
         f' rdfs:comment "y" .\n' for kind in kinds
     ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Faults planted in a small root: each is seen, once, where it is, and no innocent memory is blamed."""
+"""Faults planted in a small root: each is reported once at its place, and no other memory is reported."""
 
 import json
 import re
@@ -18,21 +18,21 @@ from jidomem_cli.main import cli
 EDITED = "hash mismatch: edited after it was written"
 MOVED = "holds a commit to be named "
 MEMORY = Path(".jidomem/projects/p/memory")
-#: The line of a commit in which its id stands: as near as it can be said where nothing has the file as it was.
+#: The line of a commit with its id: reported where no original of the file exists.
 ID_LINE = 9
 
 
-def git(*words):
-    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
+def git(*arguments):
+    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], check=True, capture_output=True)
 
 
-def run(*words):
-    return CliRunner().invoke(cli, [str(word) for word in words])
+def run(*arguments):
+    return CliRunner().invoke(cli, [str(word) for word in arguments])
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A root of six commits, in which later ones say more of what earlier ones describe."""
+def sample_root(tmp_path_factory):
+    """A root of six commits, in which later ones add statements to earlier memories."""
     folder = tmp_path_factory.mktemp("made")
     with jidomem.open(init(folder, "p")) as memory:
         submit = memory.writer.submit_intent
@@ -64,14 +64,14 @@ def substitute(file, old, new):
     return number
 
 
-def sealed():
+def sealed_pack():
     with jidomem.open(".jidomem") as memory:
         memory.journal.seal(Stream("p"))
     (pack,) = MEMORY.glob("pack-*.ttl")
     return pack
 
 
-# Each plants a fault and gives where it is: the file, the line by git, the line without, and how the finding begins.
+# Each plants a fault and returns its place: the file, the line with git, the line without, the start of the message.
 
 
 def a_hand_edited_literal():
@@ -79,7 +79,7 @@ def a_hand_edited_literal():
     return [(file, substitute(file, "one ä".encode(), b"uno"), ID_LINE, EDITED)]
 
 
-def a_literal_of_a_memory_that_was_superseded():
+def a_literal_of_a_superseded_memory():
     file = files()[2]
     return [(file, substitute(file, b'"three"', b'"four"'), ID_LINE, EDITED)]
 
@@ -169,8 +169,8 @@ def invalid_utf_8():
     return [(file, line, line, EDITED)]
 
 
-def a_pack_that_was_edited():
-    pack = sealed()
+def an_edited_pack():
+    pack = sealed_pack()
     document = line_with(pack, b"# jidomem journal 1")
     within = [number for number, line in enumerate(lines(pack), 1) if line == b"# jidomem journal 1"]
     edited = substitute(pack, b"Use SQLite", b"Use MySQL!")
@@ -179,14 +179,14 @@ def a_pack_that_was_edited():
     return [(pack, start + ID_LINE - 1, start + ID_LINE - 1, EDITED)]
 
 
-def a_pack_that_was_truncated():
-    pack = sealed()
+def a_truncated_pack():
+    pack = sealed_pack()
     pack.write_bytes(pack.read_bytes()[:-200])
     return [(pack, len(lines(pack)), len(lines(pack)), "")]
 
 
-def a_table_of_a_pack_that_was_edited():
-    pack = sealed()
+def an_edited_pack_table():
+    pack = sealed_pack()
     line = substitute(pack, b"# commit ", b"# kommit ")
     return [(pack, line, line, EDITED)]
 
@@ -210,14 +210,14 @@ def a_future_date():
     return [(file, substitute(file, b'jido:recordedAt "2', b'jido:recordedAt "3'), ID_LINE, EDITED)]
 
 
-def a_triple_that_was_added():
+def an_added_triple():
     file = files()[1]
     before = len(lines(file))
     file.write_bytes(file.read_bytes() + b'\n<https://jido.ai/memory/x>\n    a jido:Fact ;\n    jido:summary "s" .\n')
     return [(file, before + 1, ID_LINE, EDITED)]
 
 
-def the_marks_of_a_merge():
+def merge_conflict_marks():
     file = files()[1]
     text = lines(file)
     file.write_bytes(b"\n".join([*text[:11], b"<<<<<<< HEAD", text[11], b"=======", b">>>>>>> topic", *text[11:]]))
@@ -230,33 +230,33 @@ def an_empty_file():
     return [(file, 1, 1, "the file is empty")]
 
 
-def a_file_that_cannot_be_read():
+def an_unreadable_file():
     file = files()[2]
     file.unlink()
     file.mkdir()
     return [(file, None, None, "cannot be read")]
 
 
-def a_file_that_is_no_commit():
+def a_foreign_file():
     file = MEMORY / "notes.ttl"
     file.write_text('<urn:x:a> <urn:x:b> "c" .\n')
     return [(file, 1, 1, "not a jidomem journal file")]
 
 
 FAULTS = [
-    a_hand_edited_literal, a_literal_of_a_memory_that_was_superseded, an_edited_header, an_edited_nonce, an_edited_id,
+    a_hand_edited_literal, a_literal_of_a_superseded_memory, an_edited_header, an_edited_nonce, an_edited_id,
     a_truncated_file, a_duplicated_file, a_renamed_file, a_wrong_parent, a_missing_parent, rewritten_line_ends,
-    a_byte_order_mark, a_deleted_line, two_swapped_files, invalid_utf_8, a_pack_that_was_edited,
-    a_pack_that_was_truncated, a_table_of_a_pack_that_was_edited, an_edited_record_of_a_redaction,
-    an_edited_redacted_form, a_future_date, a_triple_that_was_added, the_marks_of_a_merge, an_empty_file,
-    a_file_that_cannot_be_read, a_file_that_is_no_commit,
+    a_byte_order_mark, a_deleted_line, two_swapped_files, invalid_utf_8, an_edited_pack,
+    a_truncated_pack, an_edited_pack_table, an_edited_record_of_a_redaction,
+    an_edited_redacted_form, a_future_date, an_added_triple, merge_conflict_marks, an_empty_file,
+    an_unreadable_file, a_foreign_file,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("in_git", [True, False], ids=["in git", "without git"])
 @pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
-def test_a_planted_fault_is_reported_once_where_it_is_and_nothing_innocent(made, tmp_path, monkeypatch, plant, in_git):
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+def test_a_planted_fault_is_the_only_finding_at_its_file_and_line(sample_root, tmp_path, monkeypatch, plant, in_git):
+    shutil.copytree(sample_root, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     if in_git:
         git("init", "-q")
@@ -264,22 +264,22 @@ def test_a_planted_fault_is_reported_once_where_it_is_and_nothing_innocent(made,
         git("commit", "-qm", "begin")
     assert json.loads(run("check", "--json").stdout)["problems"] == []
 
-    wanted = plant()
+    expected = plant()
 
-    checked = run("check", "--json")
-    report = json.loads(checked.stdout)
-    found = [(each["path"], each["rule"].rpartition("#")[2]) for each in report["problems"]]
-    assert checked.exit_code == 1
-    assert sorted(found) == sorted((str(path), "JournalIsIntact") for path, *_ in wanted)
-    for path, by_git, without, words in wanted:
+    result = run("check", "--json")
+    report = json.loads(result.stdout)
+    findings = [(each["path"], each["rule"].rpartition("#")[2]) for each in report["problems"]]
+    assert result.exit_code == 1
+    assert sorted(findings) == sorted((str(path), "JournalIsIntact") for path, *_ in expected)
+    for path, line_with_git, line_without_git, message_start in expected:
         (problem,) = [each for each in report["problems"] if each["path"] == str(path)]
-        line = by_git if in_git else without
-        assert problem["message"].startswith(words)
+        line = line_with_git if in_git else line_without_git
+        assert problem["message"].startswith(message_start)
         assert line is None or problem["line"] == line
 
 
-def test_what_is_wrong_in_itself_is_reported_beside_damage_elsewhere(made, tmp_path, monkeypatch):
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+def test_a_violation_of_an_intact_memory_is_reported_beside_damage_of_another(sample_root, tmp_path, monkeypatch):
+    shutil.copytree(sample_root, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     shapes = Path(".jidomem/shapes")
     shapes.mkdir(exist_ok=True)

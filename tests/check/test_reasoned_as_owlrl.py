@@ -1,4 +1,4 @@
-"""The reasoner of the check finds the contradictions that owlrl finds, which is left as it is here."""
+"""The reasoner of the check finds the contradictions that the unmodified owlrl finds."""
 
 import inspect
 import re
@@ -56,7 +56,7 @@ about_properties = st.one_of(
     ),
     st.tuples(properties, st.sampled_from([iri(RDFS + "domain"), iri(RDFS + "range")]), classes),
 )
-said = st.lists(st.one_of(about_nodes, about_nodes, about_classes, about_properties), max_size=14)
+statement_lists = st.lists(st.one_of(about_nodes, about_nodes, about_classes, about_properties), max_size=14)
 
 
 def by_owlrl(rows):
@@ -66,7 +66,7 @@ def by_owlrl(rows):
 
 
 def all_different(*members):
-    """What says that no two of *members* are the same."""
+    """The statements that no two of *members* are the same."""
     cells = [iri(f"urn:cell:{number}") for number in range(len(members))] + [iri(RDF + "nil")]
     lists = [(cells[at], iri(RDF + name), value) for at, member in enumerate(members)
              for name, value in (("first", member), ("rest", cells[at + 1]))]  # fmt: skip
@@ -75,7 +75,7 @@ def all_different(*members):
 
 
 def some_values(of, term, cls):
-    """What says that a class is of all that have a value of *cls*."""
+    """The statements that a class holds all nodes with a value of *cls*."""
     return [(of, iri(OWL + "onProperty"), term), (of, iri(OWL + "someValuesFrom"), cls)]
 
 
@@ -85,7 +85,7 @@ VALUES = [*some_values(CLASSES[0], PROPERTIES[0], CLASSES[2]), *some_values(CLAS
 VALUES += [(CLASSES[1], iri(OWL + "disjointWith"), CLASSES[0]), (NODES[0], TYPE, CLASSES[0])]
 
 
-@given(said, st.integers(0, 14))
+@given(statement_lists, st.integers(0, 14))
 @example([*VALUES, (CLASSES[2], BELOW, CLASSES[3])], len(VALUES))
 @example([*VALUES, (PROPERTIES[1], iri(RDFS + "subPropertyOf"), BELOW), (CLASSES[2], PROPERTIES[1], CLASSES[3])], 7)
 @example([(CLASSES[2], BELOW, CLASSES[3]), *VALUES[:2], *VALUES[3:], VALUES[2]], 6)
@@ -95,11 +95,11 @@ VALUES += [(CLASSES[1], iri(OWL + "disjointWith"), CLASSES[0]), (NODES[0], TYPE,
           *((NODES[0], PROPERTIES[0], each) for each in NODES[1:3])], 2)  # fmt: skip
 @example([*all_different(*NODES), (NODES[0], SAME, NODES[1])], 8)
 @settings(max_examples=80)
-def test_it_says_of_any_statements_what_owlrl_says_of_them(rows, axioms):
+def test_the_reasoner_reports_the_contradictions_of_owlrl_for_any_statements(rows, axioms):
     assert _errors(tuple(rows[:axioms]), tuple(rows[axioms:])) == by_owlrl(rows)
 
 
-def test_each_group_of_rules_is_given_the_triples_with_which_its_rules_begin():
+def test_each_group_of_rules_is_keyed_by_the_terms_its_rules_match():
     groups = rule_groups()
 
     for name in {name for names in groups.values() for name in names}:

@@ -1,4 +1,4 @@
-"""Secrets that are in the journal already: found by check where they stand, and never shown."""
+"""Secrets in the journal: reported by check with their line, and never shown."""
 
 import json
 import subprocess
@@ -20,31 +20,31 @@ CONFIG = Path(".jidomem/config.toml")
 BASELINE = Path(".jidomem/baseline.toml")
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(cli, [str(word) for word in words])
+def run(*arguments, code=0):
+    result = CliRunner().invoke(cli, [str(word) for word in arguments])
     assert result.exit_code == code, result.stdout + result.stderr
     return result
 
 
-def git(*words):
-    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
+def git(*arguments):
+    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], check=True, capture_output=True)
 
 
-def let(policy):
+def set_secret_policy(policy):
     CONFIG.write_text(f'project = "p"\nsecrets = "{policy}"\n')
 
 
-def keep(**fields):
-    let("off")
+def record(**fields):
+    set_secret_policy("off")
     with jidomem.open(".jidomem") as memory:
-        kept = memory.writer.submit_intent("p", intent(evidence=[], **fields)).iri
-    let("refuse")
-    return kept
+        recorded = memory.writer.submit_intent("p", intent(evidence=[], **fields)).iri
+    set_secret_policy("refuse")
+    return recorded
 
 
-def problems(*words, code=1):
-    found = json.loads(run("check", "--json", *words, code=code).stdout)["problems"]
-    return [each for each in found if each["rule"].endswith("#NothingLooksSecret")]
+def problems(*arguments, code=1):
+    findings = json.loads(run("check", "--json", *arguments, code=code).stdout)["problems"]
+    return [each for each in findings if each["rule"].endswith("#NothingLooksSecret")]
 
 
 def waive(item):
@@ -58,87 +58,87 @@ def repository(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     git("init", "-q", "-b", "main")
     init(tmp_path, "p")
-    keep(summary="clean")
+    record(summary="clean")
     return tmp_path
 
 
 def test_a_secret_in_the_journal_is_a_violation_at_its_line_and_is_not_shown(repository):
-    item = keep(summary="how to deploy", rationale=f"the token is {TOKEN}")
+    item = record(summary="how to deploy", rationale=f"the token is {TOKEN}")
 
-    (found,) = problems()
+    (problem,) = problems()
 
-    assert (found["item"], found["severity"]) == (item, "violation")
-    assert TOKEN in Path(found["path"]).read_text().splitlines()[found["line"] - 1]
-    assert "rationale seems to contain a GitHub token, at character 13: ****" in found["message"]
+    assert (problem["item"], problem["severity"]) == (item, "violation")
+    assert TOKEN in Path(problem["path"]).read_text().splitlines()[problem["line"] - 1]
+    assert "rationale seems to contain a GitHub token, at character 13: ****" in problem["message"]
     for form in ("text", "json", "sarif", "junit", "github"):
         result = run("check", "--format", form, code=1)
         assert "NothingLooksSecret" in result.stdout
         assert TOKEN[4:] not in result.stdout + result.stderr
 
 
-def test_a_waiver_names_the_memory_and_not_the_secret_and_all_are_shown_when_asked_for(repository):
-    item = keep(summary=f"password = {PASSWORD}")
-    (found,) = problems()
-    waive(found["item"])
+def test_a_waiver_of_a_secret_hides_its_finding_unless_all_secrets_are_requested(repository):
+    item = record(summary=f"password = {PASSWORD}")
+    (problem,) = problems()
+    waive(problem["item"])
 
-    assert found["item"] == item
+    assert problem["item"] == item
     assert problems(code=0) == []
-    newer = keep(summary=f"the token is {TOKEN}")
+    newer = record(summary=f"the token is {TOKEN}")
     assert [each["item"] for each in problems()] == [newer]
     assert {each["item"] for each in problems("--secrets")} == {item, newer}
 
 
-def test_since_screens_its_range_and_all_of_it_is_screened_when_asked_for(repository):
-    old = keep(summary=f"the token is {TOKEN}")
+def test_since_screens_its_range_unless_all_secrets_are_requested(repository):
+    old = record(summary=f"the token is {TOKEN}")
     git("add", "-A")
     git("commit", "-qm", "begin")
     assert problems("--since", "HEAD", code=0) == []
-    new = keep(summary=f"password = {PASSWORD}")
+    new = record(summary=f"password = {PASSWORD}")
 
     assert [each["item"] for each in problems("--since", "HEAD")] == [new]
     assert {each["item"] for each in problems("--since", "HEAD", "--secrets")} == {old, new}
 
 
-def test_the_policy_of_the_root_says_what_a_secret_counts_for(repository):
-    keep(summary=f"the token is {TOKEN}")
+def test_the_secret_policy_of_the_root_sets_the_severity_of_a_secret(repository):
+    record(summary=f"the token is {TOKEN}")
 
-    let("warn")
+    set_secret_policy("warn")
     assert [each["severity"] for each in problems(code=0)] == ["warning"]
-    let("off")
+    set_secret_policy("off")
     assert problems(code=0) == []
     assert [each["severity"] for each in problems("--secrets")] == ["violation"]
 
 
-def test_a_name_that_holds_a_secret_is_reported_by_the_commit_it_is_in(repository):
-    keep(summary="x", iri=f"https://example.org/{TOKEN}")
+def test_a_secret_in_an_iri_is_reported_with_its_commit_and_not_shown(repository):
+    record(summary="x", iri=f"https://example.org/{TOKEN}")
 
-    found = problems()
-    shown = run("check", code=1)
+    findings = problems()
+    result = run("check", code=1)
 
-    assert {each["item"].startswith("urn:jido:commit:") for each in found} == {True}
-    assert all(each["path"] and each["line"] for each in found)
-    assert TOKEN[4:] not in shown.stdout + shown.stderr + json.dumps(found)
-    waive(found[0]["item"])
+    assert {each["item"].startswith("urn:jido:commit:") for each in findings} == {True}
+    assert all(each["path"] and each["line"] for each in findings)
+    assert TOKEN[4:] not in result.stdout + result.stderr + json.dumps(findings)
+    waive(findings[0]["item"])
     assert problems(code=0) == []
 
 
-def test_what_agents_hold_in_a_project_is_screened_as_well(repository):
-    let("off")
+def test_entries_of_agents_are_screened(repository):
+    set_secret_policy("off")
     with jidomem.open(".jidomem") as memory:
         memory.entries.write(WriteRequest(Entry(agent_id="ana", content=f"the token is {TOKEN}")))
-    let("refuse")
+    set_secret_policy("refuse")
 
-    found = problems()
+    findings = problems()
 
-    assert found
-    assert all("/history/" in each["path"] for each in found)
-    assert TOKEN[4:] not in json.dumps(found)
+    assert findings
+    assert all("/history/" in each["path"] for each in findings)
+    assert TOKEN[4:] not in json.dumps(findings)
 
 
-def test_a_secret_that_was_redacted_is_no_longer_found(repository):
-    item = keep(summary="how to deploy", rationale=f"the token is {TOKEN}")
-    (found,) = problems()
-    command = found["message"].rpartition("jidomem ")[2].replace("TEXT", "leaked").split()
+def test_the_command_of_a_finding_redacts_the_secret(repository):
+    item = record(summary="how to deploy", rationale=f"the token is {TOKEN}")
+    (problem,) = problems()
+    command = problem["message"].rpartition("jidomem ")[2].replace("TEXT", "leaked").split()
 
     assert command[:3] == ["journal", "redact", item]
     run(*command)
@@ -146,18 +146,18 @@ def test_a_secret_that_was_redacted_is_no_longer_found(repository):
     assert problems(code=0) == []
 
 
-def test_a_pack_is_screened_and_digests_are_no_secrets(repository):
+def test_packed_commits_are_screened_and_idempotency_keys_are_no_secrets(repository):
     with jidomem.open(".jidomem") as memory:
         writer = memory.writer
         for number in range(5):
             writer.submit_intent(
                 "p", intent(summary=f"fact {number}", idempotency_key=f"{number}aB3dE6gH9jK2mN5pQ8sT1vW4yZ7")
             )
-    item = keep(summary=f"the token is {TOKEN}")
+    item = record(summary=f"the token is {TOKEN}")
     run("journal", "pack")
 
     assert [each["item"] for each in problems()] == [item]
 
 
-def test_secrets_of_files_are_not_asked_for(repository):
+def test_the_option_secrets_is_refused_for_files(repository):
     assert "--secrets is for the journal" in run("check", "--secrets", CONFIG, code=2).stderr
