@@ -25,7 +25,7 @@ with jidomem.open(sys.argv[1], project="p") as memory:
 
 
 @pytest.fixture(params=["folder", "postgres"])
-def place(request, root, tmp_path, monkeypatch):
+def address(request, root, tmp_path, monkeypatch):
     """Where a root may lie."""
     if request.param == "folder":
         return root
@@ -33,102 +33,112 @@ def place(request, root, tmp_path, monkeypatch):
     return request.getfixturevalue("postgres").address()
 
 
-def test_an_agent_finds_again_what_it_held_when_its_process_ended(place):
-    with jidomem.open(place, project="p", sources=fixed_sources()) as memory:
+def test_working_memory_is_kept_across_processes(address):
+    with jidomem.open(address, project="p", sources=fixed_sources()) as memory:
         planner = memory.agent("The Planner")
         assert planner.get() is None
-        told = planner.update(
-            lambda held: held.world_put("facts", {"python": "3.11", "big": 1 << 70}).tasks_add("ship")
+        written = planner.update(
+            lambda current: current.world_put("facts", {"python": "3.11", "big": 1 << 70}).tasks_add("ship")
         )
 
-    with jidomem.open(place, project="p") as memory:
-        assert memory.agent("the-planner").get() == told
+    with jidomem.open(address, project="p") as memory:
+        assert memory.agent("the-planner").get() == written
         assert memory.agent("another").get() is None
         assert memory.agent("the-planner", project="q").get() is None
-    assert (told.rev, told.world_get("facts")["big"], told.id[:4]) == (2, 1 << 70, "mem_")
+    assert (written.rev, written.world_get("facts")["big"], written.id[:4]) == (2, 1 << 70, "mem_")
 
 
-def test_nothing_of_what_processes_and_threads_do_at_once_is_lost(place):
+def test_concurrent_updates_of_processes_and_threads_are_all_kept(address):
     writers = [
-        subprocess.Popen([sys.executable, "-c", ADD, place, name, "10"], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([sys.executable, "-c", ADD, address, name, "10"], stdout=subprocess.PIPE, text=True)
         for name in ("one", "two")
     ]
-    with jidomem.open(place, project="p") as memory, ThreadPoolExecutor(4) as threads:
-        [*threads.map(lambda n: memory.agent("planner").update(lambda held: held.tasks_add(f"here {n}")), range(10))]
-        told = [line for writer in writers for line in writer.communicate()[0].splitlines()]
-        held = memory.agent("planner").get()
+    with jidomem.open(address, project="p") as memory, ThreadPoolExecutor(4) as threads:
+        [
+            *threads.map(
+                lambda n: memory.agent("planner").update(lambda current: current.tasks_add(f"here {n}")), range(10)
+            )
+        ]
+        lines = [line for writer in writers for line in writer.communicate()[0].splitlines()]
+        current = memory.agent("planner").get()
 
-    assert held.rev == 30
-    assert {task["text"] for task in held.tasks()} == {*told, *(f"here {n}" for n in range(10))}
-
-
-def test_what_a_killed_process_was_told_is_kept_is_kept(place):
-    with subprocess.Popen([sys.executable, "-c", ADD, place, "it", "100000"], stdout=subprocess.PIPE, text=True) as it:
-        told = [it.stdout.readline().strip() for _ in range(5)]
-        it.kill()
-        told += it.stdout.read().splitlines()
-
-    with jidomem.open(place, project="p") as memory:
-        held = [task["text"] for task in memory.agent("planner").get().tasks()]
-    assert held[: len(told)] == told
+    assert current.rev == 30
+    assert {task["text"] for task in current.tasks()} == {*lines, *(f"here {n}" for n in range(10))}
 
 
-def test_a_change_that_expects_another_revision_changes_nothing(place):
-    with jidomem.open(place, project="p") as memory:
+def test_updates_acknowledged_before_a_kill_are_kept(address):
+    with subprocess.Popen(
+        [sys.executable, "-c", ADD, address, "it", "100000"], stdout=subprocess.PIPE, text=True
+    ) as writer:
+        acknowledged = [writer.stdout.readline().strip() for _ in range(5)]
+        writer.kill()
+        acknowledged += writer.stdout.read().splitlines()
+
+    with jidomem.open(address, project="p") as memory:
+        current = [task["text"] for task in memory.agent("planner").get().tasks()]
+    assert current[: len(acknowledged)] == acknowledged
+
+
+def test_an_update_with_an_outdated_revision_changes_nothing(address):
+    with jidomem.open(address, project="p") as memory:
         planner = memory.agent("planner")
-        planner.update(lambda held: held.world_put("step", 1), expected_rev=0)  # A035
+        planner.update(lambda current: current.world_put("step", 1), expected_rev=0)  # A035
 
         with pytest.raises(RevisionConflict, match="the memory of 'planner' is at revision 1, not at 0"):
-            planner.update(lambda held: held.world_put("step", 2), expected_rev=0)
+            planner.update(lambda current: current.world_put("step", 2), expected_rev=0)
 
         assert planner.get().world() == {"step": 1}
 
 
 @pytest.mark.parametrize(
-    ("move", "why", "code"),
+    ("move", "message", "code"),
     [
-        (lambda held: held.world_put("goals", {"a"}), r"spaces\['world'\].data\['goals'\] is a set", InvalidRequest),
-        (lambda held: None, "a change of a memory returns a Memory, not None", InvalidRequest),
-        (lambda held: held.world_put("blob", "x" * kept.MOST), "more than 16,777,216", TooLarge),
-        (lambda held: held.space_delete("world"), "built in", InvalidRequest),
+        (
+            lambda current: current.world_put("goals", {"a"}),
+            r"spaces\['world'\].data\['goals'\] is a set",
+            InvalidRequest,
+        ),
+        (lambda current: None, "a change of a memory returns a Memory, not None", InvalidRequest),
+        (lambda current: current.world_put("blob", "x" * kept.MOST), "more than 16,777,216", TooLarge),
+        (lambda current: current.space_delete("world"), "built in", InvalidRequest),
     ],
 )
-def test_what_cannot_be_kept_is_refused_and_what_was_held_stays(root, move, why, code):
+def test_an_invalid_update_is_refused_and_the_memory_is_unchanged(root, move, message, code):
     with jidomem.open(root, project="p") as memory:
         planner = memory.agent("planner")
-        before = planner.update(lambda held: held.world_put("step", 1))
+        before = planner.update(lambda current: current.world_put("step", 1))
 
-        with pytest.raises(code, match=why):
+        with pytest.raises(code, match=message):
             planner.update(move)
 
         assert planner.get() == before
 
 
-def test_a_move_that_changes_nothing_is_no_revision_and_writes_nothing(root):
+def test_an_update_without_a_change_is_no_revision_and_writes_nothing(root):
     with jidomem.open(root, project="p") as memory:
         planner = memory.agent("planner")
-        before = planner.update(lambda held: held.world_put("step", 1))
+        before = planner.update(lambda current: current.world_put("step", 1))
         log = root / "state" / "working.sqlite-wal"
         bytes_before = log.read_bytes()
 
-        assert planner.update(lambda held: held.world_delete("other")) == before
+        assert planner.update(lambda current: current.world_delete("other")) == before
         assert log.read_bytes() == bytes_before
 
 
-def test_what_is_forgotten_is_in_no_byte_of_the_state(root):
+def test_a_forgotten_memory_is_in_no_byte_of_the_state(root):
     with jidomem.open(root, project="p") as memory:
         planner, other = memory.agent("planner"), memory.agent("other")
-        planner.update(lambda held: held.world_put("secret", "hunter2-of-old"))
-        other.update(lambda held: held.world_put("step", 1))
+        planner.update(lambda current: current.world_put("secret", "hunter2-of-old"))
+        other.update(lambda current: current.world_put("step", 1))
 
         assert planner.forget() is True
         assert (planner.get(), planner.forget(), other.get().world()) == (None, False, {"step": 1})
-        kept_bytes = b"".join(path.read_bytes() for path in (root / "state").iterdir())
-    assert b"hunter2-of-old" not in kept_bytes
+        state_bytes = b"".join(path.read_bytes() for path in (root / "state").iterdir())
+    assert b"hunter2-of-old" not in state_bytes
 
 
 @pytest.mark.parametrize("name", ["...", " ", "//"])
-def test_a_name_nothing_is_left_of_is_no_agent(root, name):
+def test_an_agent_name_without_letters_is_refused(root, name):
     with (
         jidomem.open(root, project="p") as memory,
         pytest.raises(InvalidRequest, match="is not a valid name of an agent"),
@@ -136,48 +146,48 @@ def test_a_name_nothing_is_left_of_is_no_agent(root, name):
         memory.agent(name)
 
 
-def test_a_project_is_named_as_projects_are(root):
+def test_an_invalid_project_id_is_refused(root):
     with jidomem.open(root, project="p") as memory, pytest.raises(NotFound) as refusal:
         memory.agent("planner", project="../p")
     assert refusal.value.code == "invalid_project"
 
 
-@pytest.mark.parametrize("found", ["{", "[]", '{"id": "mem_1"}', '{"rev": -1}', "[" * 100_000])
-def test_a_state_that_holds_no_memory_is_told_and_left_as_it_is(root, found):
+@pytest.mark.parametrize("stored", ["{", "[]", '{"id": "mem_1"}', '{"rev": -1}', "[" * 100_000])
+def test_an_invalid_stored_memory_is_refused_until_it_is_forgotten(root, stored):
     with jidomem.open(root, project="p") as memory:
         planner = memory.agent("planner")
-        planner.update(lambda held: held.world_put("step", 1))
+        planner.update(lambda current: current.world_put("step", 1))
         with closing(sqlite3.connect(root / "state" / "working.sqlite")) as store, store:
-            store.execute("UPDATE agents SET memory = ?", (found,))
+            store.execute("UPDATE agents SET memory = ?", (stored,))
 
-        for ask in (planner.get, lambda: planner.update(lambda held: held)):
+        for read in (planner.get, lambda: planner.update(lambda current: current)):
             with pytest.raises(Failed, match="the stored memory of 'planner' is invalid") as refusal:
-                ask()
+                read()
             assert refusal.value.hint.startswith("move the file away: mv ")
         assert planner.forget() is True
 
 
-def test_a_memory_is_given_as_it_was_made_the_first_time(place):
-    with jidomem.open(place, project="p", sources=fixed_sources()) as memory:
-        first = memory.agent("planner").update(lambda held: held.world_put("step", 1))
-        again = memory.agent("planner").update(lambda held: held.world_put("step", 2))
+def test_an_update_keeps_the_id_and_the_creation_time_of_a_memory(address):
+    with jidomem.open(address, project="p", sources=fixed_sources()) as memory:
+        first = memory.agent("planner").update(lambda current: current.world_put("step", 1))
+        second = memory.agent("planner").update(lambda current: current.world_put("step", 2))
 
-    assert (again.id, again.created_at, again.world()) == (first.id, first.created_at, {"step": 2})
+    assert (second.id, second.created_at, second.world()) == (first.id, first.created_at, {"step": 2})
 
 
-def test_what_is_redacted_is_taken_out_of_what_agents_hold_and_keep(tmp_path):
+def test_a_redaction_removes_the_text_from_the_working_memory_of_its_project(tmp_path):
     secret = "hunterzwei9 opens the door"
     with jidomem.open(tmp_path, project="p", agent="ana") as memory:
         memory.writer.remember("p", secret)
         memory.agent().update(
-            lambda held: (
-                held.world_put("note", [{"said": f"Ben: {secret}!", secret: 1}, 5])
+            lambda current: (
+                current.world_put("note", [{"said": f"Ben: {secret}!", secret: 1}, 5])
                 .tasks_add(secret, id="t1")
                 .ensure_space(secret, {})
                 .ensure_space("rag:cache", ["the weather"])
             )
         )
-        memory.agent("ben", project="q").update(lambda held: held.world_put("note", secret))
+        memory.agent("ben", project="q").update(lambda current: current.world_put("note", secret))
         for key, value in (("plan", {"steps": [secret]}), (secret, 1), ("other", "the weather")):
             assert execute_directive(remember(key, value, provider="kept"), memory.providers()).ok
         before = memory.agent().get()
@@ -185,15 +195,17 @@ def test_what_is_redacted_is_taken_out_of_what_agents_hold_and_keep(tmp_path):
         keeper = memory.keeper
         keeper.redact(keeper.plan("p", None, texts=[secret]), agent="ana", reason="a password")
 
-        held, asked = memory.agent().get(), memory.providers()
-        assert held.world() == {"note": [{"said": "[redacted]"}, 5]}
-        assert held.tasks() == [{"id": "t1", "text": "[redacted]", "status": "open"}]
-        assert held.spaces.keys() == {"tasks", "world", "rag:cache"}
-        assert [held.rev - before.rev, *(held.spaces[name].rev - before.spaces[name].rev for name in held.spaces)] == [
-            *(1, 1, 1, 0)
-        ]
+        current, providers = memory.agent().get(), memory.providers()
+        assert current.world() == {"note": [{"said": "[redacted]"}, 5]}
+        assert current.tasks() == [{"id": "t1", "text": "[redacted]", "status": "open"}]
+        assert current.spaces.keys() == {"tasks", "world", "rag:cache"}
+        assert [
+            current.rev - before.rev,
+            *(current.spaces[name].rev - before.spaces[name].rev for name in current.spaces),
+        ] == [*(1, 1, 1, 0)]
         kept = [
-            execute_directive(lookup(key, provider="kept"), asked).data["result"] for key in ("plan", secret, "other")
+            execute_directive(lookup(key, provider="kept"), providers).data["result"]
+            for key in ("plan", secret, "other")
         ]
         assert [[row["value"] for row in rows] for rows in kept] == [
             [{"steps": ["[redacted]"]}], [], ["the weather"]
@@ -203,7 +215,7 @@ def test_what_is_redacted_is_taken_out_of_what_agents_hold_and_keep(tmp_path):
     assert [name for name, data in files(tmp_path).items() if secret.encode() in data] == []
 
 
-def test_what_came_back_is_taken_out_of_what_agents_hold_when_it_is_redacted_again(root):
+def test_a_repeated_redaction_removes_the_text_from_working_memory(root):
     secret = "hunterzwei9 opens the door"
     with jidomem.open(root, project="p", agent="ana") as memory:
         memory.writer.remember("p", secret)
@@ -211,7 +223,9 @@ def test_what_came_back_is_taken_out_of_what_agents_hold_when_it_is_redacted_aga
         keeper.redact(keeper.plan("p", None, texts=[secret]), agent="ana", reason="a password")
         for name, data in copy.items():
             (root / "projects" / name).write_bytes(data)
-        memory.agent().update(lambda held: held.world_put("note", f"Ben: {secret}!").world_put("sky", "the weather"))
+        memory.agent().update(
+            lambda current: current.world_put("note", f"Ben: {secret}!").world_put("sky", "the weather")
+        )
 
         assert len(keeper.redact_again("p", agent="ana", reason="it came back")) == 1
 

@@ -17,13 +17,13 @@ def memory(tmp_path):
         yield memory
 
 
-def test_a_named_query_is_asked_of_the_project_of_the_root(memory):
+def test_a_named_query_is_answered_for_the_project_of_the_root(memory):
     assert [row["summary"] for row in memory.ask("open-tasks")] == ["Ship it"]
     assert memory.ask("open-tasks", limit=1) == memory.reader.ask("open-tasks", project="p", limit=1)
     assert memory.ask("tasks-of-agent", agent=ANA) == memory.reader.ask("tasks-of-agent", project="p", agent=ANA)
 
 
-def test_parameters_and_moments_reach_the_query(memory):
+def test_parameters_and_times_are_passed_to_the_query(memory):
     assert memory.ask("open-tasks", as_of="2020-01-01") == []
     with pytest.raises(InvalidRequest, match="has no parameter 'limt'"):
         memory.ask("open-tasks", limt=1)
@@ -31,14 +31,14 @@ def test_parameters_and_moments_reach_the_query(memory):
         memory.ask("open-task")
 
 
-def test_another_project_is_asked_by_its_name(memory):
+def test_a_query_of_another_project_is_selected_by_its_name(memory):
     memory.writer.submit_intent("q", intent(type="task", summary="Pack it", applies_to_project="q"))
 
     assert [row["summary"] for row in memory.ask("open-tasks", project="q")] == ["Pack it"]
     assert [row["summary"] for row in memory.ask("open-tasks")] == ["Ship it"]
 
 
-def test_the_reader_asks_the_only_project_there_is_and_names_them_where_there_are_several(memory):
+def test_the_reader_defaults_to_the_only_project_and_requires_a_name_if_there_are_several(memory):
     assert [row["summary"] for row in memory.reader.ask("open-tasks")] == ["Ship it"]
     assert [row["summary"] for row in memory.reader.ask_page("open-tasks", limit=1).rows] == ["Ship it"]
     memory.writer.submit_intent("q", intent(applies_to_project="q"))
@@ -50,7 +50,7 @@ def test_the_reader_asks_the_only_project_there_is_and_names_them_where_there_ar
     assert refused.value.hint == "give project='p'"
 
 
-def test_the_reader_asks_the_configured_project_of_a_root_with_several(tmp_path):
+def test_the_reader_defaults_to_the_configured_project_of_a_root_with_several(tmp_path):
     root = init(tmp_path, "parcel")
     with jidomem.open(root) as memory:
         memory.remember("API is v1")
@@ -60,6 +60,6 @@ def test_the_reader_asks_the_configured_project_of_a_root_with_several(tmp_path)
         assert [row["summary"] for row in memory.reader.ask("facts", project="parcl")] == ["API is v2"]
 
 
-def test_the_reader_of_a_root_without_a_project_says_that_there_is_none(tmp_path):
+def test_the_reader_of_a_root_without_a_project_refuses_a_query(tmp_path):
     with jidomem.open(tmp_path / "new") as memory, pytest.raises(InvalidRequest, match="there is no project yet"):
         memory.reader.ask("open-tasks")

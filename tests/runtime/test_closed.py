@@ -47,18 +47,18 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("held", [True, False], ids=["held", "taken anew"])
+@pytest.mark.parametrize("is_opened_before", [True, False], ids=["held", "taken anew"])
 @pytest.mark.parametrize("name", DOORS)
-def test_a_closed_memory_is_neither_read_nor_written(tmp_path, name, held):
-    take, use = DOORS[name]
+def test_a_closed_memory_is_neither_read_nor_written(tmp_path, name, is_opened_before):
+    get_handle, use = DOORS[name]
     memory = jidomem.open(tmp_path / "root", project="p")
     memory.writer.submit_intent("p", decision(topic="other", summary="other"))
-    door = take(memory) if held else None
+    handle = get_handle(memory) if is_opened_before else None
     memory.close()
     before = files(tmp_path)
 
     with pytest.raises(MemoryClosed, match=f"the memory in {tmp_path}/root is closed") as refusal:
-        use(door if held else take(memory))
+        use(handle if is_opened_before else get_handle(memory))
 
     assert refusal.value.code == "memory_closed"
     assert "with jidomem.open(...) as memory" in refusal.value.hint
@@ -66,7 +66,7 @@ def test_a_closed_memory_is_neither_read_nor_written(tmp_path, name, held):
 
 
 @pytest.mark.parametrize("command", ["create", "view"])
-def test_the_memory_tool_tells_the_model_that_its_memory_was_closed(tmp_path, command):
+def test_the_memory_tool_reports_that_its_memory_was_closed(tmp_path, command):
     with jidomem.open(tmp_path / "root", project="p") as memory:
         tool = ClaudeMemory(memory)
 
@@ -74,14 +74,14 @@ def test_the_memory_tool_tells_the_model_that_its_memory_was_closed(tmp_path, co
         getattr(tool, command)(NOTE)
 
 
-def test_closing_again_does_nothing_and_another_opening_finds_what_was_kept(tmp_path):
+def test_a_second_close_does_nothing_and_a_reopened_root_has_the_memories(tmp_path):
     memory = jidomem.open(tmp_path / "root", project="p")
     memory.writer.submit_intent("p", decision())
     memory.close()
     memory.close()
 
-    with jidomem.open(tmp_path / "root", project="p") as again:
-        assert len(again.reader.ask("recent-decisions", project="p")) == 1
+    with jidomem.open(tmp_path / "root", project="p") as reopened:
+        assert len(reopened.reader.ask("recent-decisions", project="p")) == 1
 
 
 #: It opens a root, writes, begins to make vectors in the background, and ends; the first exit handler runs last.
@@ -106,19 +106,19 @@ memory.remember("the last fact")
 """
 
 
-def test_a_root_that_a_script_leaves_open_is_closed_at_its_end(tmp_path):
+def test_a_root_left_open_by_a_script_is_closed_at_exit(tmp_path):
     root = tmp_path / "root"
 
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", SCRIPT, root], capture_output=True, text=True, timeout=120, check=False
     )
 
-    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, ["True True", "[]"], "")
+    assert (result.returncode, result.stdout.splitlines(), result.stderr) == (0, ["True True", "[]"], "")
     with jidomem.open(root, project="p") as memory:
         assert len(memory.reader.ask("facts", project="p")) == 1001
 
 
-def test_a_root_that_was_opened_before_a_fork_is_closed_by_its_own_process_alone(tmp_path):
+def test_a_root_opened_before_a_fork_is_closed_only_in_the_process_that_opened_it(tmp_path):
     fork = f"""
 import atexit, os, sys
 
@@ -137,6 +137,10 @@ if name == "parent":
     os.wait()
 """
 
-    done = subprocess.run([sys.executable, "-c", fork], capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run([sys.executable, "-c", fork], capture_output=True, text=True, timeout=120, check=False)
 
-    assert (done.returncode, done.stdout.split("\n"), done.stderr) == (0, ["child 1", "parent MemoryClosed", ""], "")
+    assert (result.returncode, result.stdout.split("\n"), result.stderr) == (
+        0,
+        ["child 1", "parent MemoryClosed", ""],
+        "",
+    )

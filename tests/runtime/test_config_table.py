@@ -23,7 +23,7 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch):
+def own_config(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "own"))
     path = settings.own_config()
     path.parent.mkdir(parents=True)
@@ -33,12 +33,12 @@ def own(tmp_path, monkeypatch):
 
 def refusal(path, content, root):
     path.write_text(content)
-    with pytest.raises(Failed) as refused:
+    with pytest.raises(Failed) as raised:
         settings.load(root)
-    assert refused.value.code == "invalid_config"
-    file, _, detail = refused.value.detail.partition(": ")
+    assert raised.value.code == "invalid_config"
+    file, _, detail = raised.value.detail.partition(": ")
     assert file == str(path)
-    return detail, refused.value.hint
+    return detail, raised.value.hint
 
 
 @pytest.mark.parametrize(
@@ -68,15 +68,15 @@ def refusal(path, content, root):
         ("[conflicts]\ndecisions = 1", "conflicts.decisions is not known here", "did you mean 'decision'?"),
     ],
 )
-def test_a_fault_in_the_file_of_a_root_names_the_key_its_value_and_what_to_write(root, own, content, detail, hint):
-    own.write_text("")
+def test_an_error_in_the_root_configuration_names_key_value_and_correction(root, own_config, content, detail, hint):
+    own_config.write_text("")
     if content.startswith(("host", "port")):  # they need trust, and are not looked at without it
         (root / "config.toml").write_text(content)
-        trust(own, root, now())
-    told, shown = refusal(root / "config.toml", content, root)
+        trust(own_config, root, now())
+    reported, shown_hint = refusal(root / "config.toml", content, root)
 
-    assert told.startswith(detail)
-    assert hint is None or shown == hint
+    assert reported.startswith(detail)
+    assert hint is None or shown_hint == hint
 
 
 @pytest.mark.parametrize(
@@ -105,47 +105,47 @@ def test_a_fault_in_the_file_of_a_root_names_the_key_its_value_and_what_to_write
         ("index = 1", "index = 1 is not a text", 'write index = "sparql+http://localhost:7878/query"'),
     ],
 )
-def test_a_fault_in_the_users_own_file_does_too(root, own, content, detail, hint):
-    told, shown = refusal(own, content, root)
+def test_an_error_in_the_user_configuration_names_key_value_and_correction(root, own_config, content, detail, hint):
+    reported, shown_hint = refusal(own_config, content, root)
 
-    assert told == detail
-    assert hint is None or shown == hint
+    assert reported == detail
+    assert hint is None or shown_hint == hint
 
 
 @pytest.mark.parametrize(
     "content", ['tokens = "jido_4711"', 'embedder = "sk-4711"', f'{ENDPOINT}api_key = "sk-4711"', 'key = "sk-4711"']
 )
-def test_what_may_be_a_secret_is_not_shown(root, own, content):
-    assert "4711" not in "".join(refusal(own, content, root))
+def test_a_possible_secret_in_the_configuration_is_not_printed(root, own_config, content):
+    assert "4711" not in "".join(refusal(own_config, content, root))
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(RootLimits)])
-def test_the_hint_for_a_limit_is_accepted_when_it_is_followed(root, own, name):
-    _, hint = refusal(own, f"[limits]\n{name} = true", root)
+def test_the_hint_for_a_limit_is_accepted_as_written(root, own_config, name):
+    _, hint = refusal(own_config, f"[limits]\n{name} = true", root)
 
-    own.write_text(f"[limits]\n{hint.removeprefix('write ')}\n")
+    own_config.write_text(f"[limits]\n{hint.removeprefix('write ')}\n")
 
     assert settings.load(root).limits == RootLimits()
 
 
 @pytest.mark.parametrize("path", ["~nosuch-user/key", "keys/endpoint", "/keys/\\u0000"])
-def test_a_key_file_without_a_whole_path_is_refused_as_any_value(root, own, path):
-    told, hint = refusal(own, f'{ENDPOINT}key_file = "{path}"', root)
+def test_a_key_file_without_an_absolute_path_is_refused(root, own_config, path):
+    reported, hint = refusal(own_config, f'{ENDPOINT}key_file = "{path}"', root)
 
-    assert told.startswith("embedder.key_file = ")
-    assert told.endswith(" is not the whole path of a file")
+    assert reported.startswith("embedder.key_file = ")
+    assert reported.endswith(" is not the whole path of a file")
     assert hint == 'write key_file = "~/.secrets/endpoint"'
 
 
-def test_an_empty_host_is_the_default_address(root, own):
-    own.write_text("")
+def test_an_empty_host_means_the_default_address(root, own_config):
+    own_config.write_text("")
     (root / "config.toml").write_text('host = ""\n')
-    trust(own, root, now())
+    trust(own_config, root, now())
 
     assert not settings.load(root).host
 
 
-def test_a_root_in_the_home_folder_of_an_unknown_user_is_refused(own):
+def test_a_root_in_the_home_folder_of_an_unknown_user_is_refused(own_config):
     with pytest.raises(Failed, match="~nosuch-user/x: there is no home folder of that user") as refused:
         settings.load("~nosuch-user/x")
 
@@ -154,7 +154,7 @@ def test_a_root_in_the_home_folder_of_an_unknown_user_is_refused(own):
 
 @pytest.mark.parametrize("home", ["/home/ana", "/home/ana/", "/", "here", "", None])
 @pytest.mark.parametrize("base", ["/etc/ana", "/etc/ana/", "config", "", None])
-def test_the_own_configuration_is_in_the_folder_of_the_base_directories(monkeypatch, home, base):
+def test_the_user_configuration_is_in_the_folder_of_the_xdg_base_directories(monkeypatch, home, base):
     for name, value in (("HOME", home), ("XDG_CONFIG_HOME", base)):
         monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
 

@@ -16,23 +16,23 @@ HISTORY = Stream("p", "history")
 CONV = "PREFIX conv: <https://jido.ai/ontology/conversation-history#> PREFIX jido: <https://jido.ai/ontology#> "
 
 
-def opened(root, **more):
+def open_root(root, **more):
     return jidomem.open(root, project="p", agent="architect", **more)
 
 
 @pytest.fixture
 def memory(root):
-    with opened(root, sources=fixed_sources()) as memory:
+    with open_root(root, sources=fixed_sources()) as memory:
         yield memory
 
 
-def spoken(turns):
+def texts_of(turns):
     return [(turn.index, turn.prompt, turn.answer) for turn in turns]
 
 
-def test_turns_are_read_back_in_order_when_the_root_is_opened_again(root):  # E096 E097
+def test_turns_are_read_back_in_order_after_reopening_the_root(root):  # E096 E097
     search = ToolUse("grep", {"pattern": "theme", "depth": [1, None]}, ["theme.css", "ünï.css\x1b[0m"])
-    with opened(root) as memory:
+    with open_root(root) as memory:
         talk = memory.conversation("s-42")
         first = talk.record(
             "Can we have a dark mode?", "I would use CSS variables.", asked_by="Ana", tools=[search] * 11
@@ -40,10 +40,10 @@ def test_turns_are_read_back_in_order_when_the_root_is_opened_again(root):  # E0
         talk.record(answer="It is done.", timestamp="2026-11-20T10:00:00+02:00")
         memory.conversation("s-43").record("something else")
 
-    with opened(root) as again:
-        one, two = again.conversation("s-42").turns()
+    with open_root(root) as reopened:
+        one, two = reopened.conversation("s-42").turns()
     assert one == first
-    assert spoken([one, two]) == [
+    assert texts_of([one, two]) == [
         (0, "Can we have a dark mode?", "I would use CSS variables."),
         (1, None, "It is done."),
     ]
@@ -52,7 +52,7 @@ def test_turns_are_read_back_in_order_when_the_root_is_opened_again(root):  # E0
     assert two.timestamp == "2026-11-20T08:00:00.000000Z"
 
 
-def test_the_graph_ties_a_conversation_to_its_session_and_turns_to_what_was_said(memory):  # E096 E097
+def test_the_graph_links_a_conversation_to_its_session_and_its_turns_to_their_texts(memory):  # E096 E097
     memory.conversation("s-42").record("Which index?", "Oxigraph.", asked_by="ana", tools=[ToolUse("grep", {}, [])])
 
     rows = memory.reader.select(
@@ -70,20 +70,20 @@ def test_the_graph_ties_a_conversation_to_its_session_and_turns_to_what_was_said
     assert memory.check("p").problems == []
 
 
-def test_a_memory_names_the_turn_it_came_of_as_evidence(memory):  # E097
+def test_a_memory_names_a_turn_as_evidence(memory):  # E097
     turn = memory.conversation("s-1").record("Which index?", "Oxigraph, as it embeds.")
-    kept = memory.writer.submit_intent("p", intent(summary="the index is Oxigraph", evidence=[turn.iri]))
+    fact = memory.writer.submit_intent("p", intent(summary="the index is Oxigraph", evidence=[turn.iri]))
 
     rows = memory.reader.select("p", CONV + "SELECT ?fact ?words { ?fact jido:derivedFrom ?turn ."
                                             " ?turn conv:hasAnswer/conv:answerText ?words }")  # fmt: skip
-    assert rows == [{"fact": kept.iri, "words": "Oxigraph, as it embeds."}]
-    assert memory.reader.why("p", kept.iri)["evidence"] == [
+    assert rows == [{"fact": fact.iri, "words": "Oxigraph, as it embeds."}]
+    assert memory.reader.why("p", fact.iri)["evidence"] == [
         {"iri": turn.iri, "text": "Which index?\nOxigraph, as it embeds."}
     ]
     assert memory.check("p").problems == []
 
 
-def test_the_last_turns_and_those_of_a_moment_are_a_part_of_all(memory):
+def test_the_last_turns_and_the_turns_as_of_a_moment_are_read(memory):
     talk = memory.conversation("s-1")
     turns = [talk.record(f"number {n}") for n in range(4)]
 
@@ -92,7 +92,7 @@ def test_the_last_turns_and_those_of_a_moment_are_a_part_of_all(memory):
     assert memory.conversation("nobody-spoke").turns() == []
 
 
-def test_threads_that_speak_at_once_each_get_a_place_of_their_own(memory):
+def test_turns_recorded_by_concurrent_threads_get_distinct_indexes(memory):
     talk = memory.conversation("s-1")
     threads = [threading.Thread(target=talk.record, args=(f"thread {n}",)) for n in range(8)]
     for thread in threads:
@@ -104,24 +104,24 @@ def test_threads_that_speak_at_once_each_get_a_place_of_their_own(memory):
     assert sorted(turn.prompt for turn in talk.turns()) == [f"thread {n}" for n in range(8)]
 
 
-def test_branches_that_both_went_on_are_merged_without_losing_a_turn(tmp_path):
+def test_turns_recorded_on_two_branches_are_all_present_after_a_merge(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
-    with opened(one) as memory:
+    with open_root(one) as memory:
         memory.conversation("s-1").record("shall we?")
     shutil.copytree(one, two)
     for root, words in ((one, "yes"), (two, "no")):
-        with opened(root) as memory:
+        with open_root(root) as memory:
             memory.conversation("s-1").record(words)
 
     shutil.copytree(two / "projects", one / "projects", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
-    with opened(one) as merged:
+    with open_root(one) as merged:
         talk = merged.conversation("s-1")
         talk.record("well?")
-        assert spoken(talk.turns()) == [(0, "shall we?", None), (1, "yes", None), (1, "no", None), (3, "well?", None)]
+        assert texts_of(talk.turns()) == [(0, "shall we?", None), (1, "yes", None), (1, "no", None), (3, "well?", None)]
 
 
-def test_a_page_tells_also_what_was_recorded_since_the_last_memory(memory):
+def test_a_page_of_a_query_includes_turns_recorded_after_the_last_memory(memory):
     talk, module = memory.conversation("s-1"), "https://example.org/code/parser"
     for n in range(3):
         talk.record(f"number {n}")
@@ -143,7 +143,7 @@ def test_a_page_tells_also_what_was_recorded_since_the_last_memory(memory):
 
 
 @pytest.mark.parametrize(
-    ("said", "kind", "detail"),
+    ("fields", "kind", "detail"),
     [
         ({}, InvalidRequest, "the turn is empty"),
         ({"prompt": ""}, InvalidRequest, "prompt='' is not a text"),
@@ -156,9 +156,9 @@ def test_a_page_tells_also_what_was_recorded_since_the_last_memory(memory):
         ({"answer": "the key is AKIAIOSFODNN7EXAMPLF"}, IntentRefused, "secret|key"),
     ],
 )
-def test_what_cannot_be_recorded_is_refused_by_name_and_nothing_of_it_is_kept(memory, said, kind, detail):
+def test_an_invalid_turn_is_refused_with_the_field_and_nothing_is_recorded(memory, fields, kind, detail):
     with pytest.raises(kind, match=detail):
-        memory.conversation("s-1").record(**said)
+        memory.conversation("s-1").record(**fields)
 
     assert not memory.journal.head(HISTORY).heads
 
@@ -169,12 +169,14 @@ def test_a_turn_of_a_session_nobody_opened_is_refused_by_the_writer(memory):
     assert refusal.value.hint == "open it with: jidomem agent session start NAME"
 
 
-def test_a_redacted_turn_keeps_its_place_and_loses_its_words(root, memory):
+def test_a_redacted_turn_keeps_its_index_and_loses_its_texts(root, memory):
     talk = memory.conversation("s-1")
-    gone = talk.record("call me at 555-0199-22", "noted: 555-0199-22", tools=[ToolUse("note", {"n": "555-0199-22"}, 1)])
+    redacted = talk.record(
+        "call me at 555-0199-22", "noted: 555-0199-22", tools=[ToolUse("note", {"n": "555-0199-22"}, 1)]
+    )
     talk.record("and the weather?")
 
-    memory.keeper.redact(memory.keeper.plan("p", gone.iri), agent="architect", reason="it was private")
+    memory.keeper.redact(memory.keeper.plan("p", redacted.iri), agent="architect", reason="it was private")
 
-    assert spoken(talk.turns()) == [(0, None, None), (1, "and the weather?", None)]
+    assert texts_of(talk.turns()) == [(0, None, None), (1, "and the weather?", None)]
     assert not [name for name, data in files(root).items() if b"0199" in data]

@@ -15,11 +15,11 @@ from jidomem.runtime.model_choice import EmbedderChoice, embedder, embedder_choi
 OPENAI = EmbedderChoice(use="endpoint")
 
 
-def environment(**said):
-    return said.get
+def environment(**variables):
+    return variables.get
 
 
-def test_what_is_installed_is_used_where_nothing_is_said(monkeypatch):
+def test_the_local_embedder_is_the_default_if_it_is_installed(monkeypatch):
     pytest.importorskip("onnxruntime")
 
     assert isinstance(embedder(EmbedderChoice(), environment()), LocalEmbedder)
@@ -27,22 +27,22 @@ def test_what_is_installed_is_used_where_nothing_is_said(monkeypatch):
     assert embedder(EmbedderChoice(use="none"), environment()) is None
 
 
-def test_without_the_extra_there_is_none_unless_it_was_asked_for(monkeypatch):
+def test_without_the_extra_there_is_no_embedder_unless_it_is_configured(monkeypatch):
     monkeypatch.setattr(local_embedder, "find_spec", lambda name: None)
 
     assert embedder(EmbedderChoice(), environment()) is None
-    asked = embedder(EmbedderChoice(use="local"), environment())
+    configured = embedder(EmbedderChoice(use="local"), environment())
     with pytest.raises(ModelUnavailable, match="there is no local embedder") as refusal:
-        asked.generate(["a"])
+        configured.generate(["a"])
     assert refusal.value.hint == "pip install 'jidomem[recall]'"
 
 
-def test_an_endpoint_has_its_model_and_its_key_from_the_environment():
-    made = embedder(OPENAI, environment(OPEN_AI_API_KEY="sk-1", OPENAI_API_KEY="sk-2"))
+def test_an_endpoint_takes_its_key_from_the_environment():
+    endpoint_embedder = embedder(OPENAI, environment(OPEN_AI_API_KEY="sk-1", OPENAI_API_KEY="sk-2"))
 
-    assert isinstance(made, EndpointEmbedder)
-    assert (made.model, made.dimensions()) == ("text-embedding-3-large", 3072)  # D089
-    assert repr(made.endpoint) == "Endpoint('https://api.openai.com/v1', <the key in OPEN_AI_API_KEY>)"
+    assert isinstance(endpoint_embedder, EndpointEmbedder)
+    assert (endpoint_embedder.model, endpoint_embedder.dimensions()) == ("text-embedding-3-large", 3072)  # D089
+    assert repr(endpoint_embedder.endpoint) == "Endpoint('https://api.openai.com/v1', <the key in OPEN_AI_API_KEY>)"
     second = embedder(OPENAI, environment(OPENAI_API_KEY="sk-2"))
     assert "<the key in OPENAI_API_KEY>" in repr(second)
     named = embedder(EmbedderChoice(use="endpoint", key_env="GATEWAY"), environment(GATEWAY="k", OPENAI_API_KEY="sk-2"))
@@ -52,18 +52,18 @@ def test_an_endpoint_has_its_model_and_its_key_from_the_environment():
     )
 
 
-def test_a_key_that_is_missing_is_told_loudly_and_stops_nothing_else():
-    made = embedder(OPENAI, environment())
+def test_a_missing_key_is_reported_when_vectors_are_generated():
+    endpoint_embedder = embedder(OPENAI, environment())
 
-    assert isinstance(made, Embedder)  # D088
-    assert (made.name, made.dimensions()) == ("text-embedding-3-large", 3072)
+    assert isinstance(endpoint_embedder, Embedder)  # D088
+    assert (endpoint_embedder.name, endpoint_embedder.dimensions()) == ("text-embedding-3-large", 3072)
     with pytest.raises(ModelUnavailable, match="OPEN_AI_API_KEY and OPENAI_API_KEY are not set") as refusal:
-        made.generate(["a"])  # D089
+        endpoint_embedder.generate(["a"])  # D089
     assert refusal.value.hint.startswith("export OPEN_AI_API_KEY=...")
 
 
 @pytest.mark.parametrize(
-    ("chosen", "told_as"),
+    ("chosen", "message"),
     [
         (EmbedderChoice(use="endpoint", key_env="MINE"), "MINE is not set"),
         (EmbedderChoice(use="endpoint", base_url="http://gpu.lan/v1", key_env="KEY"), "unencrypted"),
@@ -71,17 +71,17 @@ def test_a_key_that_is_missing_is_told_loudly_and_stops_nothing_else():
         (EmbedderChoice(use="endpoint", key_env="BLANK"), "BLANK has no key"),
     ],
 )
-def test_an_endpoint_that_cannot_be_asked_says_why_each_time(chosen, told_as):
-    made = embedder(chosen, environment(KEY="sk-4711", BLANK=""))
+def test_an_unusable_endpoint_fails_with_the_reason_on_each_call(chosen, message):
+    endpoint_embedder = embedder(chosen, environment(KEY="sk-4711", BLANK=""))
 
     for _ in range(2):
-        with pytest.raises(ModelUnavailable, match=told_as) as refusal:
-            made.generate(["a"])
+        with pytest.raises(ModelUnavailable, match=message) as refusal:
+            endpoint_embedder.generate(["a"])
         assert "4711" not in repr(refusal.value.to_dict())
 
 
 @pytest.mark.parametrize(
-    ("said", "told_as"),
+    ("table", "message"),
     [
         ([], "embedder is not a table"),
         ({"using": "local"}, "embedder.using is not known"),
@@ -97,16 +97,16 @@ def test_an_endpoint_that_cannot_be_asked_says_why_each_time(chosen, told_as):
         ({"use": "endpoint", "api_key": "sk-4711"}, "embedder.api_key is not known"),
     ],
 )
-def test_what_cannot_be_chosen_is_refused_with_where_it_stands(said, told_as):
-    with pytest.raises(Failed, match=told_as) as refusal:
-        embedder_choice(said, "own.toml")
+def test_an_invalid_choice_is_refused_with_its_file_and_key(table, message):
+    with pytest.raises(Failed, match=message) as refusal:
+        embedder_choice(table, "own.toml")
 
     assert refusal.value.code == "invalid_config"
     assert refusal.value.detail.startswith("own.toml: ")
     assert "4711" not in repr(refusal.value.to_dict())
 
 
-def test_the_choice_is_in_the_users_own_configuration_and_survives_a_change_of_it(config, tmp_path, monkeypatch):
+def test_the_choice_is_read_from_the_user_configuration_and_preserved_by_a_change_of_it(config, tmp_path, monkeypatch):
     monkeypatch.setenv("GATEWAY", "sk-1")
     monkeypatch.delenv("JIDOMEM_EMBEDDER")
     said = ['use = "endpoint"', 'base_url = "http://127.0.0.1:1/v1"', r'model = "m \"1\""', "dimensions = 8"]
@@ -120,7 +120,7 @@ def test_the_choice_is_in_the_users_own_configuration_and_survives_a_change_of_i
     assert len(user_config.read(config).trusted) == 1
 
 
-def test_a_root_chooses_no_embedder(tmp_path):
+def test_a_root_cannot_choose_an_embedder(tmp_path):
     for key in ("embedder", "models"):
         (tmp_path / "config.toml").write_text(f'[{key}]\nuse = "endpoint"\nbase_url = "http://127.0.0.1:1/v1"\n')
 
@@ -128,10 +128,10 @@ def test_a_root_chooses_no_embedder(tmp_path):
             settings.load(tmp_path)
 
 
-def test_a_choice_made_in_python_is_checked_where_it_is_used():
-    made = embedder(EmbedderChoice(use="endpoint", model="", key_env=""), environment())
+def test_a_choice_made_in_python_is_validated_when_it_is_used():
+    endpoint_embedder = embedder(EmbedderChoice(use="endpoint", model="", key_env=""), environment())
 
     with pytest.raises(ModelUnavailable, match="model='' is not a name"):
-        made.generate(["a"])
+        endpoint_embedder.generate(["a"])
     with pytest.raises(InvalidRequest, match="instead of a list"):
         embedder(EmbedderChoice(use="endpoint", key_env=""), environment()).generate("a")

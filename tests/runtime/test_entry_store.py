@@ -25,13 +25,13 @@ HISTORY = Stream("p", "history")
 SHIP = {"speaker": "Ana", "session": "7", "timestamp": "2026-11-20T10:00:00Z"}
 
 
-def opened(root, **more):
+def open_root(root, **more):
     return jidomem.open(root, project="p", **more)
 
 
 @pytest.fixture
 def memory(root):
-    with opened(root, sources=fixed_sources()) as memory:
+    with open_root(root, sources=fixed_sources()) as memory:
         yield memory
 
 
@@ -40,7 +40,7 @@ def store(memory):
     return memory.entries
 
 
-def keep(store, content, **fields):
+def record(store, content, **fields):
     return write(store, Entry(**{"agent_id": "architect", "content": content, **fields}))
 
 
@@ -48,65 +48,65 @@ def contents(entries):
     return [entry.content for entry in entries]
 
 
-def found(store, query, **fields):
+def recalled(store, query, **fields):
     return contents(recall(store, RecallRequest(**{"agent_id": "architect", "query": query, **fields})).entries)
 
 
 @pytest.mark.parametrize("check", [*CHECKS, it_keeps_namespaces_apart], ids=lambda check: check.__name__)
-def test_it_passes_every_check_of_the_contract(tmp_path, check, by):  # B035 B046 B072
+def test_the_store_passes_every_check_of_the_contract(tmp_path, check, by):  # B035 B046 B072
     with ExitStack() as stack:
-        roots = (stack.enter_context(opened(tmp_path / str(number))) for number in count())
+        roots = (stack.enter_context(open_root(tmp_path / str(number))) for number in count())
         check(lambda: next(roots).entries)
 
 
-def test_the_options_of_a_store_reach_what_is_written_recalled_and_listed(store):  # B035
+def test_the_options_of_a_store_apply_to_write_recall_and_list(store):  # B035
     other = store, {"project": "another"}
 
-    written = write(other, Entry(id="e1", agent_id="architect", content="we ship on Friday"))
+    result = write(other, Entry(id="e1", agent_id="architect", content="we ship on Friday"))
 
-    assert written.entry.id == "e1"
+    assert result.entry.id == "e1"
     assert contents(list_entries(other)) == ["we ship on Friday"]
-    assert found(other, "when do we ship?") == ["we ship on Friday"]
-    assert (list_entries(store), found(store, "when do we ship?")) == ([], [])
+    assert recalled(other, "when do we ship?") == ["we ship on Friday"]
+    assert (list_entries(store), recalled(store, "when do we ship?")) == ([], [])
     early = store, {"project": "another", "as_of": "2020-01-01"}
-    assert (list_entries(early), found(early, "when do we ship?")) == ([], [])
+    assert (list_entries(early), recalled(early, "when do we ship?")) == ([], [])
 
 
-def test_an_entry_is_there_as_it_was_when_the_root_is_opened_again(root):  # B005 B009 B033
+def test_an_entry_is_unchanged_after_reopening_the_root(root):  # B005 B009 B033
     entry = Entry(id='any "id" <of>/mine\n', agent_id="Time Agent ☃", session_id="s 7", content=" as it is \n",
                   metadata={**SHIP, "deep": [1, 2.5, None, {"ä": True}]})  # fmt: skip
-    with opened(root) as memory:
+    with open_root(root) as memory:
         result = write(memory.entries, entry)
 
-    with opened(root) as again:
+    with open_root(root) as reopened:
         assert result.entry == entry
-        assert list_entries(again.entries) == [entry]
-        asked = RecallRequest(agent_id="Time Agent ☃", session_id="s 7", query="what is it?")
-        assert recall(again.entries, asked).entries == [entry]
+        assert list_entries(reopened.entries) == [entry]
+        request = RecallRequest(agent_id="Time Agent ☃", session_id="s 7", query="what is it?")
+        assert recall(reopened.entries, request).entries == [entry]
 
 
-def test_a_store_nobody_has_written_to_is_empty_and_no_error(store):  # B028 B048
-    assert (list_entries(store), found(store, "anything")) == ([], [])
+def test_an_unwritten_store_is_empty(store):  # B028 B048
+    assert (list_entries(store), recalled(store, "anything")) == ([], [])
 
 
-def test_a_second_write_under_an_id_leaves_the_newer_entry_alone(store):  # B039 B054
-    keep(store, "we ship on Friday", id="plan")
-    keep(store, "the index is Oxigraph", id="other")
-    keep(store, "we ship on Monday", id="plan", agent_id="planner")
+def test_a_second_write_with_an_id_replaces_the_entry(store):  # B039 B054
+    record(store, "we ship on Friday", id="plan")
+    record(store, "the index is Oxigraph", id="other")
+    record(store, "we ship on Monday", id="plan", agent_id="planner")
 
     assert contents(list_entries(store)) == ["the index is Oxigraph", "we ship on Monday"]
-    assert found(store, "when do we ship") == ["the index is Oxigraph"]
-    assert found(store, "when do we ship", agent_id="planner") == ["we ship on Monday"]
+    assert recalled(store, "when do we ship") == ["the index is Oxigraph"]
+    assert recalled(store, "when do we ship", agent_id="planner") == ["we ship on Monday"]
 
 
-def test_what_was_replaced_is_still_told_of_its_moment_and_by_the_graph(memory, store):  # B039
-    keep(store, "we ship on Friday", id="plan")
-    then = memory.journal.head(HISTORY).recorded_at
-    keep(store, "we ship on Monday", id="plan")
-    at_once = {"as_of": then}
+def test_a_replaced_entry_is_listed_as_of_its_time_and_in_the_graph(memory, store):  # B039
+    record(store, "we ship on Friday", id="plan")
+    replaced_at = memory.journal.head(HISTORY).recorded_at
+    record(store, "we ship on Monday", id="plan")
+    options = {"as_of": replaced_at}
 
-    assert contents(store.list_entries(at_once)) == ["we ship on Friday"]
-    assert contents(store.recall(RecallRequest(agent_id="architect", query="ship"), at_once).entries) == [
+    assert contents(store.list_entries(options)) == ["we ship on Friday"]
+    assert contents(store.recall(RecallRequest(agent_id="architect", query="ship"), options).entries) == [
         "we ship on Friday"
     ]
     rows = memory.reader.select("p", "SELECT ?new ?old { ?n <https://jido.ai/ontology#replaces> ?o ."
@@ -115,44 +115,44 @@ def test_what_was_replaced_is_still_told_of_its_moment_and_by_the_graph(memory, 
     assert rows == [{"new": "we ship on Monday", "old": "we ship on Friday"}]
 
 
-def test_recall_gives_only_what_is_of_the_agent_and_of_the_session_it_names(store):  # B040 B041 B055
-    keep(store, "of nobody's session")
-    keep(store, "of session seven", session_id="7")
-    keep(store, "of session eight", session_id="8")
-    keep(store, "of another agent", agent_id="other")
+def test_recall_is_limited_to_the_agent_and_session_of_the_request(store):  # B040 B041 B055
+    record(store, "of nobody's session")
+    record(store, "of session seven", session_id="7")
+    record(store, "of session eight", session_id="8")
+    record(store, "of another agent", agent_id="other")
 
-    assert found(store, "of") == ["of nobody's session"]
-    assert found(store, "of", session_id="7") == ["of session seven", "of nobody's session"]
-    assert found(store, "of", session_id="7", scope="session") == ["of session seven"]
-    assert found(store, "of", scope="session") == []
-    asked = RecallRequest(agent_id="architect", query="of")
-    assert len(store.recall(asked, {"include_sessions": True}).entries) == 3
+    assert recalled(store, "of") == ["of nobody's session"]
+    assert recalled(store, "of", session_id="7") == ["of session seven", "of nobody's session"]
+    assert recalled(store, "of", session_id="7", scope="session") == ["of session seven"]
+    assert recalled(store, "of", scope="session") == []
+    request = RecallRequest(agent_id="architect", query="of")
+    assert len(store.recall(request, {"include_sessions": True}).entries) == 3
     with pytest.raises(InvalidRequest, match="include_sessions='yes' is not true or false"):
-        store.recall(asked, {"include_sessions": "yes"})
+        store.recall(request, {"include_sessions": "yes"})
 
 
-def test_what_holds_the_words_comes_first_and_then_the_newest_up_to_the_limit(store):  # B043 B052 B053
+def test_entries_with_words_of_the_query_come_first_and_then_the_newest_up_to_the_limit(store):  # B043 B052 B053
     for content in ("the parser is slow", "lunch at noon", "a parser for dates, a parser for times", "rain"):
-        keep(store, content)
+        record(store, content)
 
     answer = recall(store, RecallRequest(agent_id="architect", query="which parser?", limit=3))
     assert contents(answer.entries) == ["a parser for dates, a parser for times", "the parser is slow", "rain"]
     assert [entry.id in answer.metadata["scores"] for entry in answer.entries] == [True, True, False]
-    assert found(store, "preferred timezone", limit=1) == ["rain"]
+    assert recalled(store, "preferred timezone", limit=1) == ["rain"]
 
 
-def test_who_said_something_is_found_by_the_name(store):
-    keep(store, "we ship on Friday", metadata={"speaker": "Ana"})
-    keep(store, "no, on Monday", metadata={"speaker": "Ben"})
-    keep(store, "and the docs too", metadata={"speaker": "Cleo"})
+def test_an_entry_is_recalled_by_the_name_of_its_speaker(store):
+    record(store, "we ship on Friday", metadata={"speaker": "Ana"})
+    record(store, "no, on Monday", metadata={"speaker": "Ben"})
+    record(store, "and the docs too", metadata={"speaker": "Cleo"})
 
-    assert found(store, "what did Ana say?", limit=1) == ["we ship on Friday"]
+    assert recalled(store, "what did Ana say?", limit=1) == ["we ship on Friday"]
 
 
-def test_every_agent_is_listed_and_other_projects_are_apart(store):  # B044 B045
-    keep(store, "one", agent_id="a")
-    keep(store, "two", agent_id="b")
-    keep((store, {"project": "other", "trace_id": 7}), "elsewhere")
+def test_all_agents_are_listed_and_other_projects_are_separate(store):  # B044 B045
+    record(store, "one", agent_id="a")
+    record(store, "two", agent_id="b")
+    record((store, {"project": "other", "trace_id": 7}), "elsewhere")
 
     assert contents(list_entries(store)) == ["one", "two"]
     assert contents(list_entries((store, {"project": "other"}))) == ["elsewhere"]
@@ -161,7 +161,7 @@ def test_every_agent_is_listed_and_other_projects_are_apart(store):  # B044 B045
     assert isinstance(refusal.value.reason, NotFound)
 
 
-def test_an_iterable_of_writes_is_kept_in_few_commits_and_each_has_its_outcome(memory, store):
+def test_many_writes_are_one_commit_with_an_outcome_for_each(memory, store):
     entries = [Entry(id=f"e{n}", agent_id="a", content=f"entry {n}") for n in range(20)]
     bad = Entry(id="bad", agent_id="a", content="x", metadata={"when": START})
 
@@ -184,18 +184,18 @@ def test_an_iterable_of_writes_is_kept_in_few_commits_and_each_has_its_outcome(m
         ({"content": "the key is AKIAIOSFODNN7EXAMPLF"}, IntentRefused, "secret|key"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_by_name_and_nothing_is_written(memory, store, entry, kind, detail):  # B047
+def test_an_invalid_entry_is_refused_with_its_field_and_nothing_is_written(memory, store, entry, kind, detail):  # B047
     with pytest.raises(kind, match=detail):
         store.write(WriteRequest(Entry(**{"agent_id": "a", "content": "c", **entry})))
 
     assert not memory.journal.head(HISTORY).heads
 
 
-def test_a_likely_secret_is_kept_with_a_warning_where_the_root_says_so(root):
+def test_a_likely_secret_is_stored_with_a_warning_if_the_root_allows_it(root):
     root.mkdir()
     (root / "config.toml").write_text('secrets = "warn"\n')
-    with opened(root) as memory:
-        result = keep(memory.entries, "the key is AKIAIOSFODNN7EXAMPLF")
+    with open_root(root) as memory:
+        result = record(memory.entries, "the key is AKIAIOSFODNN7EXAMPLF")
 
         assert len(result.metadata["warnings"]) == 1
         assert contents(list_entries(memory.entries)) == ["the key is AKIAIOSFODNN7EXAMPLF"]
@@ -210,13 +210,13 @@ VALUES = st.recursive(
 
 @settings(max_examples=100)
 @given(st.dictionaries(st.text(), VALUES, max_size=4))
-def test_metadata_come_back_from_json_as_they_were(metadata):  # B009
+def test_metadata_is_equal_after_conversion_to_json_and_back(metadata):  # B009
     assert json.loads(as_json(metadata, "metadata")) == metadata
 
 
-def test_governed_recall_and_the_reader_know_nothing_of_entries(memory, store):
+def test_entries_are_not_part_of_recall_and_queries_of_memories(memory, store):
     memory.writer.submit_intent("p", intent(summary="the parser is written by hand"))
-    keep(store, "the parser is slow")
+    record(store, "the parser is slow")
 
     assert contents(memory.recall("parser", "p").entries) == ["the parser is written by hand"]
     assert [row["summary"] for row in memory.reader.list_facts_with_confidence("p")] == [
@@ -225,61 +225,61 @@ def test_governed_recall_and_the_reader_know_nothing_of_entries(memory, store):
     assert memory.check("p").problems == []
 
 
-def test_a_redacted_entry_is_gone_from_journal_and_cache_and_the_others_stay(root, memory, store):
-    keep(store, "her name is Zephyrine", id="x", metadata={"note": "her name is Zephyrine"})
-    gone = write(store, Entry(id="x", agent_id="architect", content="yes, Zephyrine")).metadata["iri"]
-    keep(store, "lunch at noon")
+def test_a_redacted_entry_is_removed_from_journal_and_cache_and_others_remain(root, memory, store):
+    record(store, "her name is Zephyrine", id="x", metadata={"note": "her name is Zephyrine"})
+    redacted = write(store, Entry(id="x", agent_id="architect", content="yes, Zephyrine")).metadata["iri"]
+    record(store, "lunch at noon")
     first = memory.reader.select("p", "SELECT ?e { ?n <https://jido.ai/ontology#replaces> ?e }")[0]["e"]
-    found(store, "name")
+    recalled(store, "name")
 
-    for iri in (first, gone):
+    for iri in (first, redacted):
         memory.keeper.redact(memory.keeper.plan("p", iri), agent="architect", reason="she asked for it")
 
-    assert contents(list_entries(store)) == found(store, "name") == ["lunch at noon"]
+    assert contents(list_entries(store)) == recalled(store, "name") == ["lunch at noon"]
     assert not [name for name, data in files(root).items() if b"ephyrin" in data]
     assert memory.journal.verify(HISTORY) == ()
 
 
-def test_a_cleared_history_has_no_entries_left_to_recall(memory, store):
-    keep(store, "parser, parser, parser")
-    assert found(store, "parser") == ["parser, parser, parser"]
+def test_a_cleared_history_has_no_entries(memory, store):
+    record(store, "parser, parser, parser")
+    assert recalled(store, "parser") == ["parser, parser, parser"]
 
     memory.long_term("p").clear_graph("history")
 
-    assert (found(store, "parser"), list_entries(store)) == ([], [])
-    keep(store, "the parser is fast")
-    assert found(store, "parser", limit=1) == ["the parser is fast"]
+    assert (recalled(store, "parser"), list_entries(store)) == ([], [])
+    record(store, "the parser is fast")
+    assert recalled(store, "parser", limit=1) == ["the parser is fast"]
 
 
-def test_of_two_branches_that_kept_an_id_each_the_newer_one_counts_until_both_are_replaced(tmp_path):  # B039
+def test_the_newer_of_two_branch_entries_with_one_id_is_used_until_it_is_replaced(tmp_path):  # B039
     one, two = tmp_path / "one", tmp_path / "two"
-    with opened(one) as memory:
-        keep(memory.entries, "we ship some day", id="plan")
-        found(memory.entries, "ship")
+    with open_root(one) as memory:
+        record(memory.entries, "we ship some day", id="plan")
+        recalled(memory.entries, "ship")
     shutil.copytree(one, two)
     for root, content in ((one, "we ship on Friday"), (two, "we ship on Monday")):
-        with opened(root) as memory:
-            keep(memory.entries, content, id="plan")
-            found(memory.entries, "ship")
+        with open_root(root) as memory:
+            record(memory.entries, content, id="plan")
+            recalled(memory.entries, "ship")
 
     shutil.copytree(two / "projects", one / "projects", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
-    with opened(one) as merged:
-        assert contents(list_entries(merged.entries)) == found(merged.entries, "ship") == ["we ship on Monday"]
-        keep(merged.entries, "we never ship", id="plan")
-        assert contents(list_entries(merged.entries)) == found(merged.entries, "ship") == ["we never ship"]
+    with open_root(one) as merged:
+        assert contents(list_entries(merged.entries)) == recalled(merged.entries, "ship") == ["we ship on Monday"]
+        record(merged.entries, "we never ship", id="plan")
+        assert contents(list_entries(merged.entries)) == recalled(merged.entries, "ship") == ["we never ship"]
 
 
-def start(*args):
+def start_writer(*args):
     return subprocess.Popen([sys.executable, str(SCRIPT), *map(str, args)], stdout=subprocess.PIPE, text=True)
 
 
-def test_two_processes_that_write_one_id_at_once_leave_one_chain_and_lose_nothing(root):  # B039 B056
-    workers = [start(root, name, 15, "plan") for name in ("ana", "ben")]
-    said = [line for worker in workers for line in worker.communicate()[0].splitlines()]
+def test_two_processes_writing_one_id_concurrently_produce_one_chain(root):  # B039 B056
+    workers = [start_writer(root, name, 15, "plan") for name in ("ana", "ben")]
+    acknowledged = [line for worker in workers for line in worker.communicate()[0].splitlines()]
     assert [worker.returncode for worker in workers] == [0, 0]
 
-    with opened(root) as memory:
+    with open_root(root) as memory:
         (last,) = list_entries(memory.entries)
         rows = memory.reader.select("p", "SELECT ?text ?old { ?n <https://jido.ai/ontology#entryText> ?text"
                                          " OPTIONAL { ?n <https://jido.ai/ontology#replaces>/"
@@ -288,23 +288,23 @@ def test_two_processes_that_write_one_id_at_once_leave_one_chain_and_lose_nothin
     chain = [last.content]
     while (old := before[chain[-1]]) is not None:
         chain.append(old)
-    assert len(rows) == len(said) == 30
-    assert sorted(chain) == sorted(said)
+    assert len(rows) == len(acknowledged) == 30
+    assert sorted(chain) == sorted(acknowledged)
 
 
-def test_what_was_acknowledged_outlives_a_kill(root):  # B039
-    said = []
+def test_acknowledged_entries_are_kept_after_a_kill(root):  # B039
+    acknowledged = []
     for name in ("first", "second"):
-        worker = start(root, name, 100_000)
-        said += [worker.stdout.readline().strip() for _ in range(5)]
+        worker = start_writer(root, name, 100_000)
+        acknowledged += [worker.stdout.readline().strip() for _ in range(5)]
         worker.kill()
-        said += worker.stdout.read().split("\n")[:-1]
+        acknowledged += worker.stdout.read().split("\n")[:-1]
         worker.stdout.close()
         assert worker.wait() == -9
 
-    with opened(root) as memory:
+    with open_root(root) as memory:
         assert memory.journal.verify(HISTORY) == ()
-        assert set(said) <= set(contents(list_entries(memory.entries)))
+        assert set(acknowledged) <= set(contents(list_entries(memory.entries)))
 
 
 @pytest.mark.parametrize(
@@ -316,16 +316,20 @@ def test_what_was_acknowledged_outlives_a_kill(root):  # B039
         ("budget_token", "'budget_tokens'"),
     ],
 )
-def test_a_misspelt_option_is_refused_with_the_right_name_by_every_verb(store, option, hint):
+def test_a_misspelt_option_is_refused_with_the_right_name_by_every_function(store, option, hint):
     given = store, {option: "2020-01-01"}
     entry = Entry(id="e1", agent_id="architect", content="we ship on Friday")
-    for ask in (lambda: found(given, "ship"), lambda: list_entries(given), lambda: write(given, entry)):
+    for call in (
+        lambda: recalled(given, "ship"),
+        lambda: list_entries(given),
+        lambda: write(given, entry),
+    ):
         with pytest.raises(InvalidRequest, match=f"there is no option '{option}'; did you mean {hint}"):
-            ask()
+            call()
     assert list_entries(store) == []
 
 
-def test_a_field_of_a_request_is_no_option_of_the_store(store):
-    with pytest.raises(InvalidRequest) as refused:
-        found((store, {"limit": 1}), "ship")
-    assert (refused.value.detail, refused.value.hint) == ("limit is not an option", "give limit in the request")
+def test_a_request_field_as_store_option_is_refused(store):
+    with pytest.raises(InvalidRequest) as refusal:
+        recalled((store, {"limit": 1}), "ship")
+    assert (refusal.value.detail, refusal.value.hint) == ("limit is not an option", "give limit in the request")
