@@ -81,14 +81,14 @@ ONCE = [
     ("Is Friday a holiday?", "Friday is the founding day of the town."),
 ]
 #: What the two say of themselves and of their rules, by the day and the subject of which they talk then.
-OWN = {
+STATEMENTS = {
     (0, "index"): "I work as a search engineer. Always rebuild the index in production before a release.",
     (0, "login"): "I prefer short answers about the login.",
     (4, "index"): "I don't like magic numbers in the index.",
     (4, "login"): "My login PIN is 4711.",
     (8, "index"): "I live in Lisbon, and the index is rebuilt while I sleep.",
 }
-WHO = ("ana", "ben")
+DEVELOPERS = ("ana", "ben")
 QUESTIONS = {
     "index": ["How long does a rebuild of the search index take?", "Does the index of the catalogue stem words?"],
     "login": ["How long is a session valid after the login?", "Why does login with the phone code fail?"],
@@ -103,7 +103,7 @@ RULE = "always rebuild the index in production before a release"
 
 
 @dataclass(frozen=True)
-class Said:
+class Exchange:
     """One exchange: its subject, the asking developer, its texts, and its time."""
 
     subject: str
@@ -117,33 +117,33 @@ def days():
     """Return the exchanges of each working day: two subjects a day, each again every fourth day, and a single one."""
     subjects, once = [*SUBJECTS], [*ONCE]
     for day in range(20):
-        at, said = MONDAY + timedelta(days=day + 2 * (day // 5)), []
+        at, exchanges = MONDAY + timedelta(days=day + 2 * (day // 5)), []
         for half in (0, 1):
-            subject, who = subjects[(2 * day + half) % len(subjects)], WHO[half]
+            subject, who = subjects[(2 * day + half) % len(subjects)], DEVELOPERS[half]
             for number, (query, response) in enumerate(SUBJECTS[subject]):
-                query = f"{OWN[day, subject]} {query}" if number == 0 and (day, subject) in OWN else query
+                query = f"{STATEMENTS[day, subject]} {query}" if number == 0 and (day, subject) in STATEMENTS else query
                 n = 100 + 7 * day + number
-                said.append(Said(subject, who, query.format(n=n), response.format(n=n), at))
+                exchanges.append(Exchange(subject, who, query.format(n=n), response.format(n=n), at))
                 at += timedelta(minutes=3)
             at += timedelta(hours=3)
         if day % 2 == 0 and once:
-            said.append(Said("once", WHO[0], *once.pop(0), at))
-        yield said
+            exchanges.append(Exchange("once", DEVELOPERS[0], *once.pop(0), at))
+        yield exchanges
 
 
-def opened(root, now, **given):
+def open_agent(root, now, **options):
     """The memory at *root*, at the moment that *now* gives, and the agent of the project."""
     memory = jidomem.open(root, project="shop", agent="helper", sources=Sources(now=now))
-    return memory, memory.os(policy=SETTINGS, **given)
+    return memory, memory.os(policy=SETTINGS, **options)
 
 
 def answers(helper):
     """Return the retrieval results for each question, as plain values."""
-    asked = [question for questions in QUESTIONS.values() for question in questions]
-    return [helper.retrieve(question, about=("user", "ana"), visiting=False).to_dict() for question in asked]
+    questions_asked = [question for questions in QUESTIONS.values() for question in questions]
+    return [helper.retrieve(question, about=("user", "ana"), visiting=False).to_dict() for question in questions_asked]
 
 
 if __name__ == "__main__":
-    memory, helper = opened(sys.argv[1], lambda: END)
+    memory, helper = open_agent(sys.argv[1], lambda: END)
     json.dump({"answers": answers(helper), "jobs": len(helper.jobs()), "again": helper.promote(0.8)}, sys.stdout)
     memory.close()

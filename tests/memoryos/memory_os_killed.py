@@ -24,7 +24,7 @@ from jidomem.extras.memoryos.config import MemoryOSConfig
 from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import DialogueSegment
 
-HELD = ["I work as a nurse. Always run the tests before a release.", "Which index do we use?"]
+QUERIES = ["I work as a nurse. Always run the tests before a release.", "Which index do we use?"]
 SMALL = TierPolicy(
     MemoryOSConfig(
         stm_capacity=1,
@@ -37,55 +37,62 @@ SMALL = TierPolicy(
 )
 
 
-def opened(root, **given):
-    return jidomem.open(root, project="p", agent="ada").os(policy=SMALL, **given)
+def open_agent(root, **options):
+    return jidomem.open(root, project="p", agent="ada").os(policy=SMALL, **options)
 
 
 def step(root):
     """Insert and move pages, so that personas, system memory and the project change, and a segment is evicted."""
-    ada = opened(root, work="queued", promote_at=0.5)
+    ada = open_agent(root, work="queued", promote_at=0.5)
     ada.add("What is for lunch?", "Soup.")
     ada.run_jobs()
     for _ in range(2):
         ada.maintain()
 
 
-def after(root):
+def recovered_memory(root):
     """Return the place of each page, and the memory of the agent after its jobs were done."""
     memory = jidomem.open(root, project="p", agent="ada")
     ada = memory.os(policy=SMALL, work="queued", promote_at=0.5)
-    left = places(memory, ada)
+    places_at_kill = places(memory, ada)
     ada.retry()
     for _ in range(2):
         ada.maintain()
     facts = [fact.text for persona in ada.personas for fact in persona.knowledge]
-    told = [entry.content for entry in ada.system_memory.entries]
+    system_facts = [entry.content for entry in ada.system_memory.entries]
     proposed = [row["summary"] for row in memory.reader.ask("facts", project="p")] if facts else []
-    held = {"facts": sorted(facts), "told": sorted(told), "proposed": sorted(proposed), "jobs": len(ada.jobs())}
-    healed = places(memory, ada)
+    recovered = {
+        "facts": sorted(facts),
+        "told": sorted(system_facts),
+        "proposed": sorted(proposed),
+        "jobs": len(ada.jobs()),
+    }
+    places_after_jobs = places(memory, ada)
     memory.close()
-    return {"left": left, "places": healed, **held}
+    return {"left": places_at_kill, "places": places_after_jobs, **recovered}
 
 
 def places(memory, ada):
     """Return the places of each page, in a tier or in the archive, with repetitions."""
-    held = ada.tiers
-    found = [(page.query, "stm") for page in held.stm] + [(page.query, "leaving") for page in held.leaving]
-    found += [(page.query, "mtm") for segment in held.mtm for page in segment.pages]
-    waiting = [directive.items[0].value for directive in ada._moves.storage.pending_directives()]
+    tiers = ada.tiers
+    places_found = [(page.query, "stm") for page in tiers.stm] + [(page.query, "leaving") for page in tiers.leaving]
+    places_found += [(page.query, "mtm") for segment in tiers.mtm for page in segment.pages]
+    pending = [directive.items[0].value for directive in ada._moves.storage.pending_directives()]
     with closing(sqlite3.connect(memory.settings.root / "state" / "working.sqlite")) as store:
-        done = [json.loads(text) for (text,) in store.execute("SELECT value FROM key_values").fetchall()]
-    evicted = {each["id"]: each for each in [*waiting, *done]}  # it waits until it is told to be kept
-    found += [(page.query, "kept") for each in evicted.values() for page in DialogueSegment.from_dict(each).pages]
-    return sorted(found)
+        archived = [json.loads(text) for (text,) in store.execute("SELECT value FROM key_values").fetchall()]
+    evicted = {each["id"]: each for each in [*pending, *archived]}  # it waits until it is told to be kept
+    places_found += [
+        (page.query, "kept") for each in evicted.values() for page in DialogueSegment.from_dict(each).pages
+    ]
+    return sorted(places_found)
 
 
 def killed_at(number, is_meant):
     """Kill this process before the matching call of that number."""
-    met = count(1)
+    calls = count(1)
 
     def look(frame, event, called):
-        if event == "c_call" and is_meant(frame, called) and next(met) == number:
+        if event == "c_call" and is_meant(frame, called) and next(calls) == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.setprofile(look)
@@ -103,8 +110,8 @@ def is_commit(frame, called):
     """
     if called is os.rename:
         return True
-    begun = frame.f_locals["begin"] if frame.f_code.co_name == "_transaction" else "BEGIN"
-    if begun == "BEGIN" or not is_statement(frame, called) or not called.__self__.in_transaction:
+    statement = frame.f_locals["begin"] if frame.f_code.co_name == "_transaction" else "BEGIN"
+    if statement == "BEGIN" or not is_statement(frame, called) or not called.__self__.in_transaction:
         return False
     while frame is not None and frame.f_code.co_name != "take":
         frame = frame.f_back
@@ -125,25 +132,25 @@ def forked(work):
     return child
 
 
-def ended(child):
+def exit_code(child):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def each(folder, stride, is_meant):
-    begun, root = folder / "begun", folder / "root"
-    ada = opened(begun)
-    for said in HELD:
-        ada.add(said, "Noted.", about=("user", "ana"))
+    prepared, root = folder / "begun", folder / "root"
+    ada = open_agent(prepared)
+    for query in QUERIES:
+        ada.add(query, "Noted.", about=("user", "ana"))
     for number in count(1, stride):
         shutil.rmtree(root, ignore_errors=True)
-        shutil.copytree(begun, root)
+        shutil.copytree(prepared, root)
 
         def work(number=number):
             killed_at(number, is_meant)
             step(root)
 
-        code = ended(forked(work))
-        print(json.dumps({"at": number, "code": code, **after(root)}), flush=True)
+        code = exit_code(forked(work))
+        print(json.dumps({"at": number, "code": code, **recovered_memory(root)}), flush=True)
         if code == 0:
             return
 
@@ -153,13 +160,13 @@ def lines(file):
 
 
 def any_moment(folder, kills):
-    root, chance, said = folder / "root", random.Random(20261122), folder / "said"
+    root, chance, acknowledged = folder / "root", random.Random(20261122), folder / "said"
 
     def adding(name):
-        ada = opened(root)
+        ada = open_agent(root)
         for number in count():
             page = ada.add(f"{name} asks {number} about topic {number % 3}", new_id())
-            with said.open("a") as file:
+            with acknowledged.open("a") as file:
                 file.write(f"{page.query}\n")
 
     children = {}
@@ -167,18 +174,18 @@ def any_moment(folder, kills):
         while len(children) < 4:
             name = f"agent {killed}-{len(children)}"
             children[name] = forked(lambda name=name: adding(name))
-        before = len(lines(said))
-        while len(lines(said)) < before + 3:
+        before = len(lines(acknowledged))
+        while len(lines(acknowledged)) < before + 3:
             assert not any(os.waitpid(child, os.WNOHANG)[0] for child in children.values()), "one ended by itself"
             time.sleep(0.01)
         time.sleep(chance.uniform(0, 0.2))
         name = chance.choice([*children])
         os.kill(children[name], signal.SIGKILL)
-        assert ended(children.pop(name)) == -signal.SIGKILL
+        assert exit_code(children.pop(name)) == -signal.SIGKILL
     for child in children.values():
         os.kill(child, signal.SIGKILL)
-        ended(child)
-    print(json.dumps({"said": lines(said), **after(root)}), flush=True)
+        exit_code(child)
+    print(json.dumps({"said": lines(acknowledged), **recovered_memory(root)}), flush=True)
 
 
 if __name__ == "__main__":

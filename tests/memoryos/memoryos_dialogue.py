@@ -27,18 +27,18 @@ def at(seconds=0):
     return START + timedelta(seconds=seconds)
 
 
-def page(number, said="hello", **given):
+def page(number, inserted="hello", **given):
     """Page number *number* of ada: p1 is said a second after p0."""
     return DialoguePage(
-        f"p{number}", **{"agent_id": "ada", "query": said, "response": "!", "timestamp": at(number), **given}
+        f"p{number}", **{"agent_id": "ada", "query": inserted, "response": "!", "timestamp": at(number), **given}
     )
 
 
 def segment(number, pages=(), **given):
     """Segment number *number* of ada, with pages of those numbers."""
-    held = tuple(page(each, segment_id=f"s{number}") if isinstance(each, int) else each for each in pages)
-    named = {"agent_id": "ada", "topic_summary": f"topic {number}", "created_at": at(), "last_accessed": at()}
-    return DialogueSegment(f"s{number}", **{**named, "pages": held, **given})
+    segment_pages = tuple(page(each, segment_id=f"s{number}") if isinstance(each, int) else each for each in pages)
+    fields = {"agent_id": "ada", "topic_summary": f"topic {number}", "created_at": at(), "last_accessed": at()}
+    return DialogueSegment(f"s{number}", **{**fields, "pages": segment_pages, **given})
 
 
 def joined(tiers, page_id, new_id, moment, policy):
@@ -50,7 +50,7 @@ def joined(tiers, page_id, new_id, moment, policy):
     return transfer(tiers, arrival, policy).memory
 
 
-def said(numbers, policy, tiers=ADA, **given):
+def inserted(numbers, policy, tiers=ADA, **given):
     """The tiers after pages of those numbers were inserted."""
     for number in numbers:
         tiers = insert(tiers, page(number, **given), policy).memory

@@ -19,15 +19,15 @@ class Letters:
 
 
 # D116 D088
-def test_all_vectors_of_the_tiers_are_those_of_the_embedding_model_that_is_given(root):
+def test_all_vectors_of_the_tiers_come_from_the_given_embedding_model(root):
     letters = Letters()
     with jidomem.open(root, project="p", agent="ada") as memory:
         policy = TierPolicy(MemoryOSConfig(stm_capacity=1, heat_threshold=1.5))
         ada = memory.os(model=OfflineModel(letters), policy=policy)
-        for said in ("I work as a boxer. xxxxxxxxxxxx", "zzzzzz", "xxxxxxx", "zzzz zzzzz", "lunch"):
-            ada.add(said, "", about=("user", "ana"))
+        for query in ("I work as a boxer. xxxxxxxxxxxx", "zzzzzz", "xxxxxxx", "zzzz zzzzz", "lunch"):
+            ada.add(query, "", about=("user", "ana"))
         ada.maintain()
-        tiers, found, status = ada.tiers, ada.retrieve("zz", visiting=False), ada.status()
+        tiers, retrieval, status = ada.tiers, ada.retrieve("zz", visiting=False), ada.status()
 
     assert [[page.query[-3:] for page in segment.pages] for segment in tiers.mtm] == [["xxx"] * 2, ["zzz"] * 2]
     facts = tiers.personas[0].knowledge
@@ -35,5 +35,5 @@ def test_all_vectors_of_the_tiers_are_those_of_the_embedding_model_that_is_given
         each.text: tuple(letters.generate([each.text])[0]) for each in (*tiers.pages(), *facts)
     }
     assert [fact.text for fact in facts] == ["works as a boxer"]
-    assert {each.what.query[-3:] for each in found.pages[:2]} == {"zzz"}
+    assert {each.what.query[-3:] for each in retrieval.pages[:2]} == {"zzz"}
     assert status["embedder"] == "letters-3"

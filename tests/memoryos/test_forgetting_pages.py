@@ -27,11 +27,11 @@ def policy(**settings):
 
 def learned(segment):
     """What the pages show: a fact and a trait of each that speaks of a nurse, and one more that names no page."""
-    found = [(place, page) for place, page in enumerate(segment.pages) if "nurse" in page.query]
-    facts = [Fact(f"said: {page.query}", page=place) for place, page in found]
-    alike = [Fact("is a nurse", page=place) for place, _ in found]
-    traits = [Trait("work", page.query, page=place) for place, page in found if "hunter2" in page.query]
-    return Learned((*facts, *alike), tuple(traits))
+    nurse_pages = [(place, page) for place, page in enumerate(segment.pages) if "nurse" in page.query]
+    facts = [Fact(f"said: {page.query}", page=place) for place, page in nurse_pages]
+    common_facts = [Fact("is a nurse", page=place) for place, _ in nurse_pages]
+    traits = [Trait("work", page.query, page=place) for place, page in nurse_pages if "hunter2" in page.query]
+    return Learned((*facts, *common_facts), tuple(traits))
 
 
 def reader(**script):
@@ -46,7 +46,7 @@ def reader(**script):
     )
 
 
-def held(root):
+def working_bytes(root):
     """All bytes that the root holds of what agents hold."""
     return b"".join(each.read_bytes() for each in root.rglob("working*"))
 
@@ -62,8 +62,8 @@ def ada(memory):
     return memory.os(model=reader(), policy=policy())
 
 
-def test_nothing_of_it_is_left_but_what_other_pages_say(ada, root):
-    first, second, *_ = [ada.add(said, "Noted.", about=ANA) for said in TALK]
+def test_a_forgotten_page_leaves_only_the_content_of_other_pages(ada, root):
+    first, second, *_ = [ada.add(query, "Noted.", about=ANA) for query in TALK]
     ada.maintain()
     (before,) = ada.personas
     assert [fact.text for fact in before.knowledge] == [
@@ -71,11 +71,11 @@ def test_nothing_of_it_is_left_but_what_other_pages_say(ada, root):
     assert TALK[0] in ada.tiers.page(second.id).meta_chain
     (segment,) = ada.tiers.mtm
 
-    told = ada.forget_page(first.id)
+    report = ada.forget_page(first.id)
 
-    gone = [fact.id for fact in before.knowledge if first.id in fact.evidence]
-    assert (told.page, told.was_in, told.facts) == (first.id, (segment.id,), tuple(gone))
-    assert (len(told.traits), len(told.system)) == (1, 2)
+    forgotten_facts = [fact.id for fact in before.knowledge if first.id in fact.evidence]
+    assert (report.page, report.was_in, report.facts) == (first.id, (segment.id,), tuple(forgotten_facts))
+    assert (len(report.traits), len(report.system)) == (1, 2)
     (ana,) = ada.personas
     assert [fact.text for fact in ana.knowledge] == [f"said: {TALK[1]}", "is a nurse"]
     assert [fact.evidence for fact in ana.knowledge] == [(second.id,), (second.id,)]
@@ -84,23 +84,23 @@ def test_nothing_of_it_is_left_but_what_other_pages_say(ada, root):
     assert [page.meta_chain for page in ada.tiers.pages()][-1] == TALK[1]
     assert {entry.content for entry in ada.system_memory.entries} == {f"said: {TALK[1]}", "is a nurse"}
     assert ada.jobs() == []
-    assert b"hunter2" not in held(root)
+    assert b"hunter2" not in working_bytes(root)
     with pytest.raises(NotFound, match=f"ada has no page {first.id}"):
         ada.forget_page(first.id)
 
 
-def test_a_page_that_was_archived_is_forgotten_there_and_one_that_waits_to_be_as_well(memory, root):
+def test_an_archived_page_and_a_page_pending_archival_are_forgotten(memory, root):
     ada = memory.os(model=reader(), policy=policy(mtm_capacity=1, mtm_fscore_threshold=2, heat_threshold=9))
-    pages = [ada.add(said, "Noted.") for said in [*TALK, TALK[0]]]
+    pages = [ada.add(query, "Noted.") for query in [*TALK, TALK[0]]]
     ada.maintain()
-    asked = [(key, json.loads(value)) for key, value in archived(memory)]
-    assert [[page["id"] for page in value["pages"]] for _, value in asked] == [[pages[0].id], [pages[1].id]]
+    archived_values = [(key, json.loads(value)) for key, value in archived(memory)]
+    assert [[page["id"] for page in value["pages"]] for _, value in archived_values] == [[pages[0].id], [pages[1].id]]
 
     assert ada.forget_page(pages[0].id).was_in == ("archive",)
     assert ada.forget_page(pages[4].id).was_in == ("stm",)
 
-    assert [key for key, _ in archived(memory)] == [asked[1][0]]
-    assert b"hunter2" not in held(root)
+    assert [key for key, _ in archived(memory)] == [archived_values[1][0]]
+    assert b"hunter2" not in working_bytes(root)
 
 
 def archived(memory):
@@ -108,58 +108,58 @@ def archived(memory):
         return store.execute("SELECT key, value FROM key_values ORDER BY key").fetchall()
 
 
-def test_what_another_page_told_all_agents_as_well_is_told_by_that_one_then(memory):
+def test_a_system_fact_of_a_forgotten_page_is_kept_with_another_page_as_evidence(memory):
     ada = memory.os(model=reader(), policy=policy(mtm_fscore_threshold=2))
-    said_by = {ada.add("I am a nurse.", "Noted.", about=("user", name)).id for name in ("ana", "ben")}
-    for said in TALK[2:]:
-        ada.add(said, "Noted.")
+    page_ids = {ada.add("I am a nurse.", "Noted.", about=("user", name)).id for name in ("ana", "ben")}
+    for query in TALK[2:]:
+        ada.add(query, "Noted.")
     ada.maintain()
     (before,) = ada.system_memory.entries
 
     ada.forget_page(before.evidence[0])
 
     (after,) = ada.system_memory.entries
-    assert {*before.evidence} | {*after.evidence} == said_by
+    assert {*before.evidence} | {*after.evidence} == page_ids
     assert len(before.evidence) == len(after.evidence) == 1
 
 
-def test_an_archived_segment_keeps_its_other_pages(memory):
+def test_an_archived_segment_keeps_its_other_pages_after_forgetting_one(memory):
     ada = memory.os(model=reader(), policy=policy(heat_threshold=9))
-    pages = [ada.add(said, "Noted.") for said in TALK]
+    pages = [ada.add(query, "Noted.") for query in TALK]
     ada.configure(mtm_fscore_threshold=2)
-    for said in ("One more?", "And one?"):
-        ada.add(said, "Noted.")
+    for query in ("One more?", "And one?"):
+        ada.add(query, "Noted.")
     ada.configure(mtm_capacity=1, evict="least_visited")
     ada.maintain()
 
     (key,) = [key for key, value in archived(memory) if len(json.loads(value)["pages"]) == 2]
-    gone = ada.forget_page(pages[0].id)
+    report = ada.forget_page(pages[0].id)
 
-    left = DialogueSegment.from_dict(json.loads(dict(archived(memory))[key]))
-    assert (gone.was_in, [page.id for page in left.pages]) == (("archive",), [pages[1].id])
-    assert (left.topic_summary, left.embedding, left.keywords) == ("", None, left.pages[0].keywords)
+    segment = DialogueSegment.from_dict(json.loads(dict(archived(memory))[key]))
+    assert (report.was_in, [page.id for page in segment.pages]) == (("archive",), [pages[1].id])
+    assert (segment.topic_summary, segment.embedding, segment.keywords) == ("", None, segment.pages[0].keywords)
 
 
-def test_what_was_promoted_of_it_is_named_as_it_stays_in_the_journal(ada, memory):
+def test_the_promoted_memories_of_a_forgotten_page_are_reported(ada, memory):
     page = ada.add(TALK[0], "Noted.", about=ANA)
-    for said in TALK[2:]:
-        ada.add(said, "Noted.", about=ANA)
+    for query in TALK[2:]:
+        ada.add(query, "Noted.", about=ANA)
     ada.maintain()
     iris = {decision.iri for decision in ada.promote(0.5)}
 
-    told = ada.forget_page(page.id)
+    report = ada.forget_page(page.id)
 
-    assert iris == set(told.promoted)
+    assert iris == set(report.promoted)
     assert len(iris) == 2
-    assert memory.reader.why("p", told.promoted[0])["summary"].startswith("user ana: ")
+    assert memory.reader.why("p", report.promoted[0])["summary"].startswith("user ana: ")
 
 
-def test_a_page_that_was_a_turn_is_named_by_its_iri_as_evidence_and_is_there_once(ada, memory):
+def test_a_page_of_a_recorded_turn_is_stored_once_and_has_the_turn_iri_as_evidence(ada, memory):
     turn = memory.conversation("s-1").record("I work as a nurse.", "Noted.", asked_by="ana")
     for _ in range(2):
         page = ada.add(turn.prompt, turn.answer, about=ANA, timestamp=turn.timestamp, page_id=turn.iri)
-    for said in TALK[2:]:
-        ada.add(said, "Noted.", about=ANA)
+    for query in TALK[2:]:
+        ada.add(query, "Noted.", about=ANA)
     ada.maintain()
 
     (decision, *_) = ada.promote(0.5)
@@ -169,10 +169,10 @@ def test_a_page_that_was_a_turn_is_named_by_its_iri_as_evidence_and_is_there_onc
     assert evidence["iri"] == turn.iri
 
 
-def test_what_is_taught_from_outside_is_embedded_here_and_no_vector_of_another_length_is_taken(ada):  # D091
-    said = KnowledgeEntry("f1", "likes tea", "2026-11-21")
+def test_a_learned_fact_is_embedded_and_a_vector_of_another_length_is_refused(ada):  # D091
+    entry = KnowledgeEntry("f1", "likes tea", "2026-11-21")
 
-    ada.learn(Learnt("user", "ana", {}, (said,)))
+    ada.learn(Learnt("user", "ana", {}, (entry,)))
 
     (fact,) = ada.personas[0].knowledge
     assert len(fact.embedding) == 64
@@ -181,7 +181,7 @@ def test_what_is_taught_from_outside_is_embedded_here_and_no_vector_of_another_l
     assert len(ada.personas[0].knowledge) == 1
 
 
-def test_an_agent_that_only_adds_pages_is_maintained_too(memory):  # D066 D069
+def test_adding_pages_alone_starts_maintenance(memory):  # D066 D069
     ada = memory.os(model=reader(), policy=policy(maintenance_interval=20))
 
     for number in range(30):

@@ -39,35 +39,35 @@ def queue(state, clock):
     return Jobs(state, "memory", clock)
 
 
-def ask(state, queue, *tasks, agent="ada"):
+def request(state, queue, *tasks, agent="ada"):
     with state.changing() as store:
         queue.ask(store, "p", agent, *tasks)
 
 
-def done(state, queue, job):
+def complete(state, queue, job):
     with state.changing() as store:
         queue.done(store, job)
 
 
-def kinds(found):
-    return [(job.kind, job.subject) for job in found]
+def kinds(jobs_found):
+    return [(job.kind, job.subject) for job in jobs_found]
 
 
-def test_jobs_are_taken_in_order_once_each_and_of_one_agent_and_queue(state, queue, clock):  # D107
-    ask(state, queue, Task("describe", "p1", {"x": 1}), Task("transfer", "p1"), Task("describe", "p1", {"x": 2}))
-    ask(state, queue, Task("maintain"), agent="bob")
-    ask(state, Jobs(state, "other", clock), Task("maintain"))
+def test_jobs_of_an_agent_and_queue_are_taken_in_order_once_each(state, queue, clock):  # D107
+    request(state, queue, Task("describe", "p1", {"x": 1}), Task("transfer", "p1"), Task("describe", "p1", {"x": 2}))
+    request(state, queue, Task("maintain"), agent="bob")
+    request(state, Jobs(state, "other", clock), Task("maintain"))
 
     first, second, third = (queue.take("p", "ada") for _ in range(3))
 
     assert kinds([first, second]) == [("describe", "p1"), ("transfer", "p1")]
     assert (first.payload, third) == ({"x": 2}, None)
     assert kinds(queue.waiting("p")) == [("describe", "p1"), ("transfer", "p1"), ("maintain", "")]
-    done(state, queue, first)
+    complete(state, queue, first)
     assert kinds(queue.waiting("p", "ada")) == [("transfer", "p1")]
 
 
-def test_a_request_in_an_undone_transaction_is_not_queued(state, queue):
+def test_a_job_request_of_a_rolled_back_transaction_is_not_queued(state, queue):
     def asking_and_failing():
         with state.changing() as store:
             queue.ask(store, "p", "ada", Task("maintain"))
@@ -79,62 +79,62 @@ def test_a_request_in_an_undone_transaction_is_not_queued(state, queue):
     assert queue.waiting("p") == []
 
 
-def test_a_job_that_fails_is_due_again_after_a_while_and_kept_as_failed_in_the_end(state, queue, clock):  # D107
-    ask(state, queue, Task("describe", "p1"))
-    waits = []
+def test_a_failing_job_is_retried_with_doubled_delays_and_finally_marked_as_failed(state, queue, clock):  # D107
+    request(state, queue, Task("describe", "p1"))
+    delays = []
 
     while not queue.waiting("p")[0].failed:
         while (job := queue.take("p", "ada")) is None:
             clock.on(1)
         queue.failed(job, "the model is away")
-        waits.append((queue.waiting("p")[0].due - clock.now).total_seconds())
+        delays.append((queue.waiting("p")[0].due - clock.now).total_seconds())
 
-    assert waits == [2.0**tried for tried in range(MOST)]
+    assert delays == [2.0**attempt for attempt in range(MOST)]
     clock.on(10**6)
     assert queue.take("p", "ada") is None
-    (kept,) = queue.waiting("p")
-    assert (kept.attempts, kept.error, kept.failed) == (MOST, "the model is away", True)
+    (failed_job,) = queue.waiting("p")
+    assert (failed_job.attempts, failed_job.error, failed_job.failed) == (MOST, "the model is away", True)
     assert queue.retry("p", "ada") == 1
     assert queue.take("p", "ada").subject == "p1"
 
 
-def test_a_job_whose_process_ended_has_that_error_and_is_due_again(state, queue, clock):
-    ask(state, queue, Task("describe", "p1"))
+def test_a_job_of_an_ended_process_has_that_error_and_is_due_again(state, queue, clock):
+    request(state, queue, Task("describe", "p1"))
 
     queue.take("p", "ada")
 
-    (cut_off,) = queue.waiting("p")
-    assert (cut_off.error, cut_off.attempts, queue.is_due("p", "ada")) == (jobs.CUT_OFF, 1, False)
+    (interrupted,) = queue.waiting("p")
+    assert (interrupted.error, interrupted.attempts, queue.is_due("p", "ada")) == (jobs.CUT_OFF, 1, False)
     clock.on(1)
     assert queue.is_due("p", "ada")
-    assert queue.take("p", "ada").id == cut_off.id
+    assert queue.take("p", "ada").id == interrupted.id
 
 
 def test_a_job_requested_while_it_runs_runs_once_more(state, queue):
-    ask(state, queue, Task("diffuse"))
+    request(state, queue, Task("diffuse"))
     job = queue.take("p", "ada")
 
-    ask(state, queue, Task("diffuse"))
-    done(state, queue, job)
+    request(state, queue, Task("diffuse"))
+    complete(state, queue, job)
 
-    again = queue.take("p", "ada")
-    assert (again.kind, again.attempts) == ("diffuse", 0)
-    done(state, queue, again)
+    repeated = queue.take("p", "ada")
+    assert (repeated.kind, repeated.attempts) == ("diffuse", 0)
+    complete(state, queue, repeated)
     assert queue.waiting("p") == []
 
 
-def test_a_failed_job_starts_again_when_it_is_requested_again(state, clock):
+def test_a_failed_job_starts_again_on_a_new_request(state, clock):
     queue = Jobs(state, "memory", clock, most=1)
-    ask(state, queue, Task("maintain"))
+    request(state, queue, Task("maintain"))
     queue.take("p", "ada")
     assert queue.waiting("p")[0].failed
 
-    ask(state, queue, Task("maintain"))
+    request(state, queue, Task("maintain"))
 
     assert queue.take("p", "ada").attempts == 0
 
 
-def test_one_thread_at_a_time_has_the_lock_of_an_agent(opened_state):  # D109
+def test_only_one_thread_has_the_lock_of_an_agent(opened_state):  # D109
     lock, other_lock = opened_state(jobs.TABLES).lock, opened_state(jobs.TABLES).lock
     acquired = []
 
@@ -152,7 +152,7 @@ def test_one_thread_at_a_time_has_the_lock_of_an_agent(opened_state):  # D109
     assert acquired == [(False, True), (True, True)]
 
 
-def test_a_waiting_thread_gets_the_lock_once_it_is_released(opened_state):
+def test_a_waiting_thread_gets_the_lock_after_its_release(opened_state):
     first, second, order = opened_state(jobs.TABLES), opened_state(jobs.TABLES), []
 
     def wait():
@@ -169,7 +169,7 @@ def test_a_waiting_thread_gets_the_lock_once_it_is_released(opened_state):
     assert order == ["first", True]
 
 
-def test_no_file_of_a_lock_is_left_that_could_confirm_a_guessed_name(tmp_path):
+def test_a_released_lock_leaves_no_file_and_its_file_does_not_name_the_agent(tmp_path):
     folder = tmp_path / "state" / "turns"
     with State(tmp_path, jobs.TABLES).lock("p", "ada") as is_acquired:
         assert is_acquired
@@ -178,17 +178,17 @@ def test_no_file_of_a_lock_is_left_that_could_confirm_a_guessed_name(tmp_path):
     assert [*folder.iterdir()] == []
 
 
-def test_concurrent_locks_never_overlap_though_each_removes_its_file(tmp_path):
-    having, seen = [], []
+def test_concurrent_locks_never_overlap(tmp_path):
+    holders, holder_counts = [], []
 
     def take(wait):
         locks = State(tmp_path, jobs.TABLES)
         for _ in range(200):
             with locks.lock("p", "ada", wait=wait) as is_acquired:
                 if is_acquired:
-                    having.append(None)
-                    seen.append(len(having))
-                    having.pop()
+                    holders.append(None)
+                    holder_counts.append(len(holders))
+                    holders.pop()
 
     threads = [Thread(target=take, args=(wait,)) for wait in (True, True, False, False)]
     for thread in threads:
@@ -196,5 +196,5 @@ def test_concurrent_locks_never_overlap_though_each_removes_its_file(tmp_path):
     for thread in threads:
         thread.join()
 
-    assert set(seen) == {1}
-    assert len(seen) >= 400
+    assert set(holder_counts) == {1}
+    assert len(holder_counts) >= 400

@@ -44,37 +44,37 @@ configured = st.fixed_dictionaries({
 })  # fmt: skip
 kinds = ["insert"] * 5 + ["transfer"] * 5 + ["maintain", "split", "configure", "teach"] * 2
 kinds += ["describe", "visit", "learn", "judge"]
-rest_of = {
+arguments_of = {
     "insert": (words,), "transfer": (number,), "describe": (number, words), "visit": (number,), "maintain": (number,),
     "teach": (number, small), "learn": (small, st.booleans()), "judge": (st.sampled_from([0.5, 0.85, 0.9]),),
     "split": (number,), "configure": (configured,),
 }  # fmt: skip
-deed = st.sampled_from(kinds).flatmap(lambda kind: st.tuples(st.just(kind), *rest_of[kind]))
-deeds = st.lists(deed, min_size=25, max_size=40)
+move_arguments = st.sampled_from(kinds).flatmap(lambda kind: st.tuples(st.just(kind), *arguments_of[kind]))
+move_lists = st.lists(move_arguments, min_size=25, max_size=40)
 
 
-def chosen(values, number):
-    found = sorted(values)
-    return found[number % len(found)] if found else None
+def pick(values, number):
+    ordered = sorted(values)
+    return ordered[number % len(ordered)] if ordered else None
 
 
 def fact(number, private=False):
     return KnowledgeEntry(f"k{number}", f"fact {number}", at(number), private=private)
 
 
-def move(tiers, what, clock, policy):
+def move(tiers, move_arguments, clock, policy):
     """The move that *what* stands for, with its news, ready to be made of any tiers; None where there is none."""
-    kind, *rest = what
+    kind, *rest = move_arguments
     if kind == "insert":
         new = page(clock, keywords=rest[0])
         return lambda tiers: insert(tiers, new, policy)
-    if kind == "describe" and (known := chosen({each.id for each in tiers.pages()}, rest[0])):
-        return lambda tiers: describe(tiers, Description(known, keywords=rest[1]), policy)
-    waiting = {each.id for each in (*tiers.leaving, *tiers.stm)}
-    if kind == "transfer" and (known := chosen(waiting, rest[0])):
-        placement = choose_segment(tiers, known, policy)
+    if kind == "describe" and (subject := pick({each.id for each in tiers.pages()}, rest[0])):
+        return lambda tiers: describe(tiers, Description(subject, keywords=rest[1]), policy)
+    transferable = {each.id for each in (*tiers.leaving, *tiers.stm)}
+    if kind == "transfer" and (subject := pick(transferable, rest[0])):
+        placement = choose_segment(tiers, subject, policy)
         pages = tuple(each.id for each in placement.pages)
-        arrival = Arrival(known, placement.segment_id or f"s{clock}", "told", pages, at(clock))
+        arrival = Arrival(subject, placement.segment_id or f"s{clock}", "told", pages, at(clock))
         return lambda tiers: transfer(tiers, arrival, policy)
     if kind == "maintain":
         return lambda tiers: maintain(tiers, Round(at(clock)), policy)
@@ -85,26 +85,26 @@ def move(tiers, what, clock, policy):
     if kind == "judge":
         judgement = Judgement({entry.id: rest[0] for entry in unjudged(tiers)})
         return lambda tiers: judge(tiers, judgement, policy)
-    cut = {each.id for each in tiers.mtm} if kind in ("visit", "teach") else oversized(tiers, policy.config)
-    known = chosen(cut, rest[0]) if kind in ("visit", "teach", "split") else None
-    if known is None:
+    segment_ids = {each.id for each in tiers.mtm} if kind in ("visit", "teach") else oversized(tiers, policy.config)
+    subject = pick(segment_ids, rest[0]) if kind in ("visit", "teach", "split") else None
+    if subject is None:
         return lambda tiers: fit(tiers, policy.config)
     if kind == "visit":
-        return lambda tiers: touch_segments(tiers, Visit({known}, at(clock)), policy)
+        return lambda tiers: touch_segments(tiers, Visit({subject}, at(clock)), policy)
     if kind == "split":
-        parts = oversized(tiers, policy.config).get(known, 0)
-        parted = Splitting(known, [f"s{clock}.{part}" for part in range(parts)], at(clock))
-        return lambda tiers: split(tiers, parted, policy)
-    fresh = [each.id for each in untaught(tiers.segment(known)).pages][: rest[1]]
-    lesson = Lesson(known, fresh, at(clock), [Learnt("user", "ana", knowledge=[fact(clock)])])
+        parts = oversized(tiers, policy.config).get(subject, 0)
+        splitting = Splitting(subject, [f"s{clock}.{part}" for part in range(parts)], at(clock))
+        return lambda tiers: split(tiers, splitting, policy)
+    new_pages = [each.id for each in untaught(tiers.segment(subject)).pages][: rest[1]]
+    lesson = Lesson(subject, new_pages, at(clock), [Learnt("user", "ana", knowledge=[fact(clock)])])
     return lambda tiers: teach(tiers, lesson, policy)
 
 
-def held(tiers):
+def page_ids(tiers):
     return [each.id for each in tiers.pages()]
 
 
-def kept_by(step):
+def archived_pages(step):
     """The pages of the segments that a step asks to be archived."""
     items = [item for directive in step.directives for item in directive.items]
     return [each.id for item in items for each in DialogueSegment.from_dict(item.value).pages]
@@ -112,26 +112,28 @@ def kept_by(step):
 
 # D011 D012 D040
 @settings(max_examples=60)
-@given(deeds, configured)
-def test_no_page_is_lost_or_doubled_and_no_capacity_exceeded_by_any_moves(deeds, first):
-    tiers, going, put, archive = ADA, policy(**first), [], []
+@given(moves, configured)
+def test_any_moves_keep_every_page_once_and_respect_every_capacity(moves, first):
+    tiers, current_policy, inserted, archive = ADA, policy(**first), [], []
 
-    for clock, what in enumerate(deeds):
-        if what[0] == "configure":
-            going = policy(**what[1])
-        known = {each.id: each.page_count for each in tiers.mtm}
-        step = move(tiers, what, clock, going)(tiers)
-        put += [f"p{clock}"] if what[0] == "insert" else []
-        archive += kept_by(step)
+    for clock, arguments in enumerate(moves):
+        if arguments[0] == "configure":
+            current_policy = policy(**arguments[1])
+        page_counts = {each.id: each.page_count for each in tiers.mtm}
+        step = move(tiers, arguments, clock, current_policy)(tiers)
+        inserted += [f"p{clock}"] if arguments[0] == "insert" else []
+        archive += archived_pages(step)
         tiers = step.memory
-        config = going.config
+        config = current_policy.config
 
-        assert sorted([*held(tiers), *archive]) == sorted(put)
+        assert sorted([*page_ids(tiers), *archive]) == sorted(inserted)
         assert len(tiers.stm) <= config.stm_capacity
-        if what[0] == "maintain":
+        if arguments[0] == "maintain":
             assert len(tiers.mtm) <= config.mtm_capacity
         if config.segment_capacity is not None:
-            assert all(each.page_count <= max(config.segment_capacity, known.get(each.id, 0)) for each in tiers.mtm)
+            assert all(
+                each.page_count <= max(config.segment_capacity, page_counts.get(each.id, 0)) for each in tiers.mtm
+            )
         for persona in tiers.personas:
             assert len(persona.knowledge) <= config.object_kb_capacity
             assert len(persona.traits) <= config.object_traits_capacity
@@ -140,43 +142,43 @@ def test_no_page_is_lost_or_doubled_and_no_capacity_exceeded_by_any_moves(deeds,
 
 # D064 D023
 @settings(max_examples=20)
-@given(deeds, configured)
-def test_a_move_leaves_what_it_is_given_gives_the_same_again_and_changes_nothing_when_repeated(deeds, first):
-    tiers, going = ADA, policy(**first)
+@given(moves, configured)
+def test_a_move_is_pure_repeatable_and_idempotent(moves, first):
+    tiers, current_policy = ADA, policy(**first)
 
-    for clock, what in enumerate(deeds):
-        if what[0] == "configure":
-            going = policy(**what[1])
-        made, before = move(tiers, what, clock, going), tiers.to_dict()
+    for clock, arguments in enumerate(moves):
+        if arguments[0] == "configure":
+            current_policy = policy(**arguments[1])
+        transition, before = move(tiers, arguments, clock, current_policy), tiers.to_dict()
 
-        step = made(tiers)
+        step = transition(tiers)
 
         assert tiers.to_dict() == before
-        assert made(tiers) == step
+        assert transition(tiers) == step
         assert (step.memory is tiers) == (step.memory.rev == tiers.rev)
         assert Tiers.from_dict(json.loads(json.dumps(step.memory.to_dict()))) == step.memory
-        if what[0] != "visit":
-            assert made(step.memory).memory is step.memory
+        if arguments[0] != "visit":
+            assert transition(step.memory).memory is step.memory
         tiers = step.memory
 
 
 # D076 D077 D078
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from("ab"), number, st.floats(0, 1), st.booleans()), max_size=30), configured)
-def test_system_memory_holds_no_private_fact_none_twice_and_what_matters_most(told, first):
-    going, system, best = policy(**first), SystemMemory(), {}
+def test_system_memory_has_distinct_public_facts_above_the_threshold_within_its_capacity(facts, first):
+    current_policy, system, highest = policy(**first), SystemMemory(), {}
 
-    for clock, (agent, each, importance, private) in enumerate(told):
+    for clock, (agent, each, importance, private) in enumerate(facts):
         one = KnowledgeEntry(f"{agent}{each}", f"Fact {each}.", at(clock), private=private, importance=importance)
-        news = Diffusion(agent, (one,), at(clock))
-        step = diffuse(system, news, going)
-        assert diffuse(step.memory, news, going).memory is step.memory
+        diffusion = Diffusion(agent, (one,), at(clock))
+        step = diffuse(system, diffusion, current_policy)
+        assert diffuse(step.memory, diffusion, current_policy).memory is step.memory
         system = step.memory
 
         entries = system.entries
         assert not private or f"{agent}{each}" not in {entry.id for entry in entries}
-        assert len({entry.content for entry in entries}) == len(entries) <= going.config.system_capacity
-        assert all(going.config.reaches(entry.importance_score, 0.8) for entry in entries)
+        assert len({entry.content for entry in entries}) == len(entries) <= current_policy.config.system_capacity
+        assert all(current_policy.config.reaches(entry.importance_score, 0.8) for entry in entries)
         assert SystemMemory.from_dict(json.loads(json.dumps(system.to_dict()))) == system
-        best |= {f"Fact {each}.": max(importance, best.get(f"Fact {each}.", 0.0))}
-        assert all(entry.importance_score <= best[entry.content] for entry in entries)
+        highest |= {f"Fact {each}.": max(importance, highest.get(f"Fact {each}.", 0.0))}
+        assert all(entry.importance_score <= highest[entry.content] for entry in entries)

@@ -11,14 +11,14 @@ from jidomem.extras.memoryos.segments import TierPolicy
 
 
 # D010 D018 D036
-def test_an_application_that_sets_nothing_has_the_published_capacities():
+def test_the_default_capacities_are_the_published_ones():
     config = MemoryOSConfig()
 
     assert (config.stm_capacity, config.mtm_capacity, config.object_kb_capacity) == (7, 200, 100)
 
 
 # D020 D026 D030
-def test_weights_and_the_sizes_of_the_queues_can_be_set():
+def test_heat_weights_and_queue_capacities_are_settings():
     config = MemoryOSConfig(heat_alpha=2, heat_beta=0, heat_gamma=0.5, object_kb_capacity=3, agent_traits_capacity=2)
 
     assert (config.heat_alpha, config.heat_beta, config.heat_gamma) == (2.0, 0.0, 0.5)
@@ -26,7 +26,7 @@ def test_weights_and_the_sizes_of_the_queues_can_be_set():
 
 
 # D010 D018 D026
-def test_the_size_of_each_queue_is_set_for_an_agent_or_for_all_of_its_type():
+def test_queue_capacities_are_set_for_an_agent_or_its_type():
     configurations = (
         Configurations()
         .with_type("coder", stm_capacity=3, mtm_capacity=20, object_kb_capacity=10, agent_traits_capacity=5)
@@ -42,7 +42,7 @@ def test_the_size_of_each_queue_is_set_for_an_agent_or_for_all_of_its_type():
 
 
 # D043 D027 D052
-def test_what_the_paper_leaves_open_has_a_default_of_its_own():
+def test_settings_the_paper_leaves_open_have_defaults():
     config = MemoryOSConfig()
 
     assert (config.mtm_fscore_threshold, config.heat_threshold) == (0.6, 5.0)
@@ -52,7 +52,7 @@ def test_what_the_paper_leaves_open_has_a_default_of_its_own():
 
 
 # D041
-def test_every_constant_has_a_name_among_them_the_time_constant_and_the_interval_of_maintenance():
+def test_time_constant_and_maintenance_interval_are_settings():
     config = MemoryOSConfig(time_constant=60, maintenance_interval=10)
 
     assert (config.time_constant, config.maintenance_interval) == (60.0, 10.0)
@@ -118,7 +118,7 @@ ENDS = {
 
 # D039
 @pytest.mark.parametrize("name", [each.name for each in fields(MemoryOSConfig)])
-def test_each_setting_refuses_every_value_that_makes_no_sense_wherever_it_is_set(name):
+def test_an_invalid_value_of_a_setting_is_refused_wherever_it_is_set(name):
     for wrong in WRONG[name]:
         for set_to in (
             lambda value: MemoryOSConfig(**{name: value}),
@@ -138,7 +138,7 @@ def test_each_setting_refuses_every_value_that_makes_no_sense_wherever_it_is_set
 
 # D037 D039 D042
 @pytest.mark.parametrize("name", [each.name for each in fields(MemoryOSConfig)])
-def test_each_setting_takes_the_ends_of_its_range_and_gives_them_back_from_json(name):
+def test_both_ends_of_the_range_of_a_setting_are_accepted_and_survive_json(name):
     for value in ENDS[name]:
         config = MemoryOSConfig(**{name: value})
 
@@ -150,12 +150,12 @@ def test_each_setting_takes_the_ends_of_its_range_and_gives_them_back_from_json(
 
 # D039
 @pytest.mark.parametrize("wrong", [{"config": {"stm_capacity": 3}}, {"config": None}, {"heat": 1}, {"fscore": "f"}])
-def test_a_policy_is_made_of_settings_and_functions(wrong):
+def test_a_policy_with_an_invalid_argument_is_refused(wrong):
     with pytest.raises(InvalidRequest, match=f"{next(iter(wrong))} of a TierPolicy"):
         TierPolicy(**wrong)
 
 
-def test_a_name_that_is_no_setting_is_refused_with_the_nearest_one():
+def test_an_unknown_setting_is_refused_with_the_nearest_name():
     with pytest.raises(InvalidRequest, match="MemoryOS has no setting 'stm_capcity'") as refusal:
         Configurations().with_agent("ada", stm_capcity=3)
 
@@ -166,7 +166,7 @@ def test_a_name_that_is_no_setting_is_refused_with_the_nearest_one():
 
 
 # D038 D042 D115
-def test_each_value_is_that_of_the_agent_else_of_its_type_else_of_the_application():
+def test_a_setting_is_resolved_from_the_agent_its_type_and_the_application_in_this_order():
     configurations = (
         Configurations(MemoryOSConfig(mtm_capacity=50, heat_alpha=2.0))
         .with_type("coder", stm_capacity=3, heat_alpha=3.0)
@@ -180,7 +180,7 @@ def test_each_value_is_that_of_the_agent_else_of_its_type_else_of_the_applicatio
 
 
 # D037
-def test_the_record_of_an_agent_names_its_type_and_may_hold_what_scores_of_its_own_go_by():
+def test_the_record_of_an_agent_has_its_type_and_extra_values():
     configurations = Configurations().with_type("coder", extra={"delta": 1, "beta": 2})
     configurations = configurations.with_agent("ada", "coder", heat_threshold=9).with_agent("ada", extra={"delta": 3})
 
@@ -189,7 +189,7 @@ def test_the_record_of_an_agent_names_its_type_and_may_hold_what_scores_of_its_o
     assert configurations.record("somebody") == AgentRecord("somebody", "default")
 
 
-def test_settings_come_back_from_json_as_they_were():
+def test_configurations_survive_json():
     configurations = Configurations(MemoryOSConfig.bai_lab()).with_type("coder", stm_capacity=3)
     configurations = configurations.with_agent("ada", "coder", profiles={"user": {"age": "number"}})
 
@@ -202,7 +202,7 @@ def test_two_records_of_one_agent_are_refused():
 
 
 # D102
-def test_the_presets_are_the_settings_that_the_two_implementations_publish():
+def test_the_presets_have_the_values_of_the_two_published_implementations():
     smith, bai = MemoryOSConfig.smith(), MemoryOSConfig.bai_lab()
 
     assert (smith.heat_alpha, smith.heat_beta, smith.heat_gamma) == (1.0, 0.5, 2.0)
@@ -214,7 +214,7 @@ def test_the_presets_are_the_settings_that_the_two_implementations_publish():
 
 
 # D058
-def test_a_threshold_is_to_be_exceeded_unless_it_is_said_that_it_may_be_equalled():
+def test_a_threshold_must_be_exceeded_unless_the_comparison_allows_equality():
     assert not MemoryOSConfig().reaches(0.6, 0.6)
     assert MemoryOSConfig().reaches(0.6000001, 0.6)
     assert MemoryOSConfig(comparison=">=").reaches(0.6, 0.6)

@@ -23,7 +23,7 @@ def imported(path):
 
 
 # D119
-def test_no_layer_of_the_core_needs_a_later_one_nor_the_runtime():
+def test_no_core_layer_imports_a_later_layer_or_the_runtime():
     modules = {path.stem: path for path in FOLDER.glob("*.py") if path.stem != "__init__"}
 
     assert modules.keys() == RANK.keys() | MANAGEMENT
@@ -35,20 +35,20 @@ def test_no_layer_of_the_core_needs_a_later_one_nor_the_runtime():
 
 
 # D041
-def test_no_move_and_no_score_goes_by_a_number_that_is_no_setting():
+def test_no_core_module_has_a_numeric_constant_that_is_no_setting():
     def numbers(path):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
                 yield node.value
 
-    told = {name: {*numbers(FOLDER / f"{name}.py")} - {0, 1} for name in RANK if name != "config"}
+    constants = {name: {*numbers(FOLDER / f"{name}.py")} - {0, 1} for name in RANK if name != "config"}
 
     # the law of cosines has a 2; where two lengths are too unlike for it, and what is kept of the words of texts
-    assert {name: found for name, found in told.items() if found} == {"segments": {2, 16.0, 1e-150, 8_192}}
+    assert {name: values for name, values in constants.items() if values} == {"segments": {2, 16.0, 1e-150, 8_192}}
 
 
 # D111 D119
-def test_the_core_works_where_no_database_and_no_model_is_loaded():
+def test_the_core_runs_without_loading_a_database_or_a_model():
     program = """
 import sys
 from jidomem.extras.memoryos import personas, retrieval, segments
@@ -59,6 +59,6 @@ tiers = segments.insert(Tiers("ada"), DialoguePage("p1", "ada", "?", "!", "2026-
 found = retrieval.retrieve(tiers, SystemMemory(), retrieval.RetrievalQuery("?"), TierPolicy())
 print(found.stm[0].what.id, {"sqlite3", "numpy", "pyoxigraph", "jidomem.runtime"} & set(sys.modules))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert done.stdout == "p1 set()\n"
+    assert completed.stdout == "p1 set()\n"

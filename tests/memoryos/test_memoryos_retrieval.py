@@ -24,8 +24,8 @@ PLAIN = policy()
 QUESTION = RetrievalQuery("which index?", keywords={"index"})
 
 
-def within(number, segment_, *keywords, **given):
-    return page(number, segment_id=segment_, keywords=keywords, **given)
+def page_within(number, segment_, *keywords, **fields):
+    return page(number, segment_id=segment_, keywords=keywords, **fields)
 
 
 def fact(number, text):
@@ -33,9 +33,9 @@ def fact(number, text):
 
 
 MTM = (
-    segment(1, (within(1, "s1", "index"), within(2, "s1", "index", "disk")), keywords={"index", "disk"}),
-    segment(2, (within(3, "s2", "lunch"),), keywords={"lunch"}),
-    segment(3, (within(4, "s3", "index", "a", "b"),), keywords={"index", "a", "b", "c"}),
+    segment(1, (page_within(1, "s1", "index"), page_within(2, "s1", "index", "disk")), keywords={"index", "disk"}),
+    segment(2, (page_within(3, "s2", "lunch"),), keywords={"lunch"}),
+    segment(3, (page_within(4, "s3", "index", "a", "b"),), keywords={"index", "a", "b", "c"}),
 )
 PERSONAS = (
     ObjectPersona("ada", "user", "bob", {"language": "de"}, (fact(1, "Bob has a dog"),)),
@@ -51,32 +51,32 @@ TIERS = Tiers("ada", stm=(page(8), page(9)), leaving=(page(7),), mtm=MTM, person
 
 
 # D092
-def test_all_of_short_term_memory_is_retrieved_and_what_has_left_it_and_is_in_no_segment_yet():
-    found = retrieve(TIERS, SYSTEM, QUESTION, PLAIN)
+def test_retrieval_has_all_short_term_pages_and_those_that_leave_it():
+    results = retrieve(TIERS, SYSTEM, QUESTION, PLAIN)
 
-    assert ids(each.what for each in found.stm) == ["p8", "p9"]
-    assert ids(each.what for each in found.leaving) == ["p7"]
+    assert ids(each.what for each in results.stm) == ["p8", "p9"]
+    assert ids(each.what for each in results.leaving) == ["p7"]
 
 
 # D093 D094
-def test_the_segments_most_like_the_question_are_found_and_the_best_of_their_pages():
-    found = retrieve(TIERS, SYSTEM, QUESTION, PLAIN, retrieved_segments=2, retrieved_pages=2)
+def test_retrieval_has_the_most_similar_segments_and_their_best_pages():
+    results = retrieve(TIERS, SYSTEM, QUESTION, PLAIN, retrieved_segments=2, retrieved_pages=2)
 
     # {index} of {index, disk}: 1/2; of {index, a, b, c}: 1/4
-    assert [(each.what.id, each.score) for each in found.segments] == [("s1", 0.5), ("s3", 0.25)]
-    assert [(each.what.id, each.score) for each in found.pages] == [("p1", 1.0), ("p2", 0.5)]
-    assert found.visited == {"s1", "s3"}
-    alike = Tiers("ada", mtm=tuple(segment(each, keywords={"index"}, created_at=at(-each)) for each in (1, 2, 3)))
-    assert ids(each.what for each in retrieve(alike, SYSTEM, QUESTION, PLAIN).segments) == ["s1", "s2", "s3"]
+    assert [(each.what.id, each.score) for each in results.segments] == [("s1", 0.5), ("s3", 0.25)]
+    assert [(each.what.id, each.score) for each in results.pages] == [("p1", 1.0), ("p2", 0.5)]
+    assert results.visited == {"s1", "s3"}
+    equal_tiers = Tiers("ada", mtm=tuple(segment(each, keywords={"index"}, created_at=at(-each)) for each in (1, 2, 3)))
+    assert ids(each.what for each in retrieve(equal_tiers, SYSTEM, QUESTION, PLAIN).segments) == ["s1", "s2", "s3"]
 
 
 # D100 D102
-def test_how_much_is_found_has_a_default_in_the_settings_and_may_be_said_with_the_question():
-    pages = tuple(within(number, "s1", "index") for number in range(20))
+def test_retrieval_limits_have_defaults_and_are_set_by_policy_or_call():
+    pages = tuple(page_within(number, "s1", "index") for number in range(20))
     many = Tiers("ada", mtm=(segment(1, pages, keywords={"index"}), *(segment(each) for each in range(2, 9))))
 
-    found = retrieve(many, SYSTEM, QUESTION, PLAIN)
-    assert (len(found.segments), len(found.pages)) == (5, 7)
+    results = retrieve(many, SYSTEM, QUESTION, PLAIN)
+    assert (len(results.segments), len(results.pages)) == (5, 7)
     bai = retrieve(many, SYSTEM, QUESTION, policy(segment_threshold=0.1, page_threshold=0.1, comparison=">="))
     assert (ids(each.what for each in bai.segments), len(bai.pages)) == (["s1"], 7)
     assert len(retrieve(many, SYSTEM, QUESTION, PLAIN, retrieved_pages=11).pages) == 11
@@ -85,7 +85,7 @@ def test_how_much_is_found_has_a_default_in_the_settings_and_may_be_said_with_th
 
 
 # D100
-@pytest.mark.parametrize("said", ["with the question", "in the settings"])
+@pytest.mark.parametrize("source", ["with the question", "in the settings"])
 @pytest.mark.parametrize(
     ("name", "default", "count"),
     [
@@ -96,12 +96,12 @@ def test_how_much_is_found_has_a_default_in_the_settings_and_may_be_said_with_th
         ("retrieved_system", 20, lambda found: len(found.system)),
     ],
 )
-def test_each_limit_of_what_is_found_is_a_parameter_with_its_default(name, default, count, said):
+def test_each_retrieval_limit_has_a_default_and_is_set_by_call_or_settings(name, default, count, source):
     many = range(1, 31)
     traits = tuple(TraitEntry(f"t{n}", f"index {n}", "liked", at()) for n in many)
     tiers = Tiers(
         "ada",
-        mtm=tuple(segment(n, (within(n, f"s{n}", "index"),), keywords={"index"}) for n in many),
+        mtm=tuple(segment(n, (page_within(n, f"s{n}", "index"),), keywords={"index"}) for n in many),
         personas=(ObjectPersona("ada", "user", "ana", {}, tuple(fact(n, f"an index {n}") for n in many), traits),),
         agent=AgentPersona("ada", {}, traits),
     )
@@ -109,7 +109,7 @@ def test_each_limit_of_what_is_found_is_a_parameter_with_its_default(name, defau
 
     def found(**limits):
         wide = {"retrieved_segments": 30, "retrieved_pages": 30} if name == "retrieved_pages" else {}
-        if said == "in the settings":
+        if source == "in the settings":
             return count(retrieve(tiers, system, QUESTION, policy(**{**wide, **limits})))
         return count(retrieve(tiers, system, QUESTION, PLAIN, **{**wide, **limits}))
 
@@ -119,11 +119,11 @@ def test_each_limit_of_what_is_found_is_a_parameter_with_its_default(name, defau
 
 
 # D095
-def test_the_asking_object_comes_first_and_others_if_a_fact_of_theirs_matches():
-    found = retrieve(TIERS, SYSTEM, replace(QUESTION, object_type="user", object_identifier="bob"), PLAIN)
+def test_retrieval_has_the_persona_of_the_asking_object_first_then_those_with_matching_facts():
+    results = retrieve(TIERS, SYSTEM, replace(QUESTION, object_type="user", object_identifier="bob"), PLAIN)
 
-    assert [each.key for each in found.personas] == [("user", "bob"), ("user", "ana"), ("service", "search")]
-    bob, ana, _ = found.personas
+    assert [each.key for each in results.personas] == [("user", "bob"), ("user", "ana"), ("service", "search")]
+    bob, ana, _ = results.personas
     assert (bob.profile, bob.knowledge) == ({"language": "de"}, ())
     assert [(each.what.id, each.score) for each in ana.knowledge] == [("k2", 1.0)]
     assert [(each.what.id, each.score) for each in ana.traits] == [("t2", 1.0), ("t1", 0.0)]
@@ -135,59 +135,59 @@ def test_the_asking_object_comes_first_and_others_if_a_fact_of_theirs_matches():
 
 
 # D096 D097
-def test_the_agent_is_always_known_and_of_system_memory_what_is_on_the_question():
-    found = retrieve(TIERS, SYSTEM, QUESTION, PLAIN)
+def test_retrieval_always_has_the_agent_persona_and_only_matching_system_entries():
+    results = retrieve(TIERS, SYSTEM, QUESTION, PLAIN)
 
-    assert (found.agent.key, found.agent.profile, ids(each.what for each in found.agent.traits)) == (
+    assert (results.agent.key, results.agent.profile, ids(each.what for each in results.agent.traits)) == (
         None, {"role": "planner"}, ["t3"])  # fmt: skip
-    assert [(each.what.id, each.score) for each in found.system] == [("y2", 1.0)]
+    assert [(each.what.id, each.score) for each in results.system] == [("y2", 1.0)]
 
 
 # D101
-def test_what_is_found_is_told_tier_by_tier_as_plain_values_and_puts_no_prompt_together():
-    told = json.loads(json.dumps(retrieve(TIERS, SYSTEM, QUESTION, PLAIN).to_dict()))
+def test_a_retrieval_result_is_json_by_tier_without_a_prompt():
+    result = json.loads(json.dumps(retrieve(TIERS, SYSTEM, QUESTION, PLAIN).to_dict()))
 
     tiers = {"stm", "leaving", "segments", "pages", "personas", "agent", "system"}
-    assert set(told) == {"question", "agent_id", *tiers, "error"}
-    assert (told["segments"][0]["page_count"], told["segments"][0]["score"]) == (2, 0.5)
-    assert not {"pages", "embedding"} & told["segments"][0].keys()
-    assert told["personas"][0]["knowledge"][0]["text"] == "Ana has an index"
-    assert told["agent"] == {"profile": {"role": "planner"}, "knowledge": [], "traits": told["agent"]["traits"]}
+    assert set(result) == {"question", "agent_id", *tiers, "error"}
+    assert (result["segments"][0]["page_count"], result["segments"][0]["score"]) == (2, 0.5)
+    assert not {"pages", "embedding"} & result["segments"][0].keys()
+    assert result["personas"][0]["knowledge"][0]["text"] == "Ana has an index"
+    assert result["agent"] == {"profile": {"role": "planner"}, "knowledge": [], "traits": result["agent"]["traits"]}
 
 
 # D098
-def test_what_long_term_memory_holds_is_given_as_it_is_put_before_a_language_model():
-    asked = replace(QUESTION, object_type="user", object_identifier="ana")
-    found = retrieve(TIERS, SYSTEM, asked, PLAIN)
+def test_retrieved_personas_are_given_as_known_values_of_a_prompt():
+    question = replace(QUESTION, object_type="user", object_identifier="ana")
+    results = retrieve(TIERS, SYSTEM, question, PLAIN)
 
-    assert found.known() == (
+    assert results.known() == (
         Known("user ana", {"language": "pt"}, ("Ana has an index",), ("index: liked", "tone: terse"), asks=True),
         Known("service search", {}, ("its index is an Oxigraph index",), ()),
         Known("agent ada", {"role": "planner"}, (), ("style: plain",)),
     )
 
 
-@pytest.mark.parametrize(("asking", "told"), [(None, ["k2", "k5"]), ("ana", ["k2", "k5"]), ("bob", ["k2"])])
-def test_private_facts_of_one_object_are_left_out_if_another_asks(asking, told):
+@pytest.mark.parametrize(("asking_user", "expected"), [(None, ["k2", "k5"]), ("ana", ["k2", "k5"]), ("bob", ["k2"])])
+def test_private_facts_about_an_object_are_absent_if_another_object_asks(asking_user, expected):
     ana = replace(PERSONAS[1], knowledge=(fact(2, "has an index"), replace(fact(5, "sells the index"), private=True)))
-    question = replace(QUESTION, object_type=asking and "user", object_identifier=asking)
+    question = replace(QUESTION, object_type=asking_user and "user", object_identifier=asking_user)
 
-    found = retrieve(Tiers("ada", personas=(ana,)), SystemMemory(), question, PLAIN)
+    results = retrieve(Tiers("ada", personas=(ana,)), SystemMemory(), question, PLAIN)
 
-    assert [ids(each.what for each in persona.knowledge) for persona in found.personas] == [told]
+    assert [ids(each.what for each in persona.knowledge) for persona in results.personas] == [expected]
 
 
 # D003
-def test_nothing_of_another_agent_is_found_but_what_all_may_know():
-    found = retrieve(Tiers("carl"), SYSTEM, QUESTION, PLAIN).to_dict()
+def test_retrieval_for_another_agent_has_only_system_memory():
+    results = retrieve(Tiers("carl"), SYSTEM, QUESTION, PLAIN).to_dict()
 
-    assert (found["stm"], found["segments"], found["pages"], found["personas"]) == ([], [], [], [])
-    assert found["agent"]["profile"] == {}
-    assert [each["id"] for each in found["system"]] == ["y2"]
+    assert (results["stm"], results["segments"], results["pages"], results["personas"]) == ([], [], [], [])
+    assert results["agent"]["profile"] == {}
+    assert [each["id"] for each in results["system"]] == ["y2"]
 
 
 # D099
-def test_retrieving_changes_nothing_by_itself():
+def test_retrieval_changes_no_tier():
     before = TIERS.to_dict(), SYSTEM.to_dict()
 
     retrieve(TIERS, SYSTEM, QUESTION, PLAIN)
@@ -196,7 +196,7 @@ def test_retrieving_changes_nothing_by_itself():
 
 
 # D118
-def test_what_is_relevant_may_be_told_by_a_score_of_your_own():
+def test_a_custom_relevance_function_selects_facts():
     own = TierPolicy(relevance=lambda text, embedding, question, config: float("cat" in text))
 
     found = retrieve(TIERS, SYSTEM, QUESTION, own)
@@ -205,5 +205,5 @@ def test_what_is_relevant_may_be_told_by_a_score_of_your_own():
     assert found.system == ()
 
 
-def test_an_agent_that_holds_nothing_has_nothing_on_a_question():
+def test_retrieval_for_an_empty_agent_has_only_its_name():
     assert retrieve(ADA, SystemMemory(), QUESTION, PLAIN).known() == (Known("agent ada"),)

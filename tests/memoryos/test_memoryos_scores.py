@@ -24,16 +24,16 @@ def page(number, **given):
     return DialoguePage(f"p{number}", "ada", "?", "!", START, segment_id="s1", **given)
 
 
-def segment(pages=1, **given):
-    held = pages if isinstance(pages, tuple) else tuple(map(page, range(pages)))
+def segment(pages=1, **fields):
+    segment_pages = pages if isinstance(pages, tuple) else tuple(map(page, range(pages)))
     return DialogueSegment(
         **{"id": "s1", "agent_id": "ada", "topic_summary": "the index", "created_at": START, "last_accessed": START,
-           "pages": held, **given}
+           "pages": segment_pages, **fields}
     )  # fmt: skip
 
 
 # D044 D048
-def test_fscore_is_the_cosine_of_the_vectors_and_the_jaccard_index_of_the_keywords():
+def test_fscore_is_the_sum_of_vector_cosine_and_keyword_jaccard():
     one = segment(embedding=(3.0, 4.0), keywords={"index", "store", "disk"})
     other = page(1, embedding=(4.0, 3.0), keywords={"store", "disk", "lock", "file"})
     # cosine  = (3*4 + 4*3) / (sqrt(9+16) * sqrt(16+9)) = 24 / (5 * 5)  = 0.96
@@ -46,7 +46,7 @@ def test_fscore_is_the_cosine_of_the_vectors_and_the_jaccard_index_of_the_keywor
 
 
 # D045
-def test_jaccard_is_what_both_have_of_what_either_has_and_nothing_where_both_are_empty():
+def test_jaccard_is_intersection_over_union_and_zero_for_empty_sets():
     assert jaccard({"index", "store"}, {"store", "disk"}) == pytest.approx(1 / 3)  # {store} of {index, store, disk}
     assert jaccard([], []) == 0.0
     assert jaccard(["index"], []) == 0.0
@@ -54,19 +54,19 @@ def test_jaccard_is_what_both_have_of_what_either_has_and_nothing_where_both_are
 
 
 # D046 D047
-def test_a_vector_that_is_missing_or_zero_has_no_likeness_and_other_lengths_are_no_vectors_of_one_store():
+def test_cosine_is_zero_for_missing_or_zero_vectors_and_refuses_other_lengths():
     assert (cosine(None, (1.0,)), cosine((1.0,), None)) == (0.0, 0.0)
     assert (cosine((0.0, 0.0), (1.0, 0.0)), cosine((0.0,), (0.0,))) == (0.0, 0.0)
     with pytest.raises(InvalidRequest, match="a vector of 2 numbers is compared with one of 3") as refusal:
         cosine((1.0, 0.0), (1.0, 0.0, 0.0))
     assert refusal.value.hint.startswith("embed both by one model")
     assert cosine((1.0, 0.0), (1.0, 0.0, 0.0), strict=False) == 0.0
-    unlike = segment(embedding=(1.0,)), page(1, embedding=(1.0, 0.0))
-    assert fscore(*unlike, MemoryOSConfig(strict_vectors=False)) == 0.0
+    mismatched = segment(embedding=(1.0,)), page(1, embedding=(1.0, 0.0))
+    assert fscore(*mismatched, MemoryOSConfig(strict_vectors=False)) == 0.0
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "worked_out"),
+    ("one", "other", "expected"),
     [
         ((1.0, 0.0), (0.0, 1.0), 0.0),  # at right angles
         ((1.0, 0.0), (1.0, 1.0), 1 / math.sqrt(2)),  # 45 degrees: 1 / (1 * sqrt 2)
@@ -76,13 +76,13 @@ def test_a_vector_that_is_missing_or_zero_has_no_likeness_and_other_lengths_are_
         ((1e-9, 1e-9), (1e9, 0.0), 1 / math.sqrt(2)),  # one much longer than the other
     ],
 )
-def test_cosine_tells_the_angle_whatever_the_length(one, other, worked_out):
-    assert cosine(one, other) == pytest.approx(worked_out, abs=1e-12)
+def test_cosine_is_independent_of_vector_length(one, other, expected):
+    assert cosine(one, other) == pytest.approx(expected, abs=1e-12)
 
 
 # D048
 @given(pair, words, words)
-def test_fscore_stays_between_its_bounds_whatever_is_compared(vectors, mine, theirs):
+def test_fscore_is_within_its_bounds_and_its_parts_are_symmetric(vectors, mine, theirs):
     score = fscore(segment(embedding=vectors[0], keywords=mine), page(1, embedding=vectors[1], keywords=theirs), CONFIG)
 
     assert -1.0 <= score <= 2.0
@@ -91,7 +91,7 @@ def test_fscore_stays_between_its_bounds_whatever_is_compared(vectors, mine, the
 
 
 @given(st.integers(2, 40).flatmap(lambda n: st.tuples(*[st.lists(st.floats(-9, 9), min_size=n, max_size=n)] * 2)))
-def test_cosine_is_the_sum_of_products_over_the_lengths(vectors):
+def test_cosine_is_the_dot_product_divided_by_the_lengths(vectors):
     one, other = vectors
     lengths = math.sqrt(sum(x * x for x in one)) * math.sqrt(sum(x * x for x in other))
 
@@ -100,7 +100,7 @@ def test_cosine_is_the_sum_of_products_over_the_lengths(vectors):
 
 
 # D050 D051 D052
-def test_heat_weighs_visits_pages_and_recency():
+def test_heat_is_the_weighted_sum_of_visits_pages_and_recency():
     hot = segment(pages=3, visit_count=2)
     later = START + timedelta(seconds=1.0e7)
     # 1*2 visits + 1*3 pages + 1*exp(-0 / 1e7) = 2 + 3 + 1
@@ -114,16 +114,16 @@ def test_heat_weighs_visits_pages_and_recency():
 
 # D050 D054
 @given(*[st.floats(0, 1e3)] * 3, st.integers(0, 50), st.integers(0, 9), st.floats(0, 1e8), st.floats(1, 1e8))
-def test_heat_is_the_weighed_sum_whatever_the_weights(alpha, beta, gamma, visits, pages, seconds, constant):
+def test_heat_matches_its_formula_for_any_weights(alpha, beta, gamma, visits, pages, seconds, constant):
     config = MemoryOSConfig(heat_alpha=alpha, heat_beta=beta, heat_gamma=gamma, time_constant=constant)
-    found = heat(segment(pages=pages, visit_count=visits), START + timedelta(seconds=seconds), config)
+    score = heat(segment(pages=pages, visit_count=visits), START + timedelta(seconds=seconds), config)
 
-    passed = timedelta(seconds=seconds).total_seconds()  # to the microsecond
-    assert found == pytest.approx(alpha * visits + beta * pages + gamma * math.exp(-passed / constant), abs=1e-6)
+    elapsed = timedelta(seconds=seconds).total_seconds()  # to the microsecond
+    assert score == pytest.approx(alpha * visits + beta * pages + gamma * math.exp(-elapsed / constant), abs=1e-6)
 
 
 # D071
-def test_heat_counts_no_more_what_the_personas_were_taught_from():
+def test_heat_ignores_visits_and_pages_already_learned():
     taught = segment(visit_count=5, visits_taught=4, pages=(page(1, analysed=True), page(2), page(3)))
     # 1*(5-4) visits + 1*(3-1) pages + 1*exp(0) = 1 + 2 + 1
     assert heat(taught, START, CONFIG) == 4.0
@@ -131,7 +131,7 @@ def test_heat_counts_no_more_what_the_personas_were_taught_from():
 
 # D053
 @given(st.floats(0, 1e6), st.floats(1, 1e6))
-def test_recency_begins_at_one_and_falls_with_time_and_a_clock_that_goes_back_does_not_raise_it(past, more):
+def test_recency_is_1_at_first_decays_with_time_and_never_exceeds_1(past, more):
     def after(seconds):
         return recency(START, START + timedelta(seconds=seconds), 1.0e7)
 
@@ -140,7 +140,7 @@ def test_recency_begins_at_one_and_falls_with_time_and_a_clock_that_goes_back_do
     assert after(past + more) < after(past) <= 1.0
 
 
-def test_a_text_is_relevant_by_its_vector_and_by_the_keywords_it_tells():
+def test_text_relevance_is_vector_similarity_plus_share_of_keywords():
     question = page(1, embedding=(3.0, 4.0), keywords={"index", "rust"})
     # cosine 0.96 as above, and one of the two words: 0.96 + 0.5
     assert relevance("Which index does Ana use?", (4.0, 3.0), question, CONFIG) == pytest.approx(1.46)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from memoryos_dialogue import ADA, at, described, ids, joined, page, policy, said, segment
+from memoryos_dialogue import ADA, at, described, ids, inserted, joined, page, policy, segment
 
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
 from jidomem.extras.memoryos.segments import (
@@ -28,23 +28,23 @@ PLAIN = policy()
 
 
 # D009 D011 D012
-def test_short_term_memory_is_a_queue_and_what_it_has_no_room_for_leaves_it_the_oldest_first():
-    tiers = said(range(10), policy(stm_capacity=7))
+def test_short_term_memory_is_a_queue_whose_oldest_pages_leave_at_capacity():
+    tiers = inserted(range(10), policy(stm_capacity=7))
 
     assert ids(tiers.stm) == ["p3", "p4", "p5", "p6", "p7", "p8", "p9"]
     assert ids(tiers.leaving) == ["p0", "p1", "p2"]
 
 
 # D007
-def test_a_page_says_when_it_was_said_and_not_when_it_was_put():
+def test_a_page_keeps_its_own_timestamp():
     tiers = insert(ADA, page(1, timestamp=at(-3600)), PLAIN).memory
 
     assert tiers.stm[0].timestamp == at(-3600)
 
 
 # D040
-def test_a_smaller_capacity_takes_effect_with_the_next_move_and_pushes_pages_out():
-    tiers = said(range(5), policy(stm_capacity=5))
+def test_a_smaller_capacity_takes_effect_with_the_next_move():
+    tiers = inserted(range(5), policy(stm_capacity=5))
 
     smaller = insert(tiers, page(5), policy(stm_capacity=2)).memory
     settled = fit(tiers, policy(stm_capacity=1).config).memory
@@ -54,9 +54,9 @@ def test_a_smaller_capacity_takes_effect_with_the_next_move_and_pushes_pages_out
     assert fit(settled, policy(stm_capacity=9).config).memory is settled
 
 
-def test_a_page_that_is_held_is_not_put_again_wherever_it_is_by_now():
+def test_a_known_page_is_not_inserted_again_in_any_tier():
     one = policy(stm_capacity=1)
-    tiers = joined(said([1, 2], one), "p1", "s1", at(9), one)
+    tiers = joined(inserted([1, 2], one), "p1", "s1", at(9), one)
 
     assert insert(tiers, page(1), one).memory is tiers
     assert insert(tiers, page(2), one).memory is tiers
@@ -68,14 +68,14 @@ def test_a_page_that_is_held_is_not_put_again_wherever_it_is_by_now():
 
 
 # D003
-def test_the_tiers_of_an_agent_take_nothing_of_another():
+def test_a_page_of_another_agent_or_of_a_segment_is_refused():
     with pytest.raises(InvalidRequest, match="an item of bob is in the tiers of ada"):
         insert(ADA, page(1, agent_id="bob"), PLAIN)
     with pytest.raises(InvalidRequest, match="page p1 is in segment s1, and not in short-term memory"):
         insert(ADA, page(1, segment_id="s1"), PLAIN)
 
 
-def test_a_page_is_held_in_one_place():
+def test_a_duplicate_page_or_segment_is_refused():
     with pytest.raises(InvalidRequest, match="page p1 occurs twice"):
         Tiers("ada", stm=(page(1),), mtm=(segment(1, [1]),))
     with pytest.raises(InvalidRequest, match="segment s1 occurs twice"):
@@ -83,8 +83,8 @@ def test_a_page_is_held_in_one_place():
 
 
 # D008 D013
-def test_a_page_goes_on_with_the_chain_of_the_one_before_it_or_begins_one():
-    tiers = said([1, 2, 3], policy(stm_capacity=2))
+def test_a_described_page_has_its_chain_and_the_page_it_continues():
+    tiers = inserted([1, 2, 3], policy(stm_capacity=2))
 
     first = describe(tiers, Description("p1", meta_chain="of indexes"), PLAIN).memory
     both = describe(first, Description("p2", meta_chain="of indexes and disks", continues="p1"), PLAIN).memory
@@ -98,19 +98,19 @@ def test_a_page_goes_on_with_the_chain_of_the_one_before_it_or_begins_one():
         describe(tiers, Description("p9", meta_chain=""), PLAIN)
 
 
-def test_the_page_before_another_is_found_in_the_queue_and_then_among_the_segments():
+def test_the_previous_page_is_found_in_the_queue_and_in_segments():
     one = policy(stm_capacity=1)
-    tiers = said([1, 2, 3], one)
+    tiers = inserted([1, 2, 3], one)
     tiers = joined(joined(tiers, "p1", "s1", at(9), one), "p2", "s2", at(9), one)
 
-    assert before(said([1, 2, 3], one), "p3").id == "p2"
-    assert before(said([1, 2, 3], one), "p1") is None
+    assert before(inserted([1, 2, 3], one), "p3").id == "p2"
+    assert before(inserted([1, 2, 3], one), "p1") is None
     assert before(tiers, "p3").id == "p2"
     assert before(tiers, "p2").id == "p1"
     assert before(tiers, "p1") is None
 
 
-def test_the_page_before_another_is_of_the_talk_with_the_same_one():
+def test_the_previous_page_has_the_same_dialogue_partner():
     pages = [page(n, object_type="user", object_identifier="ana" if n % 2 else "ben") for n in (1, 2, 3)]
     queued = Tiers("ada", leaving=(pages[0],), stm=tuple(pages[1:]))
     settled = Tiers("ada", stm=(pages[2],), mtm=(segment(1, [1]), segment(2, [2])))
@@ -121,7 +121,7 @@ def test_the_page_before_another_is_of_the_talk_with_the_same_one():
 
 
 # D057 D058 D059
-def test_a_page_joins_the_segment_it_is_most_like_if_that_is_above_the_threshold_and_opens_one_otherwise():
+def test_a_page_joins_the_most_similar_segment_above_the_threshold_or_opens_a_new_one():
     tiers = Tiers(
         "ada",
         leaving=(page(1, keywords={"index", "disk"}), page(2, keywords={"lunch"})),
@@ -137,7 +137,7 @@ def test_a_page_joins_the_segment_it_is_most_like_if_that_is_above_the_threshold
 
 
 # D058
-def test_a_score_that_equals_the_threshold_is_enough_only_where_the_settings_say_so():
+def test_a_score_equal_to_the_threshold_suffices_only_with_that_comparison():
     tiers = Tiers("ada", stm=(page(1, keywords={"a", "b", "c"}),), mtm=(segment(1, keywords={"a", "b", "d"}),))
 
     # two of four words are common: 0.5
@@ -146,7 +146,7 @@ def test_a_score_that_equals_the_threshold_is_enough_only_where_the_settings_say
 
 
 # D062
-def test_of_segments_that_a_page_is_as_like_to_the_one_used_last_is_taken_then_the_lowest_id():
+def test_a_page_joins_the_latest_used_of_equally_similar_segments_then_the_lowest_id():
     like = {"keywords": {"index"}}
     mtm = (segment(3, **like), segment(2, last_accessed=at(5), **like), segment(1, last_accessed=at(5), **like))
 
@@ -155,8 +155,8 @@ def test_of_segments_that_a_page_is_as_like_to_the_one_used_last_is_taken_then_t
 
 
 # D060 D061
-def test_a_page_that_joins_renews_the_summary_the_vector_the_keywords_the_heat_and_the_moment():
-    tiers = said([1, 2], policy(stm_capacity=1), keywords={"index"})
+def test_a_joining_page_updates_summary_vector_keywords_heat_and_access_time():
+    tiers = inserted([1, 2], policy(stm_capacity=1), keywords={"index"})
     tiers = joined(tiers, "p1", "s1", at(10), PLAIN)
     tiers = described(tiers, "p2", PLAIN, embedding=(1.0, 0.0), keywords={"index", "disk"})
 
@@ -177,9 +177,9 @@ def test_a_page_that_joins_renews_the_summary_the_vector_the_keywords_the_heat_a
 
 
 # D064
-def test_a_page_that_was_transferred_is_not_transferred_again():
+def test_a_transferred_page_is_not_transferred_again():
     one = policy(stm_capacity=1)
-    tiers = joined(said([1, 2], one), "p1", "s1", at(9), one)
+    tiers = joined(inserted([1, 2], one), "p1", "s1", at(9), one)
 
     again = transfer(tiers, Arrival("p1", "s7", "of p1", ("p1",), at(10)), one)
 
@@ -187,8 +187,8 @@ def test_a_page_that_was_transferred_is_not_transferred_again():
 
 
 # D063
-def test_a_page_is_transferred_by_its_id_also_straight_from_short_term_memory():
-    tiers = joined(said([1, 2], PLAIN), "p2", "s1", at(9), PLAIN)
+def test_a_page_is_transferred_by_id_directly_from_short_term_memory():
+    tiers = joined(inserted([1, 2], PLAIN), "p2", "s1", at(9), PLAIN)
 
     assert (ids(tiers.stm), ids(tiers.mtm[0].pages)) == (["p1"], ["p2"])
     with pytest.raises(NotFound, match="ada has no page p9") as refusal:
@@ -197,15 +197,15 @@ def test_a_page_is_transferred_by_its_id_also_straight_from_short_term_memory():
 
 
 # D065
-def test_a_page_nobody_described_is_held_until_it_can_be_and_waits_no_worse_for_it():
-    tiers = said([1, 2], policy(stm_capacity=1))
+def test_an_undescribed_page_is_held_and_can_be_transferred():
+    tiers = inserted([1, 2], policy(stm_capacity=1))
 
     assert ids(tiers.leaving) == ["p1"]
     assert tiers.page("p1") == page(1)
     assert joined(tiers, "p1", "s1", at(9), PLAIN).segment("s1").pages[0].id == "p1"
 
 
-def test_a_summary_that_came_too_late_is_refused_and_the_page_stays_where_it_is():
+def test_an_outdated_segment_summary_is_refused_and_the_page_stays():
     like = {"keywords": {"index"}}
     tiers = Tiers("ada", leaving=(page(1, **like), page(2, **like)))
     late = Arrival("p1", "s9", "of p1", ("p1",), at(9))
@@ -224,7 +224,7 @@ def test_a_summary_that_came_too_late_is_refused_and_the_page_stays_where_it_is(
 
 
 # D049 D118
-def test_the_score_may_be_one_of_your_own():
+def test_a_custom_fscore_function_selects_the_segment():
     def by_length(segment, page, config):
         return config.extra["most"] - abs(len(segment.topic_summary) - len(page.query))
 
@@ -237,9 +237,9 @@ def test_the_score_may_be_one_of_your_own():
 
 
 # D019
-def test_a_full_segment_takes_no_more_and_a_page_opens_another_that_the_next_ones_join():
+def test_a_full_segment_accepts_no_page_and_a_new_segment_is_opened():
     two = policy(stm_capacity=1, segment_capacity=2)
-    tiers = said(range(1, 6), two, keywords={"index"})
+    tiers = inserted(range(1, 6), two, keywords={"index"})
 
     for number in range(1, 5):
         tiers = joined(tiers, f"p{number}", f"s{number}", at(10 + number), two)
@@ -250,7 +250,7 @@ def test_a_full_segment_takes_no_more_and_a_page_opens_another_that_the_next_one
 
 
 # D019
-def test_a_segment_with_too_many_pages_by_now_is_split_in_order_and_each_part_has_its_own_keywords():
+def test_an_oversized_segment_is_split_in_order_with_own_keywords():
     held = tuple(page(each, segment_id="s1", keywords={f"k{each}"}) for each in range(5))
     tiers = Tiers("ada", mtm=(segment(1, held, visit_count=3, keywords={"k0"}),))
     two = policy(segment_capacity=2)
@@ -273,7 +273,7 @@ def test_a_segment_with_too_many_pages_by_now_is_split_in_order_and_each_part_ha
 
 
 # D103 D105
-def test_a_segment_is_told_anew_with_the_vector_of_its_text_which_is_its_summary_and_its_keywords():
+def test_a_retold_segment_has_new_summary_vector_and_keywords():
     held = tuple(page(each, segment_id="s1", keywords={"index", f"k{each}"}) for each in (1, 2))
     tiers = Tiers("ada", mtm=(segment(1, held, embedding=(1.0,)),))
 
@@ -289,7 +289,7 @@ def test_a_segment_is_told_anew_with_the_vector_of_its_text_which_is_its_summary
         retell(tiers, Retelling("s2", "indexes", ("p1",)), PLAIN)
 
 
-def test_pages_of_a_segment_stand_in_the_order_they_were_said_whichever_came_first():
+def test_pages_of_a_segment_are_ordered_by_time_whatever_their_arrival():
     like = {"keywords": {"index"}}
     tiers = Tiers("ada", leaving=(page(2, **like), page(1, **like)))
 

@@ -23,16 +23,16 @@ PLAIN = policy()
 ANA = ObjectKey("user", "ana")
 
 
-def fact(number, text=None, **given):
-    return KnowledgeEntry(f"k{number}", text or f"fact {number}", at(number), **given)
+def fact(number, text=None, **fields):
+    return KnowledgeEntry(f"k{number}", text or f"fact {number}", at(number), **fields)
 
 
-def trait(number, value="so", **given):
-    return TraitEntry(f"t{number}", f"trait {number}", value, at(number), **given)
+def trait(number, value="so", **fields):
+    return TraitEntry(f"t{number}", f"trait {number}", value, at(number), **fields)
 
 
-def of_ana(**given):
-    return Learnt(*ANA, **given)
+def of_ana(**fields):
+    return Learnt(*ANA, **fields)
 
 
 def taught(tiers, *learnt, policy=PLAIN):
@@ -42,7 +42,7 @@ def taught(tiers, *learnt, policy=PLAIN):
 
 
 # D004 D023
-def test_a_persona_of_anything_is_made_when_something_is_learnt_of_it_and_is_one_thereafter():
+def test_a_persona_is_created_with_its_first_lesson_and_is_unique():
     once = taught(ADA, of_ana(), Learnt("service", "ana"), Learnt("file", "src/main.py"))
 
     assert [persona.key for persona in once.personas] == [ANA, ("service", "ana"), ("file", "src/main.py")]
@@ -53,7 +53,7 @@ def test_a_persona_of_anything_is_made_when_something_is_learnt_of_it_and_is_one
 
 
 # D025 D026
-def test_the_knowledge_of_a_persona_is_a_queue_and_the_oldest_fact_falls_out():
+def test_persona_knowledge_is_a_queue_that_drops_its_oldest_fact():
     three = policy(object_kb_capacity=3)
     tiers = taught(ADA, of_ana(knowledge=[fact(1), fact(2)]), of_ana(knowledge=[fact(3), fact(4)]), policy=three)
 
@@ -63,7 +63,7 @@ def test_the_knowledge_of_a_persona_is_a_queue_and_the_oldest_fact_falls_out():
 
 
 # D025 D030
-def test_traits_are_queues_too_those_of_an_object_and_those_of_the_agent():
+def test_persona_traits_are_queues_of_the_object_and_of_the_agent():
     small = policy(object_traits_capacity=2, agent_traits_capacity=1)
     traits = [trait(1), trait(2), trait(3)]
     tiers = taught(ADA, of_ana(traits=traits), Learnt(traits=traits), policy=small)
@@ -74,7 +74,7 @@ def test_traits_are_queues_too_those_of_an_object_and_those_of_the_agent():
 
 
 # D040
-def test_a_smaller_queue_takes_effect_with_the_next_move():
+def test_a_smaller_queue_capacity_takes_effect_with_the_next_move():
     tiers = taught(ADA, of_ana(knowledge=[fact(1), fact(2)], traits=[trait(1), trait(2)]), Learnt(traits=[trait(1)]))
 
     after = fit(tiers, policy(object_kb_capacity=1, object_traits_capacity=1).config).memory
@@ -84,7 +84,7 @@ def test_a_smaller_queue_takes_effect_with_the_next_move():
 
 
 # D028 D029 D031
-def test_an_agent_has_one_persona_whose_profile_merges_the_keys_it_is_given():
+def test_an_agent_has_one_persona_whose_profile_keys_are_merged():
     tiers = taught(ADA, Learnt(profile={"role": "planner", "goals": ["ship"]}), Learnt(profile={"goals": ["rest"]}))
 
     assert tiers.agent == AgentPersona("ada", {"role": "planner", "goals": ["rest"]})
@@ -94,7 +94,7 @@ def test_an_agent_has_one_persona_whose_profile_merges_the_keys_it_is_given():
 
 
 # D031 D021
-def test_the_profile_of_an_object_merges_the_keys_it_is_given_and_no_other_profile_changes():
+def test_profile_keys_of_an_object_are_merged_and_other_profiles_unchanged():
     tiers = taught(
         ADA, of_ana(profile={"language": "pt", "likes": {"tea": 1}}), Learnt("user", "bob", {"language": "en"})
     )
@@ -112,24 +112,26 @@ def test_the_profile_of_an_object_merges_the_keys_it_is_given_and_no_other_profi
 
 
 # D024 D117
-def test_a_type_may_say_what_its_profiles_have_and_any_other_takes_any_map():
-    told = policy(profiles={"user": {"language": "text", "age": "number", "languages": "list", "active": "truth"}})
+def test_a_profile_schema_of_a_type_is_enforced_and_other_types_accept_any_mapping():
+    profile_policy = policy(
+        profiles={"user": {"language": "text", "age": "number", "languages": "list", "active": "truth"}}
+    )
 
-    tiers = taught(ADA, of_ana(profile={"language": "pt", "age": 41, "active": True}), policy=told)
-    tiers = taught(tiers, Learnt("robot", "r2", {"anything": {"goes": [1]}}), policy=told)
+    tiers = taught(ADA, of_ana(profile={"language": "pt", "age": 41, "active": True}), policy=profile_policy)
+    tiers = taught(tiers, Learnt("robot", "r2", {"anything": {"goes": [1]}}), policy=profile_policy)
 
     assert tiers.persona(ANA).profile == {"language": "pt", "age": 41, "active": True}
-    assert taught(tiers, of_ana(profile={"age": 42}), policy=told).persona(ANA).profile == {
+    assert taught(tiers, of_ana(profile={"age": 42}), policy=profile_policy).persona(ANA).profile == {
         "language": "pt", "age": 42, "active": True}  # fmt: skip
     with pytest.raises(InvalidRequest, match="a profile of 'user' has no 'shoe'") as refusal:
-        learn(ADA, of_ana(profile={"shoe": 41}), told)
+        learn(ADA, of_ana(profile={"shoe": 41}), profile_policy)
     assert refusal.value.hint == "it has language, age, languages, active"
     for wrong, kind in ({"age": "41"}, "number"), ({"age": True}, "number"), ({"languages": "pt"}, "list"):
         with pytest.raises(InvalidRequest, match=f"of a profile of 'user' is a {kind}"):
-            learn(ADA, of_ana(profile=wrong), told)
+            learn(ADA, of_ana(profile=wrong), profile_policy)
 
 
-def test_a_fact_that_is_learnt_again_is_the_newest_rests_on_more_pages_and_stays_private():
+def test_a_repeated_fact_becomes_the_newest_with_joined_evidence_and_stays_private():
     tiers = taught(
         ADA,
         of_ana(knowledge=[fact(1, "Ana uses Oxigraph", confidence=0.5, evidence=["p1"], private=True), fact(2)]),
@@ -137,8 +139,13 @@ def test_a_fact_that_is_learnt_again_is_the_newest_rests_on_more_pages_and_stays
     )
 
     assert ids(tiers.persona(ANA).knowledge) == ["k2", "k1"]
-    again = tiers.persona(ANA).knowledge[1]
-    assert (again.confidence, again.evidence, again.private, again.created_at) == (0.9, ("p1", "p2"), True, at(1))
+    repeated = tiers.persona(ANA).knowledge[1]
+    assert (repeated.confidence, repeated.evidence, repeated.private, repeated.created_at) == (
+        0.9,
+        ("p1", "p2"),
+        True,
+        at(1),
+    )
     less = taught(tiers, of_ana(knowledge=[fact(4, "Ana uses Oxigraph", confidence=0.1)]))
     assert less.persona(ANA).knowledge == tiers.persona(ANA).knowledge
     with pytest.raises(InvalidRequest, match="fact k1 occurs twice"):
@@ -146,36 +153,36 @@ def test_a_fact_that_is_learnt_again_is_the_newest_rests_on_more_pages_and_stays
 
 
 # D027
-def test_a_trait_that_is_inferred_again_is_the_newest_and_of_one_name_there_may_be_many():
+def test_a_repeated_trait_becomes_the_newest_and_values_of_one_name_coexist():
     tiers = taught(ADA, of_ana(traits=[TraitEntry(f"t{number}", "likes", taste, at(number), private=taste == "gin")
                                        for number, taste in enumerate(["tea", "gin", "chess"])]))  # fmt: skip
-    again = taught(
+    repeated = taught(
         tiers, of_ana(traits=[TraitEntry("t9", "Likes", "tea.", at(9)), TraitEntry("t8", "likes", "ale", at())])
     )
 
-    assert [(each.value, each.private) for each in again.persona(ANA).traits] == [
+    assert [(each.value, each.private) for each in repeated.persona(ANA).traits] == [
         ("gin", True), ("chess", False), ("tea.", False), ("ale", False)]  # fmt: skip
 
 
-def test_a_trait_of_a_single_name_takes_the_place_of_any_other_and_is_as_private_as_it_is_itself():
+def test_a_single_valued_trait_replaces_the_previous_value_and_its_privacy():
     def tone(trait_id, value, pages, **given):
         return Learnt(traits=[TraitEntry(trait_id, "Tone", value, at(), evidence=pages, **given)])
 
     tiers = taught(ADA, tone("t1", "terse", ["p1"], private=True), Learnt(traits=[trait(2)]))
     same, other = taught(tiers, tone("t7", "Terse", ["p2"])), taught(tiers, tone("t7", "chatty", ["p2"]))
 
-    def told(tiers):
+    def trait_values(tiers):
         return [(each.value, each.evidence, each.private) for each in tiers.agent.traits]
 
-    assert told(same) == [("so", (), False), ("Terse", ("p1", "p2"), True)]
-    assert told(other) == [("so", (), False), ("chatty", ("p2",), False)]
+    assert trait_values(same) == [("so", (), False), ("Terse", ("p1", "p2"), True)]
+    assert trait_values(other) == [("so", (), False), ("chatty", ("p2",), False)]
     many = taught(tiers, tone("t7", "chatty", ["p2"]), policy=policy(single_traits=["name"]))
     assert [each.value for each in many.agent.traits] == ["terse", "so", "chatty"]
     with pytest.raises(InvalidRequest, match="single_traits"):
         policy(single_traits="tone")
 
 
-def test_facts_are_learnt_of_an_object_and_half_of_one_is_none():
+def test_facts_without_an_object_and_an_incomplete_object_are_refused():
     with pytest.raises(InvalidRequest, match="facts need an object, and none is given"):
         Learnt(knowledge=[fact(1)])
     with pytest.raises(InvalidRequest, match="the object of these learnings is missing"):
@@ -183,7 +190,7 @@ def test_facts_are_learnt_of_an_object_and_half_of_one_is_none():
 
 
 # D069 D070 D071
-def test_a_lesson_of_a_hot_segment_goes_to_the_personas_and_the_segment_counts_no_more_and_stays():
+def test_a_lesson_of_a_hot_segment_updates_personas_and_cools_the_segment():
     tiers = touch_segments(Tiers("ada", mtm=(segment(1, [1, 2, 3, 4]),)), Visit({"s1"}, at(9)), PLAIN).memory
     (ready,) = hot(tiers, PLAIN)
     lesson_ = Lesson("s1", ids(untaught(ready).pages), at(9), [of_ana(knowledge=[fact(1)]), Learnt(traits=[trait(1)])])
@@ -192,14 +199,18 @@ def test_a_lesson_of_a_hot_segment_goes_to_the_personas_and_the_segment_counts_n
 
     assert after.persona(ANA).knowledge == (fact(1, evidence=("p1", "p2", "p3", "p4")),)
     assert ids(after.agent.traits) == ["t1"]
-    kept = after.segment("s1")
-    assert (kept.analysed, kept.heat_score, kept.visit_count) == (True, 1.0, 1)  # recency alone is left of it
+    learned_segment = after.segment("s1")
+    assert (learned_segment.analysed, learned_segment.heat_score, learned_segment.visit_count) == (
+        True,
+        1.0,
+        1,
+    )  # recency alone is left of it
     assert hot(after, PLAIN) == ()
     assert teach(after, lesson_, PLAIN).memory is after
 
 
 # D071
-def test_what_comes_after_a_lesson_is_taught_by_itself():
+def test_later_pages_of_a_segment_are_learned_separately():
     pages = (page(1, segment_id="s1", analysed=True), page(2, segment_id="s1"))
     tiers = Tiers("ada", mtm=(segment(1, pages),))
 
@@ -211,7 +222,7 @@ def test_what_comes_after_a_lesson_is_taught_by_itself():
 
 
 # D071 D072
-def test_a_segment_is_archived_and_gone_once_it_was_taught_where_the_settings_say_so():
+def test_a_learned_segment_is_archived_and_removed_if_configured():
     tiers = Tiers("ada", mtm=(segment(1, [1, 2]), segment(2, [3])))
     deleting = policy(on_transfer="delete")
 
@@ -227,18 +238,20 @@ def test_a_segment_is_archived_and_gone_once_it_was_taught_where_the_settings_sa
     )
 
 
-def test_a_fact_that_is_said_for_ever_names_the_newest_pages_alone():  # D041
+def test_the_evidence_of_a_repeated_fact_is_limited_to_the_newest_pages():  # D041
     tiers, small = ADA, policy(evidence_capacity=3)
     for number in range(5):
-        said = replace(fact(number, "likes tea"), evidence=(f"p{number}",))
-        tiers = learn(tiers, of_ana(knowledge=[said], traits=[replace(trait(1), evidence=said.evidence)]), small).memory
+        repeated_fact = replace(fact(number, "likes tea"), evidence=(f"p{number}",))
+        tiers = learn(
+            tiers, of_ana(knowledge=[repeated_fact], traits=[replace(trait(1), evidence=repeated_fact.evidence)]), small
+        ).memory
 
     assert tiers.personas[0].knowledge[0].evidence == ("p2", "p3", "p4")
     assert tiers.personas[0].traits[0].evidence == ("p2", "p3", "p4")
 
 
 # D070
-def test_what_a_model_learnt_is_a_lesson_of_whom_the_pages_name_with_the_page_that_shows_it():
+def test_learned_facts_and_traits_are_assigned_to_the_objects_of_their_pages():
     pages = (page(1, segment_id="s1", object_type="user", object_identifier="ana"), page(2, segment_id="s1"))
     learned = Learned(
         (Fact("works as a nurse", 0.7, page=1, private=True), Fact("knows Rust", subject=AGENT)),
@@ -247,15 +260,19 @@ def test_what_a_model_learnt_is_a_lesson_of_whom_the_pages_name_with_the_page_th
     numbers = iter("abcd")
     vectors = {text: [float(place)] for place, text in enumerate(texts_of(learned), 1)}
 
-    made = lesson(segment(1, pages), learned, at=at(5), new_id=lambda: next(numbers), vectors=vectors)
+    result = lesson(segment(1, pages), learned, at=at(5), new_id=lambda: next(numbers), vectors=vectors)
 
-    assert (made.segment_id, made.pages) == ("s1", ("p1", "p2"))
-    ana, itself, own = made.learnt
+    assert (result.segment_id, result.pages) == ("s1", ("p1", "p2"))
+    ana, agent_lesson, trait_lesson = result.learnt
     assert (ana.type, ana.identifier) == ANA
     assert ana.knowledge == (KnowledgeEntry("a", "works as a nurse", at(5), 0.7, True, ("p2",), (1.0,)),)
     assert ana.traits == (TraitEntry("c", "tone", "terse", at(5), 1.0, True, ("p1",), (3.0,)),)
-    assert (itself.type, itself.identifier, itself.knowledge[0].evidence) == ("agent", "ada", ())
-    assert (own.type, own.traits[0].text, own.traits[0].evidence) == (None, "style: plain", ())
+    assert (agent_lesson.type, agent_lesson.identifier, agent_lesson.knowledge[0].evidence) == ("agent", "ada", ())
+    assert (trait_lesson.type, trait_lesson.traits[0].text, trait_lesson.traits[0].evidence) == (
+        None,
+        "style: plain",
+        (),
+    )
     both = (pages[0], page(2, segment_id="s1", object_type="user", object_identifier="bob"))
     bob = lesson(segment(1, both), Learned((Fact("has a dog", page=1),)), at=at(), new_id=lambda: "a").learnt[0]
     assert (bob.identifier, bob.knowledge[0].evidence) == ("bob", ("p2",))

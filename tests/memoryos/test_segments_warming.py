@@ -14,7 +14,7 @@ PLAIN = policy()
 
 
 # D017 D099
-def test_retrieving_a_segment_counts_a_visit_moves_its_moment_and_warms_it():
+def test_a_visit_of_a_segment_is_counted_and_updates_access_time_and_heat():
     tiers = Tiers("ada", mtm=(segment(1, [1, 2]), segment(2, [3])))
 
     after = touch_segments(tiers, Visit({"s1"}, at(60)), PLAIN).memory
@@ -27,7 +27,7 @@ def test_retrieving_a_segment_counts_a_visit_moves_its_moment_and_warms_it():
 
 
 # D054
-def test_the_weights_of_heat_are_those_of_the_agent():
+def test_heat_uses_the_weights_of_the_policy():
     tiers = Tiers("ada", mtm=(segment(1, [1, 2]),))
 
     after = touch_segments(tiers, Visit({"s1"}, at()), policy(heat_alpha=10, heat_beta=0.5, heat_gamma=0)).memory
@@ -36,7 +36,7 @@ def test_the_weights_of_heat_are_those_of_the_agent():
 
 
 # D056 D067
-def test_maintenance_works_out_the_heat_of_all_segments_anew_and_until_then_it_is_what_it_was():
+def test_maintenance_recomputes_the_heat_of_all_segments():
     tiers = Tiers("ada", mtm=(segment(1, [1], visit_count=2, heat_score=4.0), segment(2, [2], last_accessed=at(100))))
 
     after = maintain(tiers, Round(at() + timedelta(seconds=1.0e7)), PLAIN).memory
@@ -48,7 +48,7 @@ def test_maintenance_works_out_the_heat_of_all_segments_anew_and_until_then_it_i
 
 
 # D018 D068
-def test_while_there_are_more_segments_than_room_those_of_the_lowest_heat_leave():
+def test_maintenance_evicts_the_coldest_segments_beyond_capacity():
     tiers = Tiers("ada", mtm=(segment(1, [1, 2, 3]), segment(2, [4]), segment(3, [5, 6])))
 
     assert ids(maintain(tiers, Round(at()), policy(mtm_capacity=2)).memory.mtm) == ["s1", "s3"]
@@ -56,7 +56,7 @@ def test_while_there_are_more_segments_than_room_those_of_the_lowest_heat_leave(
     assert ids(maintain(tiers, Round(at()), policy(mtm_capacity=3)).memory.mtm) == ["s1", "s2", "s3"]
 
 
-def test_of_equally_cold_segments_the_one_used_longest_ago_leaves_then_the_lowest_id():
+def test_equally_cold_segments_are_evicted_by_last_access_then_lowest_id():
     still = {"heat_gamma": 0}
     tiers = Tiers("ada", mtm=(segment(2, [1]), segment(1, [2]), segment(3, [3], last_accessed=at(-5))))
 
@@ -65,7 +65,7 @@ def test_of_equally_cold_segments_the_one_used_longest_ago_leaves_then_the_lowes
 
 
 # D068
-def test_the_segment_retrieved_least_often_leaves_first_where_the_settings_say_so():
+def test_eviction_by_visits_removes_the_least_visited_segment():
     tiers = Tiers("ada", mtm=(segment(1, [1, 2, 3]), segment(2, [4], visit_count=1)))
 
     least = policy(mtm_capacity=1, evict="least_visited")
@@ -75,7 +75,7 @@ def test_the_segment_retrieved_least_often_leaves_first_where_the_settings_say_s
 
 
 # D072
-def test_a_segment_that_leaves_is_given_whole_to_the_provider_that_archives():
+def test_an_evicted_segment_is_sent_whole_to_the_archive_provider():
     tiers = Tiers("ada", mtm=(segment(1, [1, 2], embedding=(1.0, 0.0)), segment(2, [3, 4, 5])))
 
     step = maintain(tiers, Round(at()), policy(mtm_capacity=1, archive="cellar"))
@@ -90,7 +90,7 @@ def test_a_segment_that_leaves_is_given_whole_to_the_provider_that_archives():
 
 
 # D069
-def test_hot_segments_are_those_above_the_threshold_with_something_new_to_teach_the_hottest_first():
+def test_hot_segments_are_those_above_the_threshold_with_unlearned_pages_hottest_first():
     mtm = (segment(1, [1], heat_score=5.0), segment(2, [2], heat_score=6.0), segment(3, [3], heat_score=7.0),
            segment(4, [page(4, segment_id="s4", analysed=True)], heat_score=9.0))  # fmt: skip
     tiers = Tiers("ada", mtm=mtm)
@@ -101,7 +101,7 @@ def test_hot_segments_are_those_above_the_threshold_with_something_new_to_teach_
 
 
 # D068 D069
-def test_a_hot_segment_may_be_spared_until_the_personas_were_taught_from_it():
+def test_an_unlearned_hot_segment_is_not_evicted_if_configured():
     tiers = Tiers("ada", mtm=(segment(1, [1, 2, 3]), segment(2, [4, 5, 6, 7])))
     sparing = policy(mtm_capacity=1, heat_threshold=3.5, transfer_before_evicting=True)
 
@@ -113,7 +113,7 @@ def test_a_hot_segment_may_be_spared_until_the_personas_were_taught_from_it():
 
 
 # D055 D118
-def test_heat_may_be_one_of_your_own():
+def test_a_custom_heat_function_selects_the_evicted_segment():
     def youngest(segment, now, config):
         return config.extra["delta"] * segment.created_at.timestamp()
 

@@ -13,16 +13,16 @@ PLAIN = policy()
 NOTHING = SystemMemory()
 
 
-def fact(number, importance=None, text=None, **given):
-    return KnowledgeEntry(f"k{number}", text or f"fact {number}", at(number), importance=importance, **given)
+def fact(number, importance=None, text=None, **fields):
+    return KnowledgeEntry(f"k{number}", text or f"fact {number}", at(number), importance=importance, **fields)
 
 
-def told(system, *facts, agent="ada", moment=0, policy=PLAIN):
+def diffused(system, *facts, agent="ada", moment=0, policy=PLAIN):
     return diffuse(system, Diffusion(agent, facts, at(moment)), policy).memory
 
 
 # D073 D078
-def test_the_critical_facts_are_those_of_all_personas_that_matter_enough_and_are_not_private():
+def test_critical_facts_are_public_and_above_the_importance_threshold():
     tiers = Tiers("ada", personas=(
         ObjectPersona("ada", "user", "ana", {}, (fact(1, 0.9), fact(2, 0.8), fact(3), fact(4, 0.9, private=True))),
         ObjectPersona("ada", "service", "billing", {}, (fact(5, 1.0),)),
@@ -34,7 +34,7 @@ def test_the_critical_facts_are_those_of_all_personas_that_matter_enough_and_are
 
 
 # D034 D074
-def test_importance_is_judged_once_for_each_fact_and_what_is_private_is_not_shown_to_a_judge():
+def test_each_public_fact_is_judged_once():
     tiers = Tiers("ada", personas=(ObjectPersona("ada", "user", "ana", {}, (fact(1), fact(2), fact(3, private=True))),))
 
     assert ids(unjudged(tiers)) == ["k1", "k2"]
@@ -48,61 +48,63 @@ def test_importance_is_judged_once_for_each_fact_and_what_is_private_is_not_show
 
 
 # D033 D075
-def test_what_matters_enough_is_stored_with_its_agent_the_moment_and_its_evidence_for_all_to_read():
-    system = told(NOTHING, fact(1, 0.9, embedding=[1.0], evidence=["p1"]), fact(2, 0.8), moment=60)
+def test_a_critical_fact_is_stored_with_agent_time_and_evidence():
+    system = diffused(NOTHING, fact(1, 0.9, embedding=[1.0], evidence=["p1"]), fact(2, 0.8), moment=60)
 
     assert system.entries == (SystemEntry("k1", "fact 1", "ada", 0.9, at(60), (1.0,), ("p1",)),)
     assert (system.rev, NOTHING.entries) == (1, ())
 
 
 # D076
-def test_at_capacity_what_matters_least_goes_and_of_that_the_oldest():
+def test_the_least_important_then_the_oldest_entry_is_evicted_at_capacity():
     two = policy(system_capacity=2)
-    system = told(NOTHING, fact(1, 0.9), moment=1, policy=two)
-    system = told(system, fact(2, 0.85), moment=2, policy=two)
+    system = diffused(NOTHING, fact(1, 0.9), moment=1, policy=two)
+    system = diffused(system, fact(2, 0.85), moment=2, policy=two)
 
-    assert ids(told(system, fact(3, 0.95), moment=3, policy=two).entries) == ["k1", "k3"]
-    assert ids(told(system, fact(3, 0.85), moment=3, policy=two).entries) == ["k1", "k3"]
-    assert told(system, fact(3, 0.82), moment=3, policy=two) is system
-    assert ids(told(system, policy=policy(system_capacity=1)).entries) == ["k1"]
-    older = told(told(NOTHING, fact(9, 0.9), moment=1, policy=two), fact(8, 0.9), moment=2, policy=two)
-    assert ids(told(older, fact(7, 0.9), moment=3, policy=two).entries) == ["k8", "k7"]
-
-
-# D077
-def test_the_same_fact_is_stored_once_whichever_agent_tells_it_and_matters_as_much_as_either_says():
-    system = told(NOTHING, fact(1, 0.85, "Oxigraph embeds"))
-
-    assert told(system, fact(1, 0.85, "Oxigraph embeds"), moment=9) is system
-    again = told(system, fact(2, 0.95, "  oxigraph EMBEDS. "), agent="bob", moment=9)
-    assert [(each.id, each.source_agent_id, each.importance_score) for each in again.entries] == [("k1", "ada", 0.95)]
-    assert told(again, fact(3, 0.85, "Oxigraph embeds"), agent="carl") is again
+    assert ids(diffused(system, fact(3, 0.95), moment=3, policy=two).entries) == ["k1", "k3"]
+    assert ids(diffused(system, fact(3, 0.85), moment=3, policy=two).entries) == ["k1", "k3"]
+    assert diffused(system, fact(3, 0.82), moment=3, policy=two) is system
+    assert ids(diffused(system, policy=policy(system_capacity=1)).entries) == ["k1"]
+    older = diffused(diffused(NOTHING, fact(9, 0.9), moment=1, policy=two), fact(8, 0.9), moment=2, policy=two)
+    assert ids(diffused(older, fact(7, 0.9), moment=3, policy=two).entries) == ["k8", "k7"]
 
 
 # D077
-def test_facts_whose_vectors_are_nearly_the_same_are_the_same_fact():
-    system = told(NOTHING, fact(1, 0.9, embedding=[1.0, 0.0]), fact(2, 0.9, embedding=[0.0, 1.0]))
+def test_a_fact_of_several_agents_is_stored_once_with_its_highest_importance():
+    system = diffused(NOTHING, fact(1, 0.85, "Oxigraph embeds"))
+
+    assert diffused(system, fact(1, 0.85, "Oxigraph embeds"), moment=9) is system
+    repeated = diffused(system, fact(2, 0.95, "  oxigraph EMBEDS. "), agent="bob", moment=9)
+    assert [(each.id, each.source_agent_id, each.importance_score) for each in repeated.entries] == [
+        ("k1", "ada", 0.95)
+    ]
+    assert diffused(repeated, fact(3, 0.85, "Oxigraph embeds"), agent="carl") is repeated
+
+
+# D077
+def test_facts_with_nearly_equal_vectors_are_one_fact():
+    system = diffused(NOTHING, fact(1, 0.9, embedding=[1.0, 0.0]), fact(2, 0.9, embedding=[0.0, 1.0]))
 
     # cosine with [1, 0]: 1 / sqrt(1.01) = 0.995; 1 / sqrt(2) = 0.707
-    assert ids(told(system, fact(3, 0.9, embedding=[1.0, 0.1])).entries) == ["k1", "k2"]
-    assert ids(told(system, fact(3, 0.9, embedding=[1.0, 1.0])).entries) == ["k1", "k2", "k3"]
-    assert ids(told(system, fact(3, 0.9, embedding=[1.0, 0.1]), policy=policy(system_similarity=1)).entries) == [
+    assert ids(diffused(system, fact(3, 0.9, embedding=[1.0, 0.1])).entries) == ["k1", "k2"]
+    assert ids(diffused(system, fact(3, 0.9, embedding=[1.0, 1.0])).entries) == ["k1", "k2", "k3"]
+    assert ids(diffused(system, fact(3, 0.9, embedding=[1.0, 0.1]), policy=policy(system_similarity=1)).entries) == [
         "k1", "k2", "k3"]  # fmt: skip
 
 
 # D078
-def test_a_private_fact_is_never_told_and_one_that_becomes_private_is_taken_back_by_its_agent():
-    assert told(NOTHING, fact(1, 1.0, private=True)) is NOTHING
+def test_a_private_fact_is_not_diffused_and_is_withdrawn_only_by_its_agent():
+    assert diffused(NOTHING, fact(1, 1.0, private=True)) is NOTHING
 
-    system = told(NOTHING, fact(1, 0.9), fact(2, 0.9))
+    system = diffused(NOTHING, fact(1, 0.9), fact(2, 0.9))
     private = replace(fact(1, 0.9), private=True)
 
-    assert ids(told(system, private, fact(2, 0.9)).entries) == ["k2"]
-    assert told(system, private, agent="bob") is system
+    assert ids(diffused(system, private, fact(2, 0.9)).entries) == ["k2"]
+    assert diffused(system, private, agent="bob") is system
 
 
 # D001 D003
-def test_system_memory_is_apart_from_the_tiers_of_any_agent():
+def test_system_memory_refuses_duplicate_ids_and_is_no_part_of_the_tiers():
     with pytest.raises(InvalidRequest, match="entry k1 occurs twice"):
         SystemMemory(0, (SystemEntry("k1", "a", "ada", 1, at()), SystemEntry("k1", "b", "bob", 1, at())))
     assert set(Tiers("ada").to_dict()) == {"agent_id", "rev", "stm", "leaving", "mtm", "personas", "agent"}

@@ -61,12 +61,12 @@ value = st.one_of(
 
 
 @given(value)
-def test_a_value_of_any_tier_comes_back_from_json_as_it_was(kept):
-    assert type(kept).from_dict(json.loads(json.dumps(kept.to_dict()))) == kept
+def test_a_value_of_any_tier_survives_json(stored):
+    assert type(stored).from_dict(json.loads(json.dumps(stored.to_dict()))) == stored
 
 
 # D001 D002
-def test_each_tier_holds_its_own_kind_of_thing_and_refuses_any_other():
+def test_each_tier_refuses_values_of_another_kind():
     persona, entry = ObjectPersona("planner", "user", "ana"), SystemEntry("y1", "it embeds", "planner", 0.9, START)
     page = replace(PAGE, id="p0")
     tiers = Tiers("planner", stm=[page], mtm=[SEGMENT], personas=[persona])
@@ -85,7 +85,7 @@ def test_each_tier_holds_its_own_kind_of_thing_and_refuses_any_other():
 
 
 # D005 D014
-def test_the_values_of_the_tiers_have_the_fields_that_are_published():
+def test_page_and_segment_have_the_published_fields():
     def of(kind):
         return {each.name for each in fields(kind)}
 
@@ -95,7 +95,7 @@ def test_the_values_of_the_tiers_have_the_fields_that_are_published():
 
 
 # D021 D028 D032
-def test_the_values_of_long_and_system_memory_have_the_fields_that_are_published():
+def test_personas_and_system_entries_have_the_published_fields():
     def of(kind):
         return {each.name for each in fields(kind)}
 
@@ -105,12 +105,12 @@ def test_the_values_of_long_and_system_memory_have_the_fields_that_are_published
 
 
 # D006 D008
-def test_a_new_page_is_in_no_segment_and_has_no_chain():
+def test_a_new_page_has_no_segment_and_no_chain():
     assert (PAGE.segment_id, PAGE.meta_chain, PAGE.id) == (None, None, "p1")
 
 
 # D015 D016
-def test_a_segment_has_pages_and_begins_with_no_keywords_no_visits_and_no_heat():
+def test_a_new_segment_has_no_keywords_visits_or_heat():
     bare = DialogueSegment("s1", "planner", "the index", START, START)
 
     assert (bare.pages, bare.keywords, bare.visit_count, bare.heat_score) == ((), frozenset(), 0, 0.0)
@@ -126,28 +126,28 @@ def test_a_segment_is_analysed_once_all_its_pages_are():
     assert not replace(half, pages=()).analysed
 
 
-def test_a_segment_knows_how_often_it_was_retrieved_since_it_was_taught():
+def test_the_visits_of_a_segment_are_counted_since_it_was_learned():
     assert replace(SEGMENT, visit_count=5, visits_taught=3).visits == 2
     with pytest.raises(InvalidRequest, match="segment s1 was retrieved 2 times, and visits_taught is 3"):
         replace(SEGMENT, visit_count=2, visits_taught=3)
 
 
 # D003
-def test_every_page_segment_and_persona_says_whose_it_is():
+def test_a_blank_agent_id_is_refused_for_every_kind():
     for value, blank in ((PAGE, ""), (SEGMENT, " "), (ObjectPersona("a", "user", "ana"), None), (AgentPersona("a"), 7)):
         with pytest.raises(InvalidRequest, match=r"^agent_id of a \w+ is a text that is not blank"):
             replace(value, agent_id=blank, **({"pages": ()} if value is SEGMENT else {}))
 
 
 # D003
-def test_a_page_of_another_agent_or_another_segment_is_in_no_segment():
+def test_a_page_of_another_agent_or_segment_is_refused_in_a_segment():
     for other in (replace(IN_SEGMENT, agent_id="coder"), replace(IN_SEGMENT, segment_id="s2"), PAGE):
         with pytest.raises(InvalidRequest, match=f"page p1 of {other.agent_id} is in segment"):
             replace(SEGMENT, pages=(other,))
 
 
 # D022
-def test_a_persona_has_facts_with_their_evidence_and_traits_with_name_and_value():
+def test_a_persona_has_facts_with_evidence_and_traits_with_name_and_value():
     persona = ObjectPersona("planner", "user", "ana", {"language": "pt"}, [FACT], [TRAIT])
 
     assert (persona.knowledge[0].evidence, persona.traits[0].text) == (("p1",), "tone: terse")
@@ -155,7 +155,7 @@ def test_a_persona_has_facts_with_their_evidence_and_traits_with_name_and_value(
 
 
 # D027 D035
-def test_confidence_and_importance_are_numbers_from_0_to_1_and_confidence_is_1_unless_given():
+def test_confidence_and_importance_outside_0_to_1_are_refused_and_confidence_defaults_to_1():
     assert (FACT.confidence, TRAIT.confidence) == (1.0, 1.0)
     for wrong in (-0.1, 1.1, float("nan"), True, "1"):
         for change in ((FACT, "confidence"), (FACT, "importance"), (TRAIT, "confidence")):
@@ -166,14 +166,14 @@ def test_confidence_and_importance_are_numbers_from_0_to_1_and_confidence_is_1_u
 
 
 # D004 D024
-def test_a_persona_may_be_of_anything_and_its_profile_any_map():
+def test_a_persona_of_any_type_has_any_profile_mapping():
     service = ObjectPersona("planner", "service", "billing", {"owner": {"team": "core"}, "ports": [80, 443]})
 
     assert service.profile == {"owner": {"team": "core"}, "ports": [80, 443]}
 
 
 @pytest.mark.parametrize(
-    ("field", "wrong", "said"),
+    ("field", "wrong", "message"),
     [
         ("id", "", "id of a DialoguePage is a text that is not blank"),
         ("query", None, "query of a DialoguePage is a text"),
@@ -191,14 +191,14 @@ def test_a_persona_may_be_of_anything_and_its_profile_any_map():
         ("object_type", "user", "page p1 names its other party incompletely"),
     ],
 )
-def test_a_page_refuses_what_it_cannot_hold_and_says_which_field(field, wrong, said):
-    with pytest.raises(InvalidRequest, match=said) as refusal:
+def test_an_invalid_field_of_a_page_is_refused_with_its_name(field, wrong, message):
+    with pytest.raises(InvalidRequest, match=message) as refusal:
         replace(PAGE, **{field: wrong})
 
     assert refusal.value.hint
 
 
-def test_what_was_given_may_change_afterwards_and_the_value_does_not():
+def test_a_value_is_immutable_and_independent_of_its_arguments():
     profile, numbers = {"goals": ["ship"]}, [1, 2]
     persona = AgentPersona("planner", profile)
     page = replace(PAGE, embedding=numbers)
@@ -213,13 +213,13 @@ def test_what_was_given_may_change_afterwards_and_the_value_does_not():
         page.query = "another"
 
 
-def test_a_kept_value_with_an_unknown_field_or_a_missing_one_is_refused():
-    kept = PAGE.to_dict()
+def test_a_stored_value_with_an_unknown_or_missing_field_is_refused():
+    stored = PAGE.to_dict()
 
     with pytest.raises(InvalidRequest, match="a DialoguePage has no 'heat'"):
-        DialoguePage.from_dict({**kept, "heat": 1})
-    del kept["query"], kept["meta_chain"]
+        DialoguePage.from_dict({**stored, "heat": 1})
+    del stored["query"], stored["meta_chain"]
     with pytest.raises(InvalidRequest, match=r"(?m)the stored DialoguePage lacks query$"):
-        DialoguePage.from_dict(kept)
+        DialoguePage.from_dict(stored)
     with pytest.raises(InvalidRequest, match="a stored DialoguePage is a mapping"):
         DialoguePage.from_dict([])

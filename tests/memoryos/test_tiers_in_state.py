@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import fixed_sources
-from memoryos_dialogue import ADA, at, ids, page, policy, said, segment
+from memoryos_dialogue import ADA, at, ids, inserted, page, policy, segment
 
 import jidomem
 from jidomem.errors import Failed, InvalidRequest, RevisionConflict
@@ -35,7 +35,7 @@ def state(opened_state):
     return opened_state(ALL)
 
 
-def opened(root):
+def open_state(root):
     return State(root, ALL)
 
 
@@ -58,7 +58,7 @@ def random_moves(seed, policy):
             new = page(clock, keywords={chance.choice("ab")}, embedding=vector)
             yield lambda tiers, new=new: insert(tiers, new, policy)
         elif kind == "transfer":
-            yield lambda tiers, clock=clock: passed_on(tiers, clock, policy)
+            yield lambda tiers, clock=clock: transfer_oldest(tiers, clock, policy)
         elif kind == "visit":
             yield lambda tiers, clock=clock: touch_segments(tiers, Visit(ids(tiers.mtm[:1]), at(clock)), policy)
         elif kind == "maintain":
@@ -70,7 +70,7 @@ def random_moves(seed, policy):
             yield lambda tiers, given=given: learn(tiers, given, policy)
 
 
-def passed_on(tiers, clock, policy):
+def transfer_oldest(tiers, clock, policy):
     if not tiers.leaving:
         return fit(tiers, policy.config)
     placement = choose_segment(tiers, tiers.leaving[0].id, policy)
@@ -81,13 +81,13 @@ def passed_on(tiers, clock, policy):
 
 # D001
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_an_agent_holds_is_on_disk_after_each_move_as_it_was(state, opened_state, seed):
+def test_the_tiers_of_an_agent_are_durable_after_each_move(state, opened_state, seed):
     small = policy(stm_capacity=2, mtm_capacity=3, segment_capacity=3, object_kb_capacity=3, agent_traits_capacity=3)
-    kept, follower, expected = ada(state), ada(opened_state(ALL)), ADA
+    stored, follower, expected = ada(state), ada(opened_state(ALL)), ADA
 
     for number, move in enumerate(random_moves(seed, small)):
         expected = move(expected).memory
-        assert kept.update(move).memory == expected
+        assert stored.update(move).memory == expected
         if number % 3 == 0:
             assert follower.get() == expected  # reads what changed since it looked last
     assert ada(opened_state(ALL)).get() == expected
@@ -96,27 +96,27 @@ def test_what_an_agent_holds_is_on_disk_after_each_move_as_it_was(state, opened_
 
 
 # D109
-def test_a_move_that_is_refused_or_raises_changes_nothing_and_a_late_one_is_told_so(state):
-    kept = ada(state)
-    first = kept.update(lambda tiers: insert(tiers, page(1), PLAIN)).memory
+def test_a_failed_or_conflicting_move_changes_nothing(state):
+    stored = ada(state)
+    first = stored.update(lambda tiers: insert(tiers, page(1), PLAIN)).memory
 
     with pytest.raises(RevisionConflict, match="the memory of ada is at revision 1, not at 0"):
-        kept.update(lambda tiers: insert(tiers, page(2), PLAIN), expected_rev=0)
+        stored.update(lambda tiers: insert(tiers, page(2), PLAIN), expected_rev=0)
     with pytest.raises(ZeroDivisionError):
-        kept.update(lambda tiers: 1 / 0)
+        stored.update(lambda tiers: 1 / 0)
     for other in (lambda tiers: tiers, lambda tiers: Step(Tiers("bob", 9)), lambda tiers: Step(SystemMemory(7)),
                   lambda tiers: Step(Tiers("ada", tiers.rev, stm=(page(5),)))):  # fmt: skip
         with pytest.raises(InvalidRequest, match="a move of the memory of ada returns a step of it"):
-            kept.update(other)
-    assert kept.get() == ada(state).get() == first
-    assert kept.update(lambda tiers: insert(tiers, page(2), PLAIN), expected_rev=1).memory.rev == 2
+            stored.update(other)
+    assert stored.get() == ada(state).get() == first
+    assert stored.update(lambda tiers: insert(tiers, page(2), PLAIN), expected_rev=1).memory.rev == 2
 
 
 # D003 D033
-def test_agents_and_projects_are_apart_and_system_memory_is_of_all_agents_of_a_project(state):
-    told = Diffusion("ada", [fact(1, "Oxigraph embeds", importance=0.9, embedding=[0.5])], at())
+def test_agents_and_projects_are_separate_and_system_memory_is_shared_in_a_project(state):
+    diffusion = Diffusion("ada", [fact(1, "Oxigraph embeds", importance=0.9, embedding=[0.5])], at())
     ada(state).update(lambda tiers: insert(tiers, page(1), PLAIN))
-    system_memory(state, "p", str).update(lambda system: diffuse(system, told, PLAIN))
+    system_memory(state, "p", str).update(lambda system: diffuse(system, diffusion, PLAIN))
 
     assert agent_tiers(state, "p", "bob", str).get() == Tiers("bob")
     assert agent_tiers(state, "q", "ada", str).get() == Tiers("ada")
@@ -127,47 +127,47 @@ def test_agents_and_projects_are_apart_and_system_memory_is_of_all_agents_of_a_p
         agent_tiers(state, "p", "!", str)
 
 
-def test_reading_makes_no_file(tmp_path):
-    assert (ada(opened(tmp_path)).get(), ada(opened(tmp_path)).pending_directives()) == (ADA, ())
-    assert agents_with_tiers(opened(tmp_path), "p") == []
+def test_reading_tiers_creates_no_file(tmp_path):
+    assert (ada(open_state(tmp_path)).get(), ada(open_state(tmp_path)).pending_directives()) == (ADA, ())
+    assert agents_with_tiers(open_state(tmp_path), "p") == []
     assert list(tmp_path.iterdir()) == []
 
 
 # D072
-def test_what_is_to_be_archived_waits_on_disk_until_somebody_has_done_it(state, opened_state):
-    kept, two = ada(state), policy(stm_capacity=1, mtm_capacity=1)
+def test_a_pending_archive_directive_is_durable_until_performed(state, opened_state):
+    stored, two = ada(state), policy(stm_capacity=1, mtm_capacity=1)
     for move in (
-        lambda tiers: Step(said([1, 2, 3], two)),
-        *[lambda tiers, n=n: passed_on(tiers, n, two) for n in (7, 8)],
+        lambda tiers: Step(inserted([1, 2, 3], two)),
+        *[lambda tiers, n=n: transfer_oldest(tiers, n, two) for n in (7, 8)],
     ):
-        kept.update(move)
-    kept.update(lambda tiers: maintain(tiers, Round(at()), two))
+        stored.update(move)
+    stored.update(lambda tiers: maintain(tiers, Round(at()), two))
 
-    (waiting,) = ada(opened_state(ALL)).pending_directives()
+    (directive,) = ada(opened_state(ALL)).pending_directives()
 
-    archived = DialogueSegment.from_dict(waiting.items[0].value)
-    assert sorted([*ids(archived.pages), *ids(kept.get().pages())]) == ["p1", "p2", "p3"]
+    archived = DialogueSegment.from_dict(directive.items[0].value)
+    assert sorted([*ids(archived.pages), *ids(stored.get().pages())]) == ["p1", "p2", "p3"]
     for _ in range(2):
-        kept.performed(waiting.request_id)
-    assert kept.pending_directives() == ()
+        stored.performed(directive.request_id)
+    assert stored.pending_directives() == ()
 
 
-def test_an_agent_that_is_forgotten_leaves_nothing_and_begins_another_life(state, opened_state, tmp_path):
-    kept, follower = ada(state), ada(opened_state(ALL))
-    kept.update(lambda tiers: insert(tiers, page(1, said="a secret word"), PLAIN))
+def test_a_forgotten_agent_leaves_no_data_and_restarts_empty(state, opened_state, tmp_path):
+    stored, follower = ada(state), ada(opened_state(ALL))
+    stored.update(lambda tiers: insert(tiers, page(1, said="a secret word"), PLAIN))
     assert follower.get().rev == 1
 
-    assert kept.forget()
+    assert stored.forget()
 
-    assert not kept.forget()
+    assert not stored.forget()
     assert b"secret" not in b"".join(each.read_bytes() for each in tmp_path.rglob("working*"))
     agent_tiers(state, "p", "ada", lambda: "another").update(lambda tiers: insert(tiers, page(2), PLAIN))
-    assert ids(follower.get().stm) == ids(kept.get().stm) == ["p2"]
+    assert ids(follower.get().stm) == ids(stored.get().stm) == ["p2"]
 
 
-def test_a_file_with_an_invalid_memory_is_reported(state):
-    kept = ada(state)
-    kept.update(lambda tiers: insert(tiers, page(1), PLAIN))
+def test_an_invalid_stored_memory_is_reported(state):
+    stored = ada(state)
+    stored.update(lambda tiers: insert(tiers, page(1), PLAIN))
     with state.changing() as store:
         store.execute("UPDATE memoryos_parts SET held = '{}' WHERE kind = 'page'")
 
@@ -177,95 +177,100 @@ def test_a_file_with_an_invalid_memory_is_reported(state):
     assert refusal.value.hint.startswith(("move the file away: mv", "restore its tables"))
 
 
-def test_a_text_that_is_redacted_goes_from_the_tiers_with_the_vectors_made_of_it(state, opened_state, tmp_path):
-    kept, follower, one = ada(state), ada(opened_state(ALL)), policy(stm_capacity=1, mtm_capacity=1)
+def test_a_redacted_text_is_removed_from_tiers_with_its_vectors(state, opened_state, tmp_path):
+    stored, follower, one = ada(state), ada(opened_state(ALL)), policy(stm_capacity=1, mtm_capacity=1)
     pages = [page(1, "the key is hunter2", embedding=[1.0, 0.0]), page(2, "hunter2 it is", embedding=[0.0, 1.0])]
     known = Learnt("user", "ana", {"hunter2": 1}, [fact(2, "hunter2", embedding=[1.0]), fact(3)])
-    held = learn(Tiers("ada", 1, leaving=pages), Learnt("user", "hunter2", {"a": 1}, [fact(1)]), one).memory
-    held = learn(held, known, one).memory
-    kept.update(lambda tiers: Step(held))
-    kept.update(lambda tiers: passed_on(insert(tiers, page(3), one).memory, 1, one))
-    kept.update(lambda tiers: passed_on(tiers, 2, one))
-    kept.update(lambda tiers: maintain(tiers, Round(at()), one))
-    assert follower.get() == kept.get()
+    tiers_held = learn(Tiers("ada", 1, leaving=pages), Learnt("user", "hunter2", {"a": 1}, [fact(1)]), one).memory
+    tiers_held = learn(tiers_held, known, one).memory
+    stored.update(lambda tiers: Step(tiers_held))
+    stored.update(lambda tiers: transfer_oldest(insert(tiers, page(3), one).memory, 1, one))
+    stored.update(lambda tiers: transfer_oldest(tiers, 2, one))
+    stored.update(lambda tiers: maintain(tiers, Round(at()), one))
+    assert follower.get() == stored.get()
     archive, cellar = PersistentProvider(), {"state": state, "namespace": "p/ada"}
     for each in (segment(8, topic_summary="hunter2", embedding=[1.0]), segment(9, embedding=[1.0])):
         archive.put(archive.init(cellar), f"memoryos:ada:{each.id}", each.to_dict(), {})
 
     redact_working_state(state, "p", lambda text: "hunter2" in text)
 
-    left = follower.get()
-    assert kept.get() == left == ada(opened_state(ALL)).get()
-    assert [(each.query, each.embedding) for each in left.pages()] == [("hello", None), ("[redacted]", None)]
-    (ana,) = left.personas
+    tiers_left = follower.get()
+    assert stored.get() == tiers_left == ada(opened_state(ALL)).get()
+    assert [(each.query, each.embedding) for each in tiers_left.pages()] == [("hello", None), ("[redacted]", None)]
+    (ana,) = tiers_left.personas
     assert (ana.identifier, ana.profile) == ("ana", {})
     assert [(each.text, each.embedding) for each in ana.knowledge] == [("[redacted]", None), ("fact 3", None)]
-    archived = DialogueSegment.from_dict(kept.pending_directives()[0].items[0].value)
+    archived = DialogueSegment.from_dict(stored.pending_directives()[0].items[0].value)
     assert [(each.query, each.embedding) for each in archived.pages] == [("[redacted]", None)]
-    told = [archive.get(archive.init(cellar), f"memoryos:ada:s{number}", {}).value for number in (8, 9)]
-    assert [(each["topic_summary"], each["embedding"]) for each in told] == [("[redacted]", None), ("topic 9", [1.0])]
+    archived_values = [archive.get(archive.init(cellar), f"memoryos:ada:s{number}", {}).value for number in (8, 9)]
+    assert [(each["topic_summary"], each["embedding"]) for each in archived_values] == [
+        ("[redacted]", None),
+        ("topic 9", [1.0]),
+    ]
     assert b"hunter2" not in b"".join(each.read_bytes() for each in tmp_path.rglob("working*"))
 
 
-def test_a_root_that_was_opened_has_a_place_for_tiers(root):
+def test_an_opened_root_has_tables_for_tiers(root):
     with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
-        memory.agent("planner").update(lambda held: held.world_put("language", "en"))
+        memory.agent("planner").update(lambda agent_state: agent_state.world_put("language", "en"))
 
     assert (root / FILE).exists()
-    assert agents_with_tiers(opened(root), "p") == []
+    assert agents_with_tiers(open_state(root), "p") == []
 
 
 def mover(root, name, number):
     return subprocess.Popen([sys.executable, MOVER, root, name, str(number)], stdout=subprocess.PIPE, text=True)
 
 
-def accounted_for(root):
+def all_page_ids(root):
     """The pages of an agent, wherever they are by now: each is there once."""
-    kept = ada(opened(root))
-    archived = [DialogueSegment.from_dict(each.items[0].value) for each in kept.pending_directives()]
-    return sorted([*ids(kept.get().pages()), *(one.id for each in archived for one in each.pages)])
+    stored = ada(open_state(root))
+    archived = [DialogueSegment.from_dict(each.items[0].value) for each in stored.pending_directives()]
+    return sorted([*ids(stored.get().pages()), *(one.id for each in archived for one in each.pages)])
 
 
 # D109
-def test_four_processes_that_move_one_agent_lose_no_move(tmp_path):
+def test_four_concurrent_processes_lose_no_move_of_one_agent(tmp_path):
     movers = [mover(tmp_path, name, 8) for name in "abcd"]
-    said_by = [each.communicate(timeout=60)[0].split() for each in movers]
+    page_ids = [each.communicate(timeout=60)[0].split() for each in movers]
 
     assert [each.returncode for each in movers] == [0, 0, 0, 0]
-    assert accounted_for(tmp_path) == sorted(page_id for each in said_by for page_id in each)
-    assert len(accounted_for(tmp_path)) == 32
+    assert all_page_ids(tmp_path) == sorted(page_id for each in page_ids for page_id in each)
+    assert len(all_page_ids(tmp_path)) == 32
 
 
 # D064 D065
-def test_a_kill_leaves_each_page_in_one_place(tmp_path):
-    told = []
+def test_a_killed_process_leaves_each_page_in_one_place(tmp_path):
+    acknowledged = []
     for name in "ab":
         killed = mover(tmp_path, name, 100_000)
-        told += [killed.stdout.readline().strip() for _ in range(7)]
+        acknowledged += [killed.stdout.readline().strip() for _ in range(7)]
         killed.kill()
-        told += killed.stdout.read().split()
+        acknowledged += killed.stdout.read().split()
         killed.stdout.close()
         assert killed.wait() == -9
 
-        held = accounted_for(tmp_path)
-        assert set(told) <= set(held)
-        assert len(held) == len(set(held)) <= len(told) + 2  # one may be on disk that was not told of any more
+        page_ids = all_page_ids(tmp_path)
+        assert set(acknowledged) <= set(page_ids)
+        assert (
+            len(page_ids) == len(set(page_ids)) <= len(acknowledged) + 2
+        )  # one may be on disk that was not told of any more
 
 
 @pytest.mark.parametrize("numbers", [[0.5, -1.25], [0.1, 2.0], [1e300, -3.0], [1e-300, 1.0], [0.0, -0.0]])
-def test_a_vector_is_read_back_as_it_was_however_many_digits_it_has(state, numbers):
+def test_a_stored_vector_is_read_back_exactly(state, numbers):
     ada(state).update(lambda tiers: insert(tiers, replace(page(1), embedding=numbers), PLAIN))
 
-    (kept,) = ada(state).get().stm
+    (stored,) = ada(state).get().stm
 
-    assert [each.hex() for each in kept.embedding] == [float(each).hex() for each in numbers]
+    assert [each.hex() for each in stored.embedding] == [float(each).hex() for each in numbers]
 
 
-@pytest.mark.parametrize("kept", [b"", b"f", b"x\0\0\0\0", b"f\0\0", b"f\0\0\xc0\x7f", b"d" + b"\xff" * 8])
-def test_bytes_that_are_not_a_vector_are_reported(state, kept):
+@pytest.mark.parametrize("stored", [b"", b"f", b"x\0\0\0\0", b"f\0\0", b"f\0\0\xc0\x7f", b"d" + b"\xff" * 8])
+def test_invalid_bytes_of_a_vector_are_reported(state, stored):
     ada(state).update(lambda tiers: insert(tiers, replace(page(1), embedding=[1.0]), PLAIN))
     with state.changing() as store:
-        store.execute("UPDATE memoryos_parts SET vector = ? WHERE kind = 'page'", (kept,))
+        store.execute("UPDATE memoryos_parts SET vector = ? WHERE kind = 'page'", (stored,))
 
     with pytest.raises(Failed, match="the stored memory of ada is invalid"):
         ada(state).get()

@@ -25,23 +25,23 @@ def main(root, name, count):
     for number in range(int(count)):
         keywords = {f"topic {number % 5}"}
         page = DialoguePage(f"{name}-{number}", "ada", "?", "!", START, keywords=keywords)
-        held = tiers.update(lambda held, page=page: insert(held, page, POLICY)).memory
+        moved = tiers.update(lambda moved, page=page: insert(moved, page, POLICY)).memory
         print(page.id, flush=True)
-        if held.leaving:
-            pass_on(tiers, held.leaving[0].id)
+        if moved.leaving:
+            pass_on(tiers, moved.leaving[0].id)
         if number % 3 == 2:
-            tiers.update(lambda held: maintain(held, Round(START), POLICY))
+            tiers.update(lambda moved: maintain(moved, Round(START), POLICY))
 
 
 def pass_on(tiers, page_id):
     """Transfer a page, asking again where another process moved the segment on."""
     while True:
-        held = tiers.get()
+        current = tiers.get()
         try:
-            placement = choose_segment(held, page_id, POLICY)
+            placement = choose_segment(current, page_id, POLICY)
             pages = tuple(page.id for page in placement.pages)
             arrival = Arrival(page_id, placement.segment_id or new_id(), "told", pages, START)
-            tiers.update(lambda held, arrival=arrival: transfer(held, arrival, POLICY))
+            tiers.update(lambda current, arrival=arrival: transfer(current, arrival, POLICY))
         except RevisionConflict:
             continue
         except NotFound:  # another process transferred it, and a third one archived its segment

@@ -37,10 +37,10 @@ class Served:
 def served(*replies):
     """An endpoint that gives *replies* in turn, the last one for ever; a function makes its reply of the body."""
     listener = socket.create_server(("127.0.0.1", 0))
-    told, over, waiting = Served(f"http://127.0.0.1:{listener.getsockname()[1]}/v1"), threading.Event(), list(replies)
+    log, closed, waiting = Served(f"http://127.0.0.1:{listener.getsockname()[1]}/v1"), threading.Event(), list(replies)
 
     def attend():
-        while not over.is_set():
+        while not closed.is_set():
             try:
                 connection, _ = listener.accept()
             except OSError:
@@ -57,20 +57,20 @@ def served(*replies):
                 return
             head = b"".join(lines).decode("latin-1")
             size = next(int(line[15:]) for line in head.splitlines() if line.lower().startswith("content-length:"))
-            told.heads.append(head)
-            told.bodies.append(json.loads(file.read(size)))
-            given = waiting.pop(0) if len(waiting) > 1 else waiting[0]
-            if given is STALL:
+            log.heads.append(head)
+            log.bodies.append(json.loads(file.read(size)))
+            chosen_reply = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+            if chosen_reply is STALL:
                 connection.recv(1)  # returns when the client closes
             else:
-                connection.sendall(given(told.bodies[-1]) if callable(given) else given)
+                connection.sendall(chosen_reply(log.bodies[-1]) if callable(chosen_reply) else chosen_reply)
 
     thread = threading.Thread(target=attend, daemon=True)
     thread.start()
     try:
-        yield told
+        yield log
     finally:
-        over.set()
+        closed.set()
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
         thread.join(5)

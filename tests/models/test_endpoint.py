@@ -20,7 +20,7 @@ KEY = ApiKey("OPEN_AI_API_KEY", SECRET)
 THRICE = Patience(tries=3)
 
 
-class Waits:
+class Pauses:
     """A sleep that takes no time; it keeps how long it was asked to."""
 
     def __init__(self):
@@ -29,67 +29,69 @@ class Waits:
 
 
 @pytest.fixture
-def waits():
-    return Waits()
+def pauses():
+    return Pauses()
 
 
-def asked(told, waits, patience=THRICE, key=KEY, **more):
-    return ModelEndpoint(told.url, key, patience, outside=waits.outside, **more).post("/embeddings", {"input": ["a"]})
+def post_input(server, pauses, patience=THRICE, key=KEY, **more):
+    return ModelEndpoint(server.url, key, patience, outside=pauses.outside, **more).post(
+        "/embeddings", {"input": ["a"]}
+    )
 
 
-def test_what_is_posted_is_answered_with_a_json_object_and_carries_the_key(waits):
-    with served(reply({"data": []})) as told:
-        answer = asked(told, waits)
+def test_a_post_carries_body_and_key_and_returns_the_json_object(pauses):
+    with served(reply({"data": []})) as server:
+        answer = post_input(server, pauses)
 
     assert answer == {"data": []}
-    assert told.heads[0].startswith("POST /v1/embeddings HTTP/1.1\r\n")
-    assert f"Authorization: Bearer {SECRET}\r\n" in told.heads[0]
-    assert told.bodies == [{"input": ["a"]}]
+    assert server.heads[0].startswith("POST /v1/embeddings HTTP/1.1\r\n")
+    assert f"Authorization: Bearer {SECRET}\r\n" in server.heads[0]
+    assert server.bodies == [{"input": ["a"]}]
 
 
-def test_without_a_key_no_authorization_is_sent(waits):
-    with served(reply({})) as told:
-        asked(told, waits, key=None)
+def test_a_request_without_a_key_has_no_authorization_header(pauses):
+    with served(reply({})) as server:
+        post_input(server, pauses, key=None)
 
-    assert "uthorization" not in told.heads[0]
+    assert "uthorization" not in server.heads[0]
 
 
-def test_pieces_make_one_answer(waits):
-    with served(chunked(b'{"da', b'ta": [1', b"]}")) as told:
-        assert asked(told, waits) == {"data": [1]}
+def test_a_chunked_reply_is_assembled(pauses):
+    with served(chunked(b'{"da', b'ta": [1', b"]}")) as server:
+        assert post_input(server, pauses) == {"data": [1]}
 
 
 @pytest.mark.parametrize("status", ["429 Slow", "500 Oops", "502 Bad", "503 Busy", "504 Late"])
-def test_a_status_that_may_pass_is_asked_again(status, waits):
-    with served(reply("{}", status), reply({"ok": 1})) as told:
-        assert asked(told, waits) == {"ok": 1}
+def test_a_temporary_status_is_retried_once_after_a_pause(status, pauses):
+    with served(reply("{}", status), reply({"ok": 1})) as server:
+        assert post_input(server, pauses) == {"ok": 1}
 
-    assert len(told.heads) == 2
-    assert waits.asked == [0.5]
+    assert len(server.heads) == 2
+    assert pauses.asked == [0.5]
 
 
 @pytest.mark.parametrize("status", ["400 Bad", "401 Who", "403 No", "404 None", "413 Big", "422 Odd"])
-def test_a_status_that_will_not_pass_is_not_asked_again(status, waits):
-    with served(reply({"error": "model gone"}, status)) as told, pytest.raises(ModelUnavailable) as refusal:
-        asked(told, waits)
+def test_a_permanent_status_is_reported_with_its_body_and_not_retried(status, pauses):
+    with served(reply({"error": "model gone"}, status)) as server, pytest.raises(ModelUnavailable) as refusal:
+        post_input(server, pauses)
 
-    assert len(told.heads) == 1  # D089: not 200 is an error that has the body
-    assert refusal.value.detail == f'{told.url}/embeddings answered {status[:3]}: {{"error": "model gone"}}'
+    assert len(server.heads) == 1  # D089: not 200 is an error that has the body
+    assert refusal.value.detail == f'{server.url}/embeddings answered {status[:3]}: {{"error": "model gone"}}'
 
 
-def test_pauses_double_up_to_the_longest_and_differ_by_chance():
-    waits, chances = [], iter([0.0, 1.0, 0.5, 1.0])
-    outside = Outside(sleep=waits.append, chance=lambda: next(chances))
+def test_retry_pauses_double_up_to_a_maximum_with_random_jitter():
+    pauses, chances = [], iter([0.0, 1.0, 0.5, 1.0])
+    outside = Outside(sleep=pauses.append, chance=lambda: next(chances))
     patience = Patience(tries=4, pause=1, longest_pause=3)
 
-    with served(reply("{}", "500 Oops")) as told, pytest.raises(ModelUnavailable, match=r"answered 500 \(4 tries\)"):
-        ModelEndpoint(told.url, None, patience, outside=outside).post("/x", {})
+    with served(reply("{}", "500 Oops")) as server, pytest.raises(ModelUnavailable, match=r"answered 500 \(4 tries\)"):
+        ModelEndpoint(server.url, None, patience, outside=outside).post("/x", {})
 
-    assert waits == [0.5, 2.0, 2.25]
+    assert pauses == [0.5, 2.0, 2.25]
 
 
 @pytest.mark.parametrize(
-    ("said", "waited"),
+    ("retry_after", "waited"),
     [
         ("7", 7.0),
         ("0", 0.0),
@@ -101,56 +103,56 @@ def test_pauses_double_up_to_the_longest_and_differ_by_chance():
         ("Sat, 21 Nov 2026 08:00:03 +9999999999999", 0.5),
     ],
 )
-def test_a_requested_pause_is_respected_as_seconds_or_as_a_moment(said, waited, waits):
-    with served(reply("{}", "429 Slow", Retry_After=said), reply({})) as told:
-        asked(told, waits)
+def test_a_retry_after_header_sets_the_pause_as_seconds_or_date(retry_after, waited, pauses):
+    with served(reply("{}", "429 Slow", Retry_After=retry_after), reply({})) as server:
+        post_input(server, pauses)
 
-    assert waits.asked == [waited]
-
-
-@pytest.mark.parametrize("said", ["21", "9" * 400])
-def test_a_requested_pause_beyond_the_limit_is_reported_and_not_waited(said, waits):
-    refused = pytest.raises(ModelUnavailable, match=f"asks to wait: {said[:40]}: ")
-    with served(reply("{}", "429 Slow", Retry_After=said)) as told, refused:
-        asked(told, waits)
-
-    assert (len(told.heads), waits.asked) == (1, [])
+    assert pauses.asked == [waited]
 
 
-def test_all_tries_together_end_in_the_stated_time():
+@pytest.mark.parametrize("retry_after", ["21", "9" * 400])
+def test_a_retry_after_header_beyond_the_limit_is_reported_without_a_pause(retry_after, pauses):
+    refused = pytest.raises(ModelUnavailable, match=f"asks to wait: {retry_after[:40]}: ")
+    with served(reply("{}", "429 Slow", Retry_After=retry_after)) as server, refused:
+        post_input(server, pauses)
+
+    assert (len(server.heads), pauses.asked) == (1, [])
+
+
+def test_retries_end_at_the_overall_time_limit():
     ticks = count(step=4)  # a clock that moves by itself
     outside = Outside(monotonic=lambda: next(ticks), sleep=lambda seconds: None)
 
-    with served(reply("{}", "503 Busy")) as told, pytest.raises(ModelUnavailable):
-        ModelEndpoint(told.url, None, Patience(overall=100, tries=50), outside=outside).post("/x", {})
+    with served(reply("{}", "503 Busy")) as server, pytest.raises(ModelUnavailable):
+        ModelEndpoint(server.url, None, Patience(overall=100, tries=50), outside=outside).post("/x", {})
 
-    assert 1 < len(told.heads) < 12
+    assert 1 < len(server.heads) < 12
 
 
-def test_a_silent_endpoint_is_retried_and_then_given_up(waits):
-    with served(STALL) as told, pytest.raises(ModelUnavailable, match=r"was silent for too long \(3 tries\)"):
-        asked(told, waits, Patience(silence=0.1, tries=3))
+def test_a_silent_endpoint_is_retried_and_reported(pauses):
+    with served(STALL) as server, pytest.raises(ModelUnavailable, match=r"was silent for too long \(3 tries\)"):
+        post_input(server, pauses, Patience(silence=0.1, tries=3))
 
 
 @pytest.mark.parametrize(
-    ("begun", "goes_on", "pause"),
+    ("head", "piece", "pause"),
     [
         (b"HTTP/1.1 200 OK\r\nX: ", b"x", 0.01),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n", 0),
     ],
     ids=["now and then", "without a pause"],
 )
-def test_one_that_never_comes_to_an_end_is_left_in_the_stated_time(begun, goes_on, pause):
+def test_an_endless_reply_is_abandoned_at_the_overall_time_limit(head, piece, pause):
     listener, over = socket.create_server(("127.0.0.1", 0)), threading.Event()
 
     def drip():
         connection, _ = listener.accept()
         with connection:
             connection.recv(65536)
-            connection.sendall(begun)
+            connection.sendall(head)
             try:
                 while not over.wait(pause):
-                    connection.sendall(goes_on)
+                    connection.sendall(piece)
             except OSError:
                 pass
 
@@ -167,7 +169,7 @@ def test_one_that_never_comes_to_an_end_is_left_in_the_stated_time(begun, goes_o
 
 
 @pytest.mark.parametrize(
-    "cut",
+    "truncated",
     [
         reply({"data": [1, 2, 3]})[:-4],
         chunked(b'{"data":', ended=False),
@@ -176,32 +178,32 @@ def test_one_that_never_comes_to_an_end_is_left_in_the_stated_time(begun, goes_o
         b"SSH-2.0-OpenSSH_9\r\n\r\n",
     ],
 )
-def test_an_answer_that_broke_off_is_asked_for_again(cut, waits):
-    with served(cut, reply({"data": [1]})) as told:
-        assert asked(told, waits) == {"data": [1]}
+def test_a_truncated_reply_is_retried(truncated, pauses):
+    with served(truncated, reply({"data": [1]})) as server:
+        assert post_input(server, pauses) == {"data": [1]}
 
-    assert len(told.heads) == 2
+    assert len(server.heads) == 2
 
 
-def test_an_answer_that_always_breaks_off_is_none(waits):
+def test_repeated_truncated_replies_raise_model_unavailable(pauses):
     refused = pytest.raises(ModelUnavailable, match="broke off, or speaks no HTTP")
-    with served(reply({"data": [1, 2, 3]})[:-4]) as told, refused:
-        asked(told, waits)
+    with served(reply({"data": [1, 2, 3]})[:-4]) as server, refused:
+        post_input(server, pauses)
 
 
-def test_a_missing_endpoint_is_reported_with_its_address(waits):
+def test_an_unreachable_endpoint_is_reported_with_its_address(pauses):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
     with pytest.raises(ModelUnavailable) as refusal:
-        ModelEndpoint(f"http://127.0.0.1:{port}", None, THRICE, outside=waits.outside).post("/x", {})
+        ModelEndpoint(f"http://127.0.0.1:{port}", None, THRICE, outside=pauses.outside).post("/x", {})
 
     assert refusal.value.detail == f"http://127.0.0.1:{port}/x cannot be reached: Connection refused (3 tries)"
-    assert len(waits.asked) == 2
+    assert len(pauses.asked) == 2
 
 
 @pytest.mark.parametrize(
-    ("answer", "told_as"),
+    ("answer", "message"),
     [
         (reply("<html>Welcome</html>", kind="text/html"), "answered with text/html and no JSON: <html>Welcome</html>"),
         (reply("{}", kind=None), "answered with no type and no JSON: {}"),
@@ -213,56 +215,59 @@ def test_a_missing_endpoint_is_reported_with_its_address(waits):
         (chunked(*[b" " * 999] * 9), "answered with more than 1,000 bytes"),
     ],
 )
-def test_an_answer_that_is_no_json_object_of_bounded_size_is_refused_once(answer, told_as, waits):
-    with served(answer) as told, pytest.raises(ModelUnavailable, match=told_as):
-        asked(told, waits, most=1000)
+def test_a_reply_that_is_no_json_object_of_bounded_size_is_refused_without_a_retry(answer, message, pauses):
+    with served(answer) as server, pytest.raises(ModelUnavailable, match=message):
+        post_input(server, pauses, most=1000)
 
-    assert len(told.heads) == 1
+    assert len(server.heads) == 1
 
 
-def test_a_refusal_shows_the_start_of_a_long_body_in_one_line(waits):
-    with served(reply("a\n\x1b[31m" + "b" * 1_000_000, "400 Bad")) as told, pytest.raises(ModelUnavailable) as refusal:
-        asked(told, waits)
+def test_a_long_error_body_is_reported_cut_and_in_one_line(pauses):
+    with (
+        served(reply("a\n\x1b[31m" + "b" * 1_000_000, "400 Bad")) as server,
+        pytest.raises(ModelUnavailable) as refusal,
+    ):
+        post_input(server, pauses)
 
-    shown = refusal.value.detail.partition("answered 400: ")[2]
-    assert shown == "a [31m" + "b" * 494
+    body = refusal.value.detail.partition("answered 400: ")[2]
+    assert body == "a [31m" + "b" * 494
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"])
-def test_no_redirect_is_followed_so_a_key_goes_to_one_host(status, waits):
+def test_a_redirect_is_refused_without_a_request_to_its_target(status, pauses):
     refused = pytest.raises(ModelUnavailable, match=f"answered {status[:3]}")
     with served(reply({})) as elsewhere:
-        leading = reply("", status, Location=f"{elsewhere.url}/embeddings")
-        with served(leading) as told, refused as refusal:
-            asked(told, waits)
+        redirect = reply("", status, Location=f"{elsewhere.url}/embeddings")
+        with served(redirect) as server, refused as refusal:
+            post_input(server, pauses)
 
-    assert (elsewhere.heads, len(told.heads)) == ([], 1)
+    assert (elsewhere.heads, len(server.heads)) == ([], 1)
     assert "no redirect is followed" in refusal.value.hint
 
 
-def test_proxies_of_the_environment_are_not_asked(waits, monkeypatch):
-    with served(reply({})) as proxy, served(reply({"ok": 1})) as told:
+def test_proxies_of_the_environment_receive_no_request(pauses, monkeypatch):
+    with served(reply({})) as proxy, served(reply({"ok": 1})) as server:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
 
-        assert asked(told, waits) == {"ok": 1}
+        assert post_input(server, pauses) == {"ok": 1}
 
     assert proxy.heads == []
 
 
 @pytest.mark.parametrize("body", [SECRET, f'{{"key": "{SECRET}"}}', SECRET.replace("/", "\\/"), "x" * 490 + SECRET])
-def test_a_key_that_the_other_side_repeats_is_not_shown(body, waits):
-    with served(reply(body, "401 Who", Retry_After=SECRET)) as told, pytest.raises(ModelUnavailable) as refusal:
-        asked(told, waits)
+def test_a_key_repeated_by_the_endpoint_is_redacted_from_the_error(body, pauses):
+    with served(reply(body, "401 Who", Retry_After=SECRET)) as server, pytest.raises(ModelUnavailable) as refusal:
+        post_input(server, pauses)
 
-    shown = "".join(traceback.format_exception(refusal.value)) + repr(refusal.value.to_dict())
-    assert "sk-proj" not in shown
-    assert "4711" not in shown
+    report = "".join(traceback.format_exception(refusal.value)) + repr(refusal.value.to_dict())
+    assert "sk-proj" not in report
+    assert "4711" not in report
     assert refusal.value.hint == "check that OPEN_AI_API_KEY has a valid key"
 
 
-def test_a_key_is_in_no_text_and_in_no_frame_of_a_failure(waits):
-    endpoint = ModelEndpoint("http://127.0.0.1:1", KEY, THRICE, outside=waits.outside)
+def test_a_key_is_absent_from_representations_and_traceback_frames_and_not_pickled(pauses):
+    endpoint = ModelEndpoint("http://127.0.0.1:1", KEY, THRICE, outside=pauses.outside)
 
     with pytest.raises(ModelUnavailable) as refusal:
         endpoint.post("/x", {})
@@ -275,7 +280,7 @@ def test_a_key_is_in_no_text_and_in_no_frame_of_a_failure(waits):
 
 
 @pytest.mark.parametrize("text", ["", " ", "sk-4711\n", "sk 4711", "sk-4711\r\nX: y", "schlüssel"])
-def test_what_is_no_key_is_refused_without_being_shown(text):
+def test_an_invalid_key_is_refused_without_its_text(text):
     with pytest.raises(InvalidRequest) as refusal:
         ApiKey("OPENAI_API_KEY", text)
 
@@ -290,14 +295,14 @@ def test_what_is_no_key_is_refused_without_being_shown(text):
         *("http://a..b/v1", "http://user:4711@h/v1", "http://h/v1?key=4711", "http://h/v1#4711", "http://[::1/v1"),
     ],
 )
-def test_a_base_url_that_is_no_address_or_says_more_is_refused(url):
+def test_an_invalid_base_url_is_refused_without_its_credentials(url):
     with pytest.raises(InvalidRequest) as refusal:
         ModelEndpoint(url, None)
 
     assert "4711" not in refusal.value.detail
 
 
-def test_a_key_is_sent_in_the_clear_to_this_machine_alone():
+def test_a_key_is_sent_unencrypted_only_to_the_local_host():
     for url in ("http://localhost:8000/v1", "http://127.1.2.3/v1", "http://[::1]:8000/v1", "https://api.openai.com/v1"):
         ModelEndpoint(url, KEY)
     ModelEndpoint("http://gpu.lan:8000/v1", None)
@@ -308,13 +313,13 @@ def test_a_key_is_sent_in_the_clear_to_this_machine_alone():
         ModelEndpoint("http://127.0.0.1.evil.example/v1", KEY)
 
 
-def test_an_address_is_shown_as_it_is_asked():
+def test_an_endpoint_address_is_normalised_in_its_text():
     assert str(EndpointAddress.of("https://[::1]:8443/v1/")) == "https://[::1]:8443/v1"
     assert str(EndpointAddress.of("HTTP://LocalHost/v1")) == "http://localhost/v1"
     assert EndpointAddress.of("https://api.openai.com/v1").origin.named == "api.openai.com"
 
 
-def test_one_that_speaks_no_tls_where_it_should_is_not_reached(waits):
+def test_an_endpoint_without_tls_at_an_https_address_is_not_reached(pauses):
     listener = socket.create_server(("127.0.0.1", 0))
 
     def speak():
@@ -327,12 +332,12 @@ def test_one_that_speaks_no_tls_where_it_should_is_not_reached(waits):
     thread.start()
     url = f"https://127.0.0.1:{listener.getsockname()[1]}/v1"
     with listener, pytest.raises(ModelUnavailable, match=r"cannot be reached: .*SSL"):
-        ModelEndpoint(url, KEY, Patience(tries=1), outside=waits.outside).post("/x", {})
+        ModelEndpoint(url, KEY, Patience(tries=1), outside=pauses.outside).post("/x", {})
     thread.join(5)
 
 
-def test_a_body_that_is_no_unicode_text_is_refused_before_anybody_is_asked(waits):
-    with served(reply({})) as told, pytest.raises(InvalidRequest, match="cannot be written as JSON"):
-        ModelEndpoint(told.url, None, outside=waits.outside).post("/x", {"input": "\ud800"})
+def test_a_body_that_cannot_be_encoded_is_refused_before_a_request(pauses):
+    with served(reply({})) as server, pytest.raises(InvalidRequest, match="cannot be written as JSON"):
+        ModelEndpoint(server.url, None, outside=pauses.outside).post("/x", {"input": "\ud800"})
 
-    assert told.heads == []
+    assert server.heads == []

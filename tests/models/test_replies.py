@@ -18,17 +18,17 @@ TRAIT = {"subject": "agent", "name": "tone", "value": "dry", "confidence": 0.9, 
     "", "no", "[1]", "null", '{"a": 1} trailing', '{"a": NaN}', '{"a": "\\ud800"}', '```\n{"a": 1}', '{"a": 1}' * 2,
     "{" * 300_000, 'text ```json\n{"a": 1}\n```',
 ])  # fmt: skip
-def test_what_is_not_one_json_object_is_malformed(answer):
+def test_a_text_that_is_not_one_json_object_is_malformed(answer):
     with pytest.raises(MalformedAnswer):
         chat.parsed(answer)
 
 
 @pytest.mark.parametrize("answer", ['{"a": 1}', ' \n{"a": 1} ', '```\n{"a": 1}\n```', '```json\n{"a": 1}\n```\n'])
-def test_one_json_object_is_read_in_a_fence_or_without(answer):
+def test_a_json_object_is_parsed_with_or_without_a_fence(answer):
     assert chat.parsed(answer) == {"a": 1}
 
 
-@pytest.mark.parametrize(("read", "found", "fault"), [
+@pytest.mark.parametrize(("read", "answer", "fault"), [
     (chat.parse_chain, {}, "chain is not a text"),
     (chat.parse_chain, {"chain": " \u200b"}, "chain is not a text"),
     (chat.parse_chain, {"chain": 3}, "chain is not a text"),
@@ -38,13 +38,13 @@ def test_one_json_object_is_read_in_a_fence_or_without(answer):
     (chat.summary, {"topics": ["x"]}, r"topics\[0\] is not an object"),
     (chat.summary, {"topics": [{"theme": "x"}]}, r"topics\[0\].summary is not a text"),
 ])  # fmt: skip
-def test_an_answer_without_what_was_asked_for_is_malformed(read, found, fault):
+def test_an_answer_without_its_requested_field_is_malformed(read, answer, fault):
     with pytest.raises(MalformedAnswer, match=fault):
-        read(found, OutputLimits())
+        read(answer, OutputLimits())
 
 
 @pytest.mark.parametrize("truth", [None, 1, "true"])
-def test_whether_a_talk_goes_on_is_true_or_false(truth):
+def test_a_continuation_that_is_no_boolean_is_malformed(truth):
     with pytest.raises(MalformedAnswer, match="continues is neither true nor false"):
         chat.parse_continues({"continues": truth})
 
@@ -55,24 +55,24 @@ def test_whether_a_talk_goes_on_is_true_or_false(truth):
     ({"page": 1}, "page"), ({"page": -1}, "page"), ({"page": "0"}, "page"), ({"page": True}, "page"),
     ({"private": "no"}, "private"), ({"text": ""}, "text"), ({"text": ["x"]}, "text"),
 ])  # fmt: skip
-def test_a_fact_that_is_none_is_malformed_with_its_place(wrong, fault):
+def test_an_invalid_fact_is_malformed_with_its_place(wrong, fault):
     with pytest.raises(MalformedAnswer, match=rf"facts\[1\].*{fault}"):
         chat.learned({"facts": [FACT, {**FACT, **wrong}], "traits": []}, OutputLimits(), 1)
 
 
 @pytest.mark.parametrize("wrong", [{"name": ""}, {"value": None}, {"subject": "x"}, {"page": 2}])
-def test_a_trait_that_is_none_is_malformed(wrong):
+def test_an_invalid_trait_is_malformed(wrong):
     with pytest.raises(MalformedAnswer, match=r"traits\[0\]"):
         chat.learned({"facts": [], "traits": [{**TRAIT, **wrong}]}, OutputLimits(), 1)
 
 
-@pytest.mark.parametrize("found", [{}, {"facts": []}, {"facts": {}, "traits": []}, {"facts": [1], "traits": []}])
-def test_facts_and_traits_are_two_lists_of_objects(found):
+@pytest.mark.parametrize("answer", [{}, {"facts": []}, {"facts": {}, "traits": []}, {"facts": [1], "traits": []}])
+def test_facts_and_traits_that_are_no_lists_of_objects_are_malformed(answer):
     with pytest.raises(MalformedAnswer):
-        chat.learned(found, OutputLimits(), 1)
+        chat.learned(answer, OutputLimits(), 1)
 
 
-def test_no_more_is_believed_than_is_bounded_and_texts_are_cut():
+def test_learned_facts_and_traits_are_limited_in_number_and_length():
     bounds = OutputLimits(facts=1, traits=1, statement=6)
     learned = chat.learned({"facts": [FACT] * 3, "traits": [TRAIT] * 3}, bounds, 1)
 
@@ -80,12 +80,12 @@ def test_no_more_is_believed_than_is_bounded_and_texts_are_cut():
     assert [trait.name for trait in learned.traits] == ["tone"]
 
 
-def test_what_does_not_show_is_taken_out_of_texts():
+def test_control_characters_are_removed_from_texts():
     assert chat.parse_chain({"chain": "a\u0000b\u202e\n c"}, OutputLimits()) == "a b c"
 
 
 @pytest.mark.parametrize("scores", [None, [], [0.5], [0.1, 0.2, 0.3], [0.1, 2], [0.1, True], [0.1, "0.2"]])
-def test_scores_are_as_many_numbers_from_0_to_1_as_there_are_facts(scores):
+def test_scores_that_are_not_one_number_from_0_to_1_for_each_fact_are_malformed(scores):
     with pytest.raises(MalformedAnswer, match="scores"):
         chat.scores({"scores": scores}, 2)
 
@@ -102,16 +102,16 @@ JSON = st.recursive(
 
 @settings(max_examples=150)
 @given(JSON)
-def test_whatever_is_answered_is_read_or_malformed(found):
-    told = {"chain": found, "continues": found, "keywords": found, "topics": found, "scores": found, "facts": found,
-            "traits": found}  # fmt: skip
+def test_any_json_answer_is_parsed_or_malformed(value):
+    answers = {"chain": value, "continues": value, "keywords": value, "topics": value, "scores": value, "facts": value,
+            "traits": value}  # fmt: skip
     for read in (
-        lambda: chat.parse_chain(told, OutputLimits()),
-        lambda: chat.parse_continues(told),
-        lambda: chat.keywords(told, OutputLimits()),
-        lambda: chat.summary(told, OutputLimits()),
-        lambda: chat.learned(told, OutputLimits(), 1),
-        lambda: chat.scores(told, 1),
+        lambda: chat.parse_chain(answers, OutputLimits()),
+        lambda: chat.parse_continues(answers),
+        lambda: chat.keywords(answers, OutputLimits()),
+        lambda: chat.summary(answers, OutputLimits()),
+        lambda: chat.learned(answers, OutputLimits(), 1),
+        lambda: chat.scores(answers, 1),
     ):
         with suppress(MalformedAnswer):
             assert read() is not None

@@ -39,7 +39,7 @@ def table(**values):
     return onnx_file(np.array([[values.get(word, 0.0)] for word in WORDS], np.float32), "logits")
 
 
-def ask(root, query="zebra", **options):
+def recall_entries(root, query="zebra", **options):
     with jidomem.open(root, project="p", agent="ana") as memory:
         answer = memory.recall(query, **options)
     return [hit.content for hit in answer.entries], answer.metadata
@@ -52,49 +52,49 @@ def by_relevance(body, scores):
     return reply({"results": results})
 
 
-def test_a_cross_encoder_orders_the_answers(root, config, tmp_path):
-    first, metadata = ask(root)
+def test_a_cross_encoder_reorders_the_hits(root, config, tmp_path):
+    first, metadata = recall_entries(root)
     assert "reranker" not in metadata
     for best in ("runs", "lynx", "okapi"):
         folder = write_folder(tmp_path / best, table(**{best: 5.0}))
         config.write_text(f"[reranker]\npath = {json.dumps(str(folder))}\nseconds = 60\n")
 
-        entries, metadata = ask(root)
+        entries, metadata = recall_entries(root)
 
         others = [summary for summary in first if summary != f"zebra {best}"]
         assert entries == [f"zebra {best}", *others]  # of equal relevance, the first order
         assert metadata["reranker"] == {"model": best, "error": None}
 
 
-def test_each_place_keeps_its_score(root, config, tmp_path):
+def test_a_reranked_hit_has_the_score_of_its_place(root, config, tmp_path):
     with jidomem.open(root, project="p", agent="ana") as memory:
         first = [(hit.content, hit.score) for hit in memory.recall("zebra lynx", min_score=0).entries]
     last = first[-1][0].removeprefix("zebra ")
     folder = write_folder(tmp_path / "model", table(**{last: 5.0}))
     config.write_text(f"[reranker]\npath = {json.dumps(str(folder))}\nseconds = 60\n")
     with jidomem.open(root, project="p", agent="ana") as memory:
-        again = [(hit.content, hit.score) for hit in memory.recall("zebra lynx").entries]
+        reranked = [(hit.content, hit.score) for hit in memory.recall("zebra lynx").entries]
 
-    assert [score for _, score in again] == [score for _, score in first]
-    assert again[0][0] == first[-1][0]
+    assert [score for _, score in reranked] == [score for _, score in first]
+    assert reranked[0][0] == first[-1][0]
     assert first[0][1] > first[-1][1]
 
 
-def test_the_best_of_more_than_the_limit_are_reordered(root, config, tmp_path):
-    first, _ = ask(root)
+def test_reranking_includes_hits_beyond_the_limit(root, config, tmp_path):
+    first, _ = recall_entries(root)
     last = first[-1].removeprefix("zebra ")
     config.write_text(f'[reranker]\npath = "{write_folder(tmp_path / "m", table(**{last: 5.0}))}"\nseconds = 60\n')
 
-    entries, metadata = ask(root, limit=1)
+    entries, metadata = recall_entries(root, limit=1)
 
     assert (entries, metadata["more"]) == ([first[-1]], True)
 
 
-def test_an_endpoint_gets_query_and_texts_and_orders_the_answers(root, config):
+def test_an_endpoint_reranker_gets_query_and_texts_and_reorders_the_hits(root, config):
     scores = dict(zip(SUMMARIES, (0.2, 0.9, 0.5), strict=True))
     with served(lambda body: by_relevance(body, scores)) as endpoint:
         config.write_text(f'[reranker]\nbase_url = "{endpoint.url}"\nmodel = "m"\nkey_env = ""\nseconds = 60\n')
-        entries, metadata = ask(root)
+        entries, metadata = recall_entries(root)
 
     assert entries == ["zebra lynx", "zebra okapi", "zebra runs"]
     assert metadata["reranker"] == {"model": f"m at {endpoint.url}", "error": None}
@@ -104,14 +104,14 @@ def test_an_endpoint_gets_query_and_texts_and_orders_the_answers(root, config):
     assert endpoint.heads[0].startswith("POST /v1/rerank ")
 
 
-def test_a_superseded_memory_stays_behind_its_successor(root, config):
+def test_a_superseded_memory_stays_behind_its_successor_after_reranking(root, config):
     with jidomem.open(root, project="p", agent="ana") as memory:
         old = next(hit.id for hit in memory.recall("zebra").entries if hit.content == "zebra runs")
         memory.writer.submit_intent("p", intent(summary="zebra walks", evidence=[], supersedes=[old]))
     scores = dict(zip([*SUMMARIES, "zebra walks"], (0.9, 0.5, 0.4, 0.1), strict=True))
     with served(lambda body: by_relevance(body, scores)) as endpoint:
         config.write_text(f'[reranker]\nbase_url = "{endpoint.url}"\nkey_env = ""\nseconds = 60\n')
-        entries, _ = ask(root, include_inactive=True)
+        entries, _ = recall_entries(root, include_inactive=True)
 
     assert entries == ["zebra lynx", "zebra okapi", "zebra walks", "zebra runs"]
 
@@ -135,13 +135,13 @@ def results(*scores):
         (STALL, "/rerank "),
     ],
 )
-def test_after_an_invalid_or_slow_answer_the_first_order_stands(root, config, answer, detail):
-    first, _ = ask(root)
+def test_an_invalid_or_slow_reply_leaves_the_first_order(root, config, answer, detail):
+    first, _ = recall_entries(root)
     with served(answer) as endpoint:
         config.write_text(f'[reranker]\nbase_url = "{endpoint.url}"\nkey_env = ""\nseconds = 0.2\n')
         if answer is not STALL:
             config.write_text(config.read_text().replace("0.2", "60"))
-        entries, metadata = ask(root)
+        entries, metadata = recall_entries(root)
 
     assert entries == first
     assert detail in metadata["reranker"]["error"]
@@ -156,18 +156,18 @@ def test_after_an_invalid_or_slow_answer_the_first_order_stands(root, config, an
         (onnx_file(np.zeros((len(WORDS), 2), np.float32)), "it has last_hidden_state of shape"),
     ],
 )
-def test_a_folder_that_cannot_be_used_leaves_the_first_order(root, config, tmp_path, model, detail):
-    first, _ = ask(root)
+def test_an_unusable_model_folder_leaves_the_first_order(root, config, tmp_path, model, detail):
+    first, _ = recall_entries(root)
     folder = tmp_path / "m" if model is None else write_folder(tmp_path / "m", model)
     config.write_text(f'[reranker]\npath = "{folder}"\nseconds = 60\n')
 
-    entries, metadata = ask(root)
+    entries, metadata = recall_entries(root)
 
     assert entries == first
     assert detail in metadata["reranker"]["error"]
 
 
-def test_a_model_that_takes_too_long_is_stopped_between_two_texts(tmp_path):
+def test_a_slow_cross_encoder_is_stopped_at_its_time_limit(tmp_path):
     model = CrossEncoder(write_folder(tmp_path / "m", table(zebra=1.0)))
 
     assert model.scores("zebra", ["okapi"] * 50, 60.0) == pytest.approx([0.5] * 50)
@@ -175,24 +175,24 @@ def test_a_model_that_takes_too_long_is_stopped_between_two_texts(tmp_path):
         model.scores("zebra", SUMMARIES, 0.0)
 
 
-def test_status_and_doctor_name_the_reranker_and_its_fault(root, config, tmp_path):
+def test_status_and_doctor_report_the_reranker_and_its_fault(root, config, tmp_path):
     def status(*words):
         return CliRunner().invoke(cli, ["--root", str(root), "status", *words]).stdout
 
     assert "reranker" not in status()
     config.write_text(f'[reranker]\npath = "{tmp_path / "m"}"\n')
 
-    why = f"there is no folder {tmp_path / 'm'}"
-    assert json.loads(status("--json"))["reranker"] == {"name": str(tmp_path / "m"), "error": why}
-    assert f"it cannot be used: {why}" in status()
+    error = f"there is no folder {tmp_path / 'm'}"
+    assert json.loads(status("--json"))["reranker"] == {"name": str(tmp_path / "m"), "error": error}
+    assert f"it cannot be used: {error}" in status()
     checks = {each["name"]: each for each in json.loads(status("--doctor", "--json"))["checks"]}
     assert (checks["reranker"]["level"], checks["reranker"]["detail"]) == (
         "warn",
-        f"{tmp_path / 'm'} cannot be used: {why}",
+        f"{tmp_path / 'm'} cannot be used: {error}",
     )
 
 
-def test_the_choice_survives_a_change_of_the_configuration_and_a_root_makes_none(config, tmp_path):
+def test_the_reranker_choice_survives_a_rewrite_and_is_refused_from_a_root(config, tmp_path):
     config.write_text('[reranker]\npath = "/m"\nseconds = 0.5\n')
 
     user_config.change(config, lambda old: replace(old, index=""))
@@ -214,7 +214,7 @@ def test_the_choice_survives_a_change_of_the_configuration_and_a_root_makes_none
         ({"base_url": "http://h", "key_env": "A", "key_file": "/k"}, "reranker.key_env and reranker.key_file both"),
     ],
 )
-def test_a_choice_that_does_not_fit_is_refused_with_its_place(values, detail):
+def test_an_invalid_reranker_choice_is_refused_with_its_key(values, detail):
     with pytest.raises(Failed, match=re.escape(detail)) as refusal:
         reranker_choice(values, "own.toml")
     assert refusal.value.code == "invalid_config"

@@ -14,7 +14,7 @@ def test_a_scripted_model_is_a_language_model():  # D086 D110
     assert isinstance(ScriptedModel(), LanguageModel)
 
 
-def test_answers_are_given_in_their_order_and_every_call_is_kept():  # D086 D110
+def test_scripted_answers_are_returned_in_order_and_every_call_is_recorded():  # D086 D110
     learned = Learned((Fact("likes tea"),))
     model = ScriptedModel(extract_keywords=[("one",), ("two",)], extract_traits=[learned], answer=["42"])
 
@@ -27,13 +27,13 @@ def test_answers_are_given_in_their_order_and_every_call_is_kept():  # D086 D110
     ]  # fmt: skip
 
 
-def test_a_function_makes_as_many_answers_as_are_asked_for():
+def test_a_scripted_function_computes_every_answer():
     model = ScriptedModel(continues=lambda previous, page: previous == page, rate_importance=lambda facts: (1.0,))
 
     assert [model.continues(1, 1), model.continues(1, 2), model.rate_importance(["x"])] == [True, False, (1.0,)]
 
 
-def test_what_was_not_scripted_is_refused_and_kept():  # D110
+def test_an_unscripted_call_is_refused_and_recorded():  # D110
     model = ScriptedModel()
 
     with pytest.raises(NotScripted, match="generate_segment_summary was called, and is not in the script") as refusal:
@@ -44,7 +44,7 @@ def test_what_was_not_scripted_is_refused_and_kept():  # D110
     assert model.asked == [RecordedCall("generate_segment_summary", ([],))]
 
 
-def test_a_script_that_has_come_to_its_end_is_refused():
+def test_a_call_beyond_the_end_of_the_script_is_refused():
     model = ScriptedModel(generate_meta_chain=["a chain"], calculate_embedding=[[1.0]])
     model.generate_meta_chain([])
     model.calculate_embedding("x")
@@ -55,7 +55,7 @@ def test_a_script_that_has_come_to_its_end_is_refused():
         model.calculate_embedding("x")
 
 
-def test_an_error_in_the_script_is_raised_in_its_turn():
+def test_a_scripted_error_is_raised_in_its_turn():
     model = ScriptedModel(extract_keywords=[ModelUnavailable("down"), ("up",)])
 
     with pytest.raises(ModelUnavailable, match="down"):
@@ -63,7 +63,7 @@ def test_an_error_in_the_script_is_raised_in_its_turn():
     assert model.extract_keywords("a") == ("up",)
 
 
-def test_vectors_and_the_final_prompt_need_no_script():
+def test_embeddings_and_the_final_prompt_need_no_script():
     embedder = HashedStems(16)
     model = ScriptedModel(embedder)
 
@@ -73,7 +73,7 @@ def test_vectors_and_the_final_prompt_need_no_script():
     assert model.embedder is embedder
 
 
-def test_a_function_that_no_model_has_is_refused_with_the_nearest():
+def test_an_unknown_function_is_refused_with_the_nearest_name():
     with pytest.raises(InvalidRequest, match="no function 'extract_keyword'") as refusal:
         ScriptedModel(extract_keyword=[()])
 
@@ -81,17 +81,17 @@ def test_a_function_that_no_model_has_is_refused_with_the_nearest():
 
 
 @pytest.mark.parametrize("wrong", ["text", ("a",), None, 3])
-def test_a_script_that_is_no_list_and_no_function_is_refused(wrong):
+def test_a_script_that_is_no_list_or_function_is_refused(wrong):
     with pytest.raises(InvalidRequest, match="is not a script"):
         ScriptedModel(answer=wrong)
 
 
-def test_threads_that_ask_at_once_get_each_answer_once():
-    model, got = ScriptedModel(answer=list(range(200))), []
-    threads = [Thread(target=lambda: got.extend(model.answer(None) for _ in range(50))) for _ in range(4)]
+def test_concurrent_threads_get_each_scripted_answer_once():
+    model, answers = ScriptedModel(answer=list(range(200))), []
+    threads = [Thread(target=lambda: answers.extend(model.answer(None) for _ in range(50))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert sorted(got) == list(range(200))
+    assert sorted(answers) == list(range(200))

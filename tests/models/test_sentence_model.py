@@ -37,16 +37,16 @@ def row(*words):
     return ROWS[[WORDS.index(word) for word in words]]
 
 
-def test_a_vector_is_the_normalised_mean_of_the_tokens_and_a_blank_text_has_the_zero_vector(folder):
-    made = SentenceEmbedder(folder)
+def test_a_vector_is_the_normalised_mean_of_its_tokens_and_zero_for_blank_text(folder):
+    sentence_embedder = SentenceEmbedder(folder)
 
-    vector, same, blank = made.generate(["zebra runs", "zebra runs", " \n"])
+    vector, same, blank = sentence_embedder.generate(["zebra runs", "zebra runs", " \n"])
 
-    assert isinstance(made, Embedder)
-    assert made.dimensions() == len(vector) == 6
+    assert isinstance(sentence_embedder, Embedder)
+    assert sentence_embedder.dimensions() == len(vector) == 6
     np.testing.assert_allclose(vector, unit(row("zebra", "runs").mean(axis=0)), atol=1e-6)
     assert (vector, blank) == (same, [0.0] * 6)
-    assert made.generate([f"zebra {'runs ' * n}" for n in range(30)])[1] == vector  # by threads
+    assert sentence_embedder.generate([f"zebra {'runs ' * n}" for n in range(30)])[1] == vector  # by threads
 
 
 @pytest.mark.parametrize(
@@ -57,37 +57,43 @@ def test_a_vector_is_the_normalised_mean_of_the_tokens_and_a_blank_text_has_the_
         ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, row("zebra", "runs").mean(axis=0)),
     ],
 )
-def test_the_pooling_is_that_of_the_folder(tmp_path, pooling, expected):
-    made = SentenceEmbedder(write_folder(tmp_path / "m", onnx_file(ROWS), "onnx/model.onnx", pooling))
+def test_the_pooling_of_the_model_folder_is_used(tmp_path, pooling, expected):
+    sentence_embedder = SentenceEmbedder(write_folder(tmp_path / "m", onnx_file(ROWS), "onnx/model.onnx", pooling))
 
-    np.testing.assert_allclose(made.generate(["zebra runs"])[0], unit(expected), atol=1e-6)
-
-
-def test_a_sentence_embedding_is_not_pooled_and_inputs_that_the_model_lacks_are_not_given(tmp_path):
-    made = SentenceEmbedder(write_folder(tmp_path / "m", onnx_file(ROWS, "sentence_embedding", ("input_ids",))))
-
-    np.testing.assert_allclose(made.generate(["okapi lynx"])[0], unit(row("okapi", "lynx").mean(axis=0)), atol=1e-6)
+    np.testing.assert_allclose(sentence_embedder.generate(["zebra runs"])[0], unit(expected), atol=1e-6)
 
 
-def test_a_long_text_is_read_to_its_512th_token(folder):
-    made = SentenceEmbedder(folder)
+def test_a_sentence_embedding_output_is_not_pooled_and_absent_inputs_are_not_given(tmp_path):
+    sentence_embedder = SentenceEmbedder(
+        write_folder(tmp_path / "m", onnx_file(ROWS, "sentence_embedding", ("input_ids",)))
+    )
 
-    long, short, other = made.generate(["zebra " * 512 + "lynx", "zebra " * 512, "zebra " * 511 + "lynx"])
+    np.testing.assert_allclose(
+        sentence_embedder.generate(["okapi lynx"])[0], unit(row("okapi", "lynx").mean(axis=0)), atol=1e-6
+    )
+
+
+def test_a_long_text_is_embedded_up_to_its_512th_token(folder):
+    sentence_embedder = SentenceEmbedder(folder)
+
+    long, short, other = sentence_embedder.generate(["zebra " * 512 + "lynx", "zebra " * 512, "zebra " * 511 + "lynx"])
 
     assert long == short != other
 
 
-def test_queries_and_texts_have_their_prefixes(folder):
-    made = SentenceEmbedder(folder, "query: ", "passage: ")
+def test_queries_and_texts_are_embedded_with_their_prefixes(folder):
+    sentence_embedder = SentenceEmbedder(folder, "query: ", "passage: ")
 
     np.testing.assert_allclose(
-        made.generate_queries(["zebra"])[0], unit(row("query", ":", "zebra").mean(axis=0)), atol=1e-6
+        sentence_embedder.generate_queries(["zebra"])[0], unit(row("query", ":", "zebra").mean(axis=0)), atol=1e-6
     )
-    np.testing.assert_allclose(made.generate(["zebra"])[0], unit(row("passage", ":", "zebra").mean(axis=0)), atol=1e-6)
-    assert made.generate_queries([""])[0] == [0.0] * 6
+    np.testing.assert_allclose(
+        sentence_embedder.generate(["zebra"])[0], unit(row("passage", ":", "zebra").mean(axis=0)), atol=1e-6
+    )
+    assert sentence_embedder.generate_queries([""])[0] == [0.0] * 6
 
 
-def test_the_name_is_that_of_the_contents(folder, tmp_path):
+def test_the_embedder_name_depends_on_model_tokenizer_weights_and_text_prefix(folder, tmp_path):
     first = SentenceEmbedder(folder).name
     assert first == SentenceEmbedder(folder, "query: ").name  # the vectors of the texts are the same
     assert first == SentenceEmbedder(write_folder(tmp_path / "other" / "tiny", onnx_file(ROWS))).name
@@ -104,12 +110,12 @@ def test_the_name_is_that_of_the_contents(folder, tmp_path):
     assert len({first, *others}) == 5
 
 
-def test_a_model_that_was_replaced_gives_no_vectors_under_the_name_of_the_first(folder):
-    made = SentenceEmbedder(folder)
+def test_a_replaced_model_file_is_refused_until_a_restart(folder):
+    sentence_embedder = SentenceEmbedder(folder)
     write_folder(folder, onnx_file(rows(2)))
 
     with pytest.raises(ModelUnavailable, match=r"the model in .*tiny has changed") as refusal:
-        made.generate(["zebra"])
+        sentence_embedder.generate(["zebra"])
     assert refusal.value.hint == "start this process again"
 
 
@@ -134,8 +140,8 @@ def with_file(name, content):
     return change
 
 
-def with_model(*given):
-    return with_file("model.onnx", onnx_file(*given))
+def with_model(*arguments):
+    return with_file("model.onnx", onnx_file(*arguments))
 
 
 #: A fault that is seen without loading the model, and one that is not.
@@ -159,17 +165,17 @@ def with_model(*given):
         (with_model(ROWS[:0]), "failed on a text"),
     ],
 )
-def test_a_folder_that_cannot_be_used_stops_no_write_and_status_has_its_fault(folder, tmp_path, change, detail):
+def test_an_unusable_model_folder_blocks_no_write_and_is_reported_in_status(folder, tmp_path, change, detail):
     path = change(folder)
-    chosen = EmbedderChoice("local", path=str(path))
-    made = model_choice.embedder(chosen, {}.get)
+    choice = EmbedderChoice("local", path=str(path))
+    sentence_embedder = model_choice.embedder(choice, {}.get)
 
-    assert model_choice.config_error(made).hint
+    assert model_choice.config_error(sentence_embedder).hint
     with pytest.raises(ModelUnavailable, match=detail) as refusal:
-        made.generate(["zebra"])
+        sentence_embedder.generate(["zebra"])
     assert str(path) in refusal.value.detail
     assert refusal.value.hint
-    with jidomem.open(tmp_path / "root", project="p", embedder=made) as memory:
+    with jidomem.open(tmp_path / "root", project="p", embedder=sentence_embedder) as memory:
         memory.embeds_for = 1.0
         memory.writer.submit_intent("p", intent(summary="the zebra runs", evidence=[]))
         answer = memory.recall("zebra")
@@ -178,15 +184,15 @@ def test_a_folder_that_cannot_be_used_stops_no_write_and_status_has_its_fault(fo
         assert str(path) in memory.embedding.status("p")["error"]
 
 
-def test_a_single_text_that_breaks_the_model_is_refused_and_others_are_embedded(folder, tmp_path):
+def test_a_text_that_breaks_the_model_is_skipped_and_others_are_embedded(folder, tmp_path):
     table = ROWS.copy()
     table[WORDS.index("broken")] = np.nan
-    made = SentenceEmbedder(write_folder(folder, onnx_file(table)))
+    sentence_embedder = SentenceEmbedder(write_folder(folder, onnx_file(table)))
 
     with jidomem.open(tmp_path / "root", project="p") as memory:
         for summary in ("the zebra runs", "a broken lynx"):
             memory.writer.submit_intent("p", intent(summary=summary, evidence=[]))
-        vectors = Vectors(memory.settings.root, memory.texts, made)
+        vectors = Vectors(memory.settings.root, memory.texts, sentence_embedder)
         for _ in range(20):
             try:
                 if not vectors.embed_next(Stream("p")):
@@ -199,14 +205,14 @@ def test_a_single_text_that_breaks_the_model_is_refused_and_others_are_embedded(
     assert (status["vectors"], status["passed_by"], status["pending"]) == (1, 1, 0)
 
 
-def test_a_vector_of_another_size_than_before_is_refused(tmp_path):
-    made = SentenceEmbedder(write_folder(tmp_path / "m", ids_file("sentence_embedding")))
+def test_a_vector_of_another_dimension_is_refused(tmp_path):
+    sentence_embedder = SentenceEmbedder(write_folder(tmp_path / "m", ids_file("sentence_embedding")))
 
     with pytest.raises(ModelUnavailable, match=r"model\.onnx returned a vector of 2 numbers, not 1 as before"):
-        made.generate(["zebra runs"])
+        sentence_embedder.generate(["zebra runs"])
 
 
-def test_without_the_packages_it_is_refused_with_the_command_that_installs_them(folder, monkeypatch):
+def test_missing_packages_are_refused_with_the_command_that_installs_them(folder, monkeypatch):
     monkeypatch.setattr(local_embedder, "find_spec", lambda name: None if name == "tokenizers" else object())
 
     with pytest.raises(Failed, match="there is no local embedder: tokenizers is not installed") as refusal:
@@ -215,12 +221,12 @@ def test_without_the_packages_it_is_refused_with_the_command_that_installs_them(
 
 
 @pytest.mark.parametrize("texts", ["one text", [b"bytes"], ["\ud800"]])
-def test_what_is_no_list_of_texts_is_refused(texts, folder):
+def test_an_invalid_list_of_texts_is_refused(texts, folder):
     with pytest.raises(InvalidRequest, match="text"):
         SentenceEmbedder(folder).generate(texts)
 
 
-def test_recall_goes_on_by_words_while_the_vectors_of_another_model_are_made(folder, tmp_path):
+def test_recall_matches_words_while_vectors_of_a_new_model_are_computed(folder, tmp_path):
     def ask(embedder, seconds):
         with jidomem.open(tmp_path / "root", project="p", embedder=embedder) as memory:
             memory.embeds_for = seconds
@@ -237,16 +243,16 @@ def test_recall_goes_on_by_words_while_the_vectors_of_another_model_are_made(fol
     assert (len(answer.entries), status["vectors"], status["pending"]) == (3, 3, 0)
 
 
-def test_the_users_own_configuration_names_the_folder(folder, tmp_path, monkeypatch):
-    own = settings.own_config()
-    own.parent.mkdir(parents=True, exist_ok=True)
-    own.touch(0o600)
-    own.write_text(f'[embedder]\nuse = "local"\npath = {json.dumps(str(folder))}\ntext_prefix = "passage: "\n')
+def test_the_user_configuration_names_the_model_folder_and_a_root_cannot(folder, tmp_path, monkeypatch):
+    user_file = settings.own_config()
+    user_file.parent.mkdir(parents=True, exist_ok=True)
+    user_file.touch(0o600)
+    user_file.write_text(f'[embedder]\nuse = "local"\npath = {json.dumps(str(folder))}\ntext_prefix = "passage: "\n')
 
     for use in (None, "local"):
         monkeypatch.delenv("JIDOMEM_EMBEDDER") if use is None else monkeypatch.setenv("JIDOMEM_EMBEDDER", use)
-        made = settings.embedder(settings.load(tmp_path / "root"))
-        assert made.name == SentenceEmbedder(folder, "", "passage: ").name
+        sentence_embedder = settings.embedder(settings.load(tmp_path / "root"))
+        assert sentence_embedder.name == SentenceEmbedder(folder, "", "passage: ").name
     (tmp_path / "config.toml").write_text(f"[embedder]\npath = {json.dumps(str(folder))}\n")
     with pytest.raises(Failed, match="embedder cannot be set by a root on disk"):
         settings.load(tmp_path)
@@ -263,7 +269,7 @@ def test_the_users_own_configuration_names_the_folder(folder, tmp_path, monkeypa
         ({"use": "local", "path": "/m", "model": "m"}, "embedder.model is for an endpoint, and none is used"),
     ],
 )
-def test_keys_of_a_folder_that_do_not_fit_are_refused_with_their_place(values, detail):
+def test_invalid_keys_of_a_local_embedder_are_refused_with_their_place(values, detail):
     with pytest.raises(Failed, match=detail) as refusal:
         embedder_choice(values, "own.toml")
     assert refusal.value.code == "invalid_config"

@@ -126,7 +126,7 @@ REFERENCE = {
 
 
 @pytest.mark.parametrize("text", REFERENCE, ids=ascii)
-def test_a_text_is_cut_as_the_reference_cuts_it(text, pieces):
+def test_a_text_has_the_word_pieces_of_the_reference_tokenizer(text, pieces):
     assert pieces.numbers(text) == [101, *REFERENCE[text], 102]
 
 
@@ -135,13 +135,13 @@ def test_a_blank_text_has_no_pieces(text, pieces):
     assert pieces.numbers(text) == []
 
 
-def test_of_a_long_text_the_first_pieces_are_taken(pieces):
+def test_a_long_text_is_cut_to_its_first_pieces(pieces):
     whole, long = "tea " * 126, "tea " * 125 + "unaffable " * 1000
 
     assert pieces.numbers(whole) == [101, *[5572] * 126, 102]
     assert pieces.numbers(long) == [101, *[5572] * 125, pieces.numbers("unaffable")[1], 102]
 
 
-def test_marks_stand_by_themselves_in_any_script():
+def test_punctuation_marks_are_separate_words_in_any_script():
     assert [*words("a-b_c")] == ["a", "-", "b", "_", "c"]
     assert [*words("é-b_c「d」")] == ["e", "-", "b", "_", "c", "「", "d", "」"]

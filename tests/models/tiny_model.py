@@ -23,8 +23,8 @@ class _Graph(OnnxGraph):
         sets = bytes_field(8, bytes_field(1, b"") + number_field(2, 18))
         return b"".join([number_field(1, 9), sets, bytes_field(7, graph)])
 
-    def operator(self, *given, **named):
-        self.last = super().operator(*given, **named)
+    def operator(self, *inputs, **attributes):
+        self.last = super().operator(*inputs, **attributes)
         return self.last
 
 
@@ -36,9 +36,9 @@ def rows(seed=1, dimensions=6):
 def onnx_file(table, output="last_hidden_state", inputs=INPUTS):
     """The file of a network whose output is the row of each token, or their mean if it is a sentence_embedding."""
     graph = _Graph()
-    found = graph.operator("Gather", [graph.array(table), "input_ids"])
+    rows_of_tokens = graph.operator("Gather", [graph.array(table), "input_ids"])
     if output in ("sentence_embedding", "logits"):
-        graph.operator("ReduceMean", [found, graph.array(np.array([1], np.int64))], keepdims=0)
+        graph.operator("ReduceMean", [rows_of_tokens, graph.array(np.array([1], np.int64))], keepdims=0)
         return graph.file(inputs, output, 2)
     return graph.file(inputs, output, 3)
 
