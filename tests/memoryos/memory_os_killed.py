@@ -59,11 +59,11 @@ def recovered_memory(root):
     for _ in range(2):
         ada.maintain()
     facts = [fact.text for persona in ada.personas for fact in persona.knowledge]
-    system_facts = [entry.content for entry in ada.system_memory.entries]
+    system = [entry.content for entry in ada.system_memory.entries]
     proposed = [row["summary"] for row in memory.reader.ask("facts", project="p")] if facts else []
     recovered = {
         "facts": sorted(facts),
-        "told": sorted(system_facts),
+        "told": sorted(system),
         "proposed": sorted(proposed),
         "jobs": len(ada.jobs()),
     }
@@ -75,16 +75,14 @@ def recovered_memory(root):
 def places(memory, ada):
     """Return the places of each page, in a tier or in the archive, with repetitions."""
     tiers = ada.tiers
-    places_found = [(page.query, "stm") for page in tiers.stm] + [(page.query, "leaving") for page in tiers.leaving]
-    places_found += [(page.query, "mtm") for segment in tiers.mtm for page in segment.pages]
+    found = [(page.query, "stm") for page in tiers.stm] + [(page.query, "leaving") for page in tiers.leaving]
+    found += [(page.query, "mtm") for segment in tiers.mtm for page in segment.pages]
     pending = [directive.items[0].value for directive in ada._moves.storage.pending_directives()]
     with closing(sqlite3.connect(memory.settings.root / "state" / "working.sqlite")) as store:
         archived = [json.loads(text) for (text,) in store.execute("SELECT value FROM key_values").fetchall()]
     evicted = {each["id"]: each for each in [*pending, *archived]}  # it waits until it is told to be kept
-    places_found += [
-        (page.query, "kept") for each in evicted.values() for page in DialogueSegment.from_dict(each).pages
-    ]
-    return sorted(places_found)
+    found += [(page.query, "kept") for each in evicted.values() for page in DialogueSegment.from_dict(each).pages]
+    return sorted(found)
 
 
 def killed_at(number, is_meant):

@@ -27,10 +27,10 @@ def at(seconds=0):
     return START + timedelta(seconds=seconds)
 
 
-def page(number, inserted="hello", **given):
+def page(number, said="hello", **given):
     """Page number *number* of ada: p1 is said a second after p0."""
     return DialoguePage(
-        f"p{number}", **{"agent_id": "ada", "query": inserted, "response": "!", "timestamp": at(number), **given}
+        f"p{number}", **{"agent_id": "ada", "query": said, "response": "!", "timestamp": at(number), **given}
     )
 
 
@@ -50,8 +50,8 @@ def joined(tiers, page_id, new_id, moment, policy):
     return transfer(tiers, arrival, policy).memory
 
 
-def inserted(numbers, policy, tiers=ADA, **given):
-    """The tiers after pages of those numbers were inserted."""
+def said(numbers, policy, tiers=ADA, **given):
+    """The tiers after pages of those numbers were said."""
     for number in numbers:
         tiers = insert(tiers, page(number, **given), policy).memory
     return tiers

@@ -50,7 +50,7 @@ arguments_of = {
     "split": (number,), "configure": (configured,),
 }  # fmt: skip
 move_arguments = st.sampled_from(kinds).flatmap(lambda kind: st.tuples(st.just(kind), *arguments_of[kind]))
-move_lists = st.lists(move_arguments, min_size=25, max_size=40)
+moves = st.lists(move_arguments, min_size=25, max_size=40)
 
 
 def pick(values, number):
@@ -119,7 +119,7 @@ def test_any_moves_keep_every_page_once_and_respect_every_capacity(moves, first)
     for clock, arguments in enumerate(moves):
         if arguments[0] == "configure":
             current_policy = policy(**arguments[1])
-        page_counts = {each.id: each.page_count for each in tiers.mtm}
+        counts = {each.id: each.page_count for each in tiers.mtm}
         step = move(tiers, arguments, clock, current_policy)(tiers)
         inserted += [f"p{clock}"] if arguments[0] == "insert" else []
         archive += archived_pages(step)
@@ -131,9 +131,7 @@ def test_any_moves_keep_every_page_once_and_respect_every_capacity(moves, first)
         if arguments[0] == "maintain":
             assert len(tiers.mtm) <= config.mtm_capacity
         if config.segment_capacity is not None:
-            assert all(
-                each.page_count <= max(config.segment_capacity, page_counts.get(each.id, 0)) for each in tiers.mtm
-            )
+            assert all(each.page_count <= max(config.segment_capacity, counts.get(each.id, 0)) for each in tiers.mtm)
         for persona in tiers.personas:
             assert len(persona.knowledge) <= config.object_kb_capacity
             assert len(persona.traits) <= config.object_traits_capacity

@@ -450,12 +450,12 @@ def test_an_open_agent_is_shared_and_refuses_other_options(open_memory):
 def test_promoted_facts_of_personas_have_their_dialogue_as_evidence(open_memory):  # D113
     memory = open_memory()
     ada = memory.os(policy=small(heat_threshold=1.5, mtm_fscore_threshold=2))
-    for query in (
+    for text in (
         "I work as a nurse.",
         "I live in Oslo. My salary is 90k.",
         "I own a boat. Its name stays between us.",
     ):
-        ada.add(query, "Noted.", about=("user", "ana"))
+        ada.add(text, "Noted.", about=("user", "ana"))
     talk(ada, *INDEX)
     ada.maintain()
 

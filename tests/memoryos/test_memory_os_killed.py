@@ -40,13 +40,11 @@ def test_an_agent_killed_before_any_change_keeps_each_page_in_one_place_and_comp
 
 
 def test_four_processes_killed_at_random_moments_lose_no_acknowledged_page(tmp_path, scale):  # D109
-    (recovered,) = run(tmp_path, "any", 3 * scale)
+    (state,) = run(tmp_path, "any", 3 * scale)
 
-    queries = [query for query, _ in recovered["left"]]
+    queries = [query for query, _ in state["left"]]
     assert len(queries) == len(set(queries)) > 5
-    assert {*recovered["said"]} <= {
-        *queries
-    }  # what was acknowledged is there; one more may be for each that was killed
-    assert [query for query, _ in recovered["places"]] == queries
-    assert {tier for _, tier in recovered["places"]} <= {"stm", "mtm", "kept"}
-    assert recovered["jobs"] == 0
+    assert {*state["said"]} <= {*queries}  # what was acknowledged is there; one more may be for each that was killed
+    assert [query for query, _ in state["places"]] == queries
+    assert {tier for _, tier in state["places"]} <= {"stm", "mtm", "kept"}
+    assert state["jobs"] == 0

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from memoryos_dialogue import ADA, at, described, ids, inserted, joined, page, policy, segment
+from memoryos_dialogue import ADA, at, described, ids, joined, page, policy, said, segment
 
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
 from jidomem.extras.memoryos.segments import (
@@ -29,7 +29,7 @@ PLAIN = policy()
 
 # D009 D011 D012
 def test_short_term_memory_is_a_queue_whose_oldest_pages_leave_at_capacity():
-    tiers = inserted(range(10), policy(stm_capacity=7))
+    tiers = said(range(10), policy(stm_capacity=7))
 
     assert ids(tiers.stm) == ["p3", "p4", "p5", "p6", "p7", "p8", "p9"]
     assert ids(tiers.leaving) == ["p0", "p1", "p2"]
@@ -44,7 +44,7 @@ def test_a_page_keeps_its_own_timestamp():
 
 # D040
 def test_a_smaller_capacity_takes_effect_with_the_next_move():
-    tiers = inserted(range(5), policy(stm_capacity=5))
+    tiers = said(range(5), policy(stm_capacity=5))
 
     smaller = insert(tiers, page(5), policy(stm_capacity=2)).memory
     settled = fit(tiers, policy(stm_capacity=1).config).memory
@@ -56,7 +56,7 @@ def test_a_smaller_capacity_takes_effect_with_the_next_move():
 
 def test_a_known_page_is_not_inserted_again_in_any_tier():
     one = policy(stm_capacity=1)
-    tiers = joined(inserted([1, 2], one), "p1", "s1", at(9), one)
+    tiers = joined(said([1, 2], one), "p1", "s1", at(9), one)
 
     assert insert(tiers, page(1), one).memory is tiers
     assert insert(tiers, page(2), one).memory is tiers
@@ -84,7 +84,7 @@ def test_a_duplicate_page_or_segment_is_refused():
 
 # D008 D013
 def test_a_described_page_has_its_chain_and_the_page_it_continues():
-    tiers = inserted([1, 2, 3], policy(stm_capacity=2))
+    tiers = said([1, 2, 3], policy(stm_capacity=2))
 
     first = describe(tiers, Description("p1", meta_chain="of indexes"), PLAIN).memory
     both = describe(first, Description("p2", meta_chain="of indexes and disks", continues="p1"), PLAIN).memory
@@ -100,11 +100,11 @@ def test_a_described_page_has_its_chain_and_the_page_it_continues():
 
 def test_the_previous_page_is_found_in_the_queue_and_in_segments():
     one = policy(stm_capacity=1)
-    tiers = inserted([1, 2, 3], one)
+    tiers = said([1, 2, 3], one)
     tiers = joined(joined(tiers, "p1", "s1", at(9), one), "p2", "s2", at(9), one)
 
-    assert before(inserted([1, 2, 3], one), "p3").id == "p2"
-    assert before(inserted([1, 2, 3], one), "p1") is None
+    assert before(said([1, 2, 3], one), "p3").id == "p2"
+    assert before(said([1, 2, 3], one), "p1") is None
     assert before(tiers, "p3").id == "p2"
     assert before(tiers, "p2").id == "p1"
     assert before(tiers, "p1") is None
@@ -156,7 +156,7 @@ def test_a_page_joins_the_latest_used_of_equally_similar_segments_then_the_lowes
 
 # D060 D061
 def test_a_joining_page_updates_summary_vector_keywords_heat_and_access_time():
-    tiers = inserted([1, 2], policy(stm_capacity=1), keywords={"index"})
+    tiers = said([1, 2], policy(stm_capacity=1), keywords={"index"})
     tiers = joined(tiers, "p1", "s1", at(10), PLAIN)
     tiers = described(tiers, "p2", PLAIN, embedding=(1.0, 0.0), keywords={"index", "disk"})
 
@@ -179,7 +179,7 @@ def test_a_joining_page_updates_summary_vector_keywords_heat_and_access_time():
 # D064
 def test_a_transferred_page_is_not_transferred_again():
     one = policy(stm_capacity=1)
-    tiers = joined(inserted([1, 2], one), "p1", "s1", at(9), one)
+    tiers = joined(said([1, 2], one), "p1", "s1", at(9), one)
 
     again = transfer(tiers, Arrival("p1", "s7", "of p1", ("p1",), at(10)), one)
 
@@ -188,7 +188,7 @@ def test_a_transferred_page_is_not_transferred_again():
 
 # D063
 def test_a_page_is_transferred_by_id_directly_from_short_term_memory():
-    tiers = joined(inserted([1, 2], PLAIN), "p2", "s1", at(9), PLAIN)
+    tiers = joined(said([1, 2], PLAIN), "p2", "s1", at(9), PLAIN)
 
     assert (ids(tiers.stm), ids(tiers.mtm[0].pages)) == (["p1"], ["p2"])
     with pytest.raises(NotFound, match="ada has no page p9") as refusal:
@@ -198,7 +198,7 @@ def test_a_page_is_transferred_by_id_directly_from_short_term_memory():
 
 # D065
 def test_an_undescribed_page_is_held_and_can_be_transferred():
-    tiers = inserted([1, 2], policy(stm_capacity=1))
+    tiers = said([1, 2], policy(stm_capacity=1))
 
     assert ids(tiers.leaving) == ["p1"]
     assert tiers.page("p1") == page(1)
@@ -239,7 +239,7 @@ def test_a_custom_fscore_function_selects_the_segment():
 # D019
 def test_a_full_segment_accepts_no_page_and_a_new_segment_is_opened():
     two = policy(stm_capacity=1, segment_capacity=2)
-    tiers = inserted(range(1, 6), two, keywords={"index"})
+    tiers = said(range(1, 6), two, keywords={"index"})
 
     for number in range(1, 5):
         tiers = joined(tiers, f"p{number}", f"s{number}", at(10 + number), two)

@@ -113,22 +113,20 @@ def test_profile_keys_of_an_object_are_merged_and_other_profiles_unchanged():
 
 # D024 D117
 def test_a_profile_schema_of_a_type_is_enforced_and_other_types_accept_any_mapping():
-    profile_policy = policy(
-        profiles={"user": {"language": "text", "age": "number", "languages": "list", "active": "truth"}}
-    )
+    typed = policy(profiles={"user": {"language": "text", "age": "number", "languages": "list", "active": "truth"}})
 
-    tiers = taught(ADA, of_ana(profile={"language": "pt", "age": 41, "active": True}), policy=profile_policy)
-    tiers = taught(tiers, Learnt("robot", "r2", {"anything": {"goes": [1]}}), policy=profile_policy)
+    tiers = taught(ADA, of_ana(profile={"language": "pt", "age": 41, "active": True}), policy=typed)
+    tiers = taught(tiers, Learnt("robot", "r2", {"anything": {"goes": [1]}}), policy=typed)
 
     assert tiers.persona(ANA).profile == {"language": "pt", "age": 41, "active": True}
-    assert taught(tiers, of_ana(profile={"age": 42}), policy=profile_policy).persona(ANA).profile == {
+    assert taught(tiers, of_ana(profile={"age": 42}), policy=typed).persona(ANA).profile == {
         "language": "pt", "age": 42, "active": True}  # fmt: skip
     with pytest.raises(InvalidRequest, match="a profile of 'user' has no 'shoe'") as refusal:
-        learn(ADA, of_ana(profile={"shoe": 41}), profile_policy)
+        learn(ADA, of_ana(profile={"shoe": 41}), typed)
     assert refusal.value.hint == "it has language, age, languages, active"
     for wrong, kind in ({"age": "41"}, "number"), ({"age": True}, "number"), ({"languages": "pt"}, "list"):
         with pytest.raises(InvalidRequest, match=f"of a profile of 'user' is a {kind}"):
-            learn(ADA, of_ana(profile=wrong), profile_policy)
+            learn(ADA, of_ana(profile=wrong), typed)
 
 
 def test_a_repeated_fact_becomes_the_newest_with_joined_evidence_and_stays_private():
@@ -139,8 +137,8 @@ def test_a_repeated_fact_becomes_the_newest_with_joined_evidence_and_stays_priva
     )
 
     assert ids(tiers.persona(ANA).knowledge) == ["k2", "k1"]
-    repeated = tiers.persona(ANA).knowledge[1]
-    assert (repeated.confidence, repeated.evidence, repeated.private, repeated.created_at) == (
+    again = tiers.persona(ANA).knowledge[1]
+    assert (again.confidence, again.evidence, again.private, again.created_at) == (
         0.9,
         ("p1", "p2"),
         True,
@@ -156,11 +154,11 @@ def test_a_repeated_fact_becomes_the_newest_with_joined_evidence_and_stays_priva
 def test_a_repeated_trait_becomes_the_newest_and_values_of_one_name_coexist():
     tiers = taught(ADA, of_ana(traits=[TraitEntry(f"t{number}", "likes", taste, at(number), private=taste == "gin")
                                        for number, taste in enumerate(["tea", "gin", "chess"])]))  # fmt: skip
-    repeated = taught(
+    again = taught(
         tiers, of_ana(traits=[TraitEntry("t9", "Likes", "tea.", at(9)), TraitEntry("t8", "likes", "ale", at())])
     )
 
-    assert [(each.value, each.private) for each in repeated.persona(ANA).traits] == [
+    assert [(each.value, each.private) for each in again.persona(ANA).traits] == [
         ("gin", True), ("chess", False), ("tea.", False), ("ale", False)]  # fmt: skip
 
 
@@ -199,8 +197,8 @@ def test_a_lesson_of_a_hot_segment_updates_personas_and_cools_the_segment():
 
     assert after.persona(ANA).knowledge == (fact(1, evidence=("p1", "p2", "p3", "p4")),)
     assert ids(after.agent.traits) == ["t1"]
-    learned_segment = after.segment("s1")
-    assert (learned_segment.analysed, learned_segment.heat_score, learned_segment.visit_count) == (
+    segment_ = after.segment("s1")
+    assert (segment_.analysed, segment_.heat_score, segment_.visit_count) == (
         True,
         1.0,
         1,
@@ -241,9 +239,9 @@ def test_a_learned_segment_is_archived_and_removed_if_configured():
 def test_the_evidence_of_a_repeated_fact_is_limited_to_the_newest_pages():  # D041
     tiers, small = ADA, policy(evidence_capacity=3)
     for number in range(5):
-        repeated_fact = replace(fact(number, "likes tea"), evidence=(f"p{number}",))
+        newest = replace(fact(number, "likes tea"), evidence=(f"p{number}",))
         tiers = learn(
-            tiers, of_ana(knowledge=[repeated_fact], traits=[replace(trait(1), evidence=repeated_fact.evidence)]), small
+            tiers, of_ana(knowledge=[newest], traits=[replace(trait(1), evidence=newest.evidence)]), small
         ).memory
 
     assert tiers.personas[0].knowledge[0].evidence == ("p2", "p3", "p4")
@@ -263,12 +261,12 @@ def test_learned_facts_and_traits_are_assigned_to_the_objects_of_their_pages():
     result = lesson(segment(1, pages), learned, at=at(5), new_id=lambda: next(numbers), vectors=vectors)
 
     assert (result.segment_id, result.pages) == ("s1", ("p1", "p2"))
-    ana, agent_lesson, trait_lesson = result.learnt
+    ana, of_agent, own = result.learnt
     assert (ana.type, ana.identifier) == ANA
     assert ana.knowledge == (KnowledgeEntry("a", "works as a nurse", at(5), 0.7, True, ("p2",), (1.0,)),)
     assert ana.traits == (TraitEntry("c", "tone", "terse", at(5), 1.0, True, ("p1",), (3.0,)),)
-    assert (agent_lesson.type, agent_lesson.identifier, agent_lesson.knowledge[0].evidence) == ("agent", "ada", ())
-    assert (trait_lesson.type, trait_lesson.traits[0].text, trait_lesson.traits[0].evidence) == (
+    assert (of_agent.type, of_agent.identifier, of_agent.knowledge[0].evidence) == ("agent", "ada", ())
+    assert (own.type, own.traits[0].text, own.traits[0].evidence) == (
         None,
         "style: plain",
         (),

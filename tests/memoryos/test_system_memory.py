@@ -74,11 +74,9 @@ def test_a_fact_of_several_agents_is_stored_once_with_its_highest_importance():
     system = diffused(NOTHING, fact(1, 0.85, "Oxigraph embeds"))
 
     assert diffused(system, fact(1, 0.85, "Oxigraph embeds"), moment=9) is system
-    repeated = diffused(system, fact(2, 0.95, "  oxigraph EMBEDS. "), agent="bob", moment=9)
-    assert [(each.id, each.source_agent_id, each.importance_score) for each in repeated.entries] == [
-        ("k1", "ada", 0.95)
-    ]
-    assert diffused(repeated, fact(3, 0.85, "Oxigraph embeds"), agent="carl") is repeated
+    merged = diffused(system, fact(2, 0.95, "  oxigraph EMBEDS. "), agent="bob", moment=9)
+    assert [(each.id, each.source_agent_id, each.importance_score) for each in merged.entries] == [("k1", "ada", 0.95)]
+    assert diffused(merged, fact(3, 0.85, "Oxigraph embeds"), agent="carl") is merged
 
 
 # D077

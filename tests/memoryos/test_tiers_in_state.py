@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import fixed_sources
-from memoryos_dialogue import ADA, at, ids, inserted, page, policy, segment
+from memoryos_dialogue import ADA, at, ids, page, policy, said, segment
 
 import jidomem
 from jidomem.errors import Failed, InvalidRequest, RevisionConflict
@@ -137,7 +137,7 @@ def test_reading_tiers_creates_no_file(tmp_path):
 def test_a_pending_archive_directive_is_durable_until_performed(state, opened_state):
     stored, two = ada(state), policy(stm_capacity=1, mtm_capacity=1)
     for move in (
-        lambda tiers: Step(inserted([1, 2, 3], two)),
+        lambda tiers: Step(said([1, 2, 3], two)),
         *[lambda tiers, n=n: transfer_oldest(tiers, n, two) for n in (7, 8)],
     ):
         stored.update(move)
@@ -202,8 +202,8 @@ def test_a_redacted_text_is_removed_from_tiers_with_its_vectors(state, opened_st
     assert [(each.text, each.embedding) for each in ana.knowledge] == [("[redacted]", None), ("fact 3", None)]
     archived = DialogueSegment.from_dict(stored.pending_directives()[0].items[0].value)
     assert [(each.query, each.embedding) for each in archived.pages] == [("[redacted]", None)]
-    archived_values = [archive.get(archive.init(cellar), f"memoryos:ada:s{number}", {}).value for number in (8, 9)]
-    assert [(each["topic_summary"], each["embedding"]) for each in archived_values] == [
+    values = [archive.get(archive.init(cellar), f"memoryos:ada:s{number}", {}).value for number in (8, 9)]
+    assert [(each["topic_summary"], each["embedding"]) for each in values] == [
         ("[redacted]", None),
         ("topic 9", [1.0]),
     ]
@@ -232,28 +232,28 @@ def all_page_ids(root):
 # D109
 def test_four_concurrent_processes_lose_no_move_of_one_agent(tmp_path):
     movers = [mover(tmp_path, name, 8) for name in "abcd"]
-    page_ids = [each.communicate(timeout=60)[0].split() for each in movers]
+    stored_ids = [each.communicate(timeout=60)[0].split() for each in movers]
 
     assert [each.returncode for each in movers] == [0, 0, 0, 0]
-    assert all_page_ids(tmp_path) == sorted(page_id for each in page_ids for page_id in each)
+    assert all_page_ids(tmp_path) == sorted(page_id for each in stored_ids for page_id in each)
     assert len(all_page_ids(tmp_path)) == 32
 
 
 # D064 D065
 def test_a_killed_process_leaves_each_page_in_one_place(tmp_path):
-    acknowledged = []
+    printed = []
     for name in "ab":
         killed = mover(tmp_path, name, 100_000)
-        acknowledged += [killed.stdout.readline().strip() for _ in range(7)]
+        printed += [killed.stdout.readline().strip() for _ in range(7)]
         killed.kill()
-        acknowledged += killed.stdout.read().split()
+        printed += killed.stdout.read().split()
         killed.stdout.close()
         assert killed.wait() == -9
 
-        page_ids = all_page_ids(tmp_path)
-        assert set(acknowledged) <= set(page_ids)
+        stored_ids = all_page_ids(tmp_path)
+        assert set(printed) <= set(stored_ids)
         assert (
-            len(page_ids) == len(set(page_ids)) <= len(acknowledged) + 2
+            len(stored_ids) == len(set(stored_ids)) <= len(printed) + 2
         )  # one may be on disk that was not told of any more
 
 

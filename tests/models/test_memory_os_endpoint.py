@@ -76,25 +76,25 @@ FAULTS = {
 
 def open_agent(root, server, now, patience):
     """The agent of a root, whose model is asked at an endpoint."""
-    pauses = []
-    outside = Outside(sleep=pauses.append, chance=lambda: 1.0, now=now)
+    waits = []
+    outside = Outside(sleep=waits.append, chance=lambda: 1.0, now=now)
     endpoint = ModelEndpoint(server.url, None, patience, outside=outside)
     model = ChatModel(endpoint, "small", EndpointEmbedder(endpoint, "e", 4))
     memory = jidomem.open(root, project="p", agent="ada", sources=Sources(now=now))
     return (
         memory,
         memory.os(model=model, policy=TierPolicy(MemoryOSConfig(stm_capacity=1, heat_threshold=1.5)), work="queued"),
-        pauses,
+        waits,
     )
 
 
 def places(tiers):
-    pages_by_tier = {
+    by_tier = {
         "stm": tiers.stm,
         "leaving": tiers.leaving,
         "mtm": [one for segment in tiers.mtm for one in segment.pages],
     }
-    return sorted((page.query, place) for place, pages in pages_by_tier.items() for page in pages)
+    return sorted((page.query, place) for place, pages in by_tier.items() for page in pages)
 
 
 # D065 D107
@@ -128,9 +128,7 @@ def test_an_endpoint_fault_loses_no_page_and_its_job_is_retried(root, fault):
 def test_a_retry_after_pause_is_waited_and_vectors_are_assigned_to_their_texts(root):
     ticks = count()
     with served(FirstReplyFaulty(BUSY, False)) as server:
-        memory, ada, pauses = open_agent(
-            root, server, lambda: START + timedelta(seconds=next(ticks)), Patience(tries=2)
-        )
+        memory, ada, waits = open_agent(root, server, lambda: START + timedelta(seconds=next(ticks)), Patience(tries=2))
         for query in QUERIES:
             ada.add(query, "Noted.", about=("user", "ana"))
 
@@ -138,7 +136,7 @@ def test_a_retry_after_pause_is_waited_and_vectors_are_assigned_to_their_texts(r
         facts, system = ada.personas[0].knowledge, ada.system_memory.entries
         memory.close()
 
-    assert ([each.error for each in outcomes if not each.ok], pauses) == ([], [7.0])
+    assert ([each.error for each in outcomes if not each.ok], waits) == ([], [7.0])
     assert {fact.text: fact.embedding for fact in facts} == {
         each["text"]: tuple(vector(each["text"])) for each in FACTS}  # fmt: skip
     assert [(entry.content, entry.embedding) for entry in system] == [("likes tea", tuple(vector("likes tea")))]

@@ -39,7 +39,7 @@ def says(content):
 
 
 @pytest.fixture
-def key_file(tmp_path):
+def key_path(tmp_path):
     path = tmp_path / "key"
     path.touch(0o600)
     path.write_text("sk-4711\n")
@@ -52,16 +52,14 @@ def test_the_offline_model_is_the_default():
     assert configured_model(LanguageModelChoice()).embedder.dimensions() == 8
 
 
-def test_an_endpoint_gets_model_options_and_key_from_environment_or_file(key_file):
+def test_an_endpoint_gets_model_options_and_key_from_environment_or_file(key_path):
     with served(says({"keywords": ["index"]})) as server:
         choice = replace(LOCAL, base_url=server.url, options={"max_completion_tokens": 9, "nested": {"deep": [1]}})
-        for key_source in ({"key_env": "GATEWAY"}, {"key_env": None, "key_file": str(key_file)}, {"key_env": ""}):
-            language_model = configured_model(
-                replace(choice, **key_source), GATEWAY="sk-4711", OPENAI_API_KEY="sk-other"
-            )
-            assert language_model.extract_keywords("which index?") == ("index",)
+        for key_source in ({"key_env": "GATEWAY"}, {"key_env": None, "key_file": str(key_path)}, {"key_env": ""}):
+            found_model = configured_model(replace(choice, **key_source), GATEWAY="sk-4711", OPENAI_API_KEY="sk-other")
+            assert found_model.extract_keywords("which index?") == ("index",)
 
-    assert isinstance(language_model, LanguageModel)
+    assert isinstance(found_model, LanguageModel)
     keys = [re.findall("Authorization: (.*)\r", head) for head in server.heads]
     assert keys == [["Bearer sk-4711"], ["Bearer sk-4711"], []]
     assert all(body["max_completion_tokens"] == 9 and "max_tokens" not in body for body in server.bodies)
@@ -81,24 +79,24 @@ def test_an_endpoint_gets_model_options_and_key_from_environment_or_file(key_fil
     ],
 )
 def test_an_unusable_endpoint_raises_its_reason_each_time(choice, told_as):
-    language_model = configured_model(choice, KEY="sk-4711", BLANK="")
+    found_model = configured_model(choice, KEY="sk-4711", BLANK="")
 
     for _ in range(2):
         with pytest.raises(ModelUnavailable, match=told_as) as refusal:
-            language_model.extract_keywords("which index?")
+            found_model.extract_keywords("which index?")
         assert "4711" not in repr(refusal.value.to_dict())
         assert refusal.value.hint
-    assert len(language_model.calculate_embedding("a")) == 8
-    assert "which index?" in str(language_model.generate_final_prompt("which index?", [], [], [], []))
+    assert len(found_model.calculate_embedding("a")) == 8
+    assert "which index?" in str(found_model.generate_final_prompt("which index?", [], [], [], []))
 
 
-def test_a_key_file_readable_by_others_is_refused(key_file):
-    key_file.chmod(0o640)
+def test_a_key_file_readable_by_others_is_refused(key_path):
+    key_path.chmod(0o640)
 
     with pytest.raises(ModelUnavailable, match="others may read the key") as refusal:
-        configured_model(replace(LOCAL, key_env=None, key_file=str(key_file))).extract_keywords("a")
+        configured_model(replace(LOCAL, key_env=None, key_file=str(key_path))).extract_keywords("a")
 
-    assert refusal.value.hint.startswith(f"chmod 600 {key_file}")
+    assert refusal.value.hint.startswith(f"chmod 600 {key_path}")
 
 
 @pytest.mark.parametrize(
@@ -146,10 +144,10 @@ def test_the_model_choice_of_the_user_configuration_survives_its_rewrite(config,
     assert settings.models(loaded)[0].name == f'm "1" at {LOCAL_URL}'
 
 
-def test_an_embedder_reads_its_key_from_a_file(key_file):
-    choice = model_choice.embedder_choice({"use": "endpoint", "key_file": str(key_file)}, "own.toml")
+def test_an_embedder_reads_its_key_from_a_file(key_path):
+    choice = model_choice.embedder_choice({"use": "endpoint", "key_file": str(key_path)}, "own.toml")
 
-    assert f"<the key in {key_file}>" in repr(model_choice.embedder(choice, {}.get).endpoint)
+    assert f"<the key in {key_path}>" in repr(model_choice.embedder(choice, {}.get).endpoint)
 
 
 def test_a_model_in_the_configuration_of_a_root_is_refused(tmp_path):

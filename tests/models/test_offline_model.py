@@ -50,11 +50,11 @@ def test_the_offline_model_is_a_language_model():  # D079
 
 
 def test_keywords_are_singular_words_with_one_for_each_stem():  # D082
-    keywords = MODEL.extract_keywords("The indexes are rebuilt. Indexing is done by Oxigraph; which index do you use?")
+    words = MODEL.extract_keywords("The indexes are rebuilt. Indexing is done by Oxigraph; which index do you use?")
 
-    assert keywords[0] == "index"
-    assert {"index", "rebuilt", "oxigraph"} <= {*keywords}
-    assert not {"the", "indexes", "indexing", "which"} & {*keywords}
+    assert words[0] == "index"
+    assert {"index", "rebuilt", "oxigraph"} <= {*words}
+    assert not {"the", "indexes", "indexing", "which"} & {*words}
 
 
 def test_keywords_are_limited_to_the_most_frequent():
@@ -89,12 +89,12 @@ def test_a_summary_has_the_sentences_most_central_to_the_topic():  # D083
             "Can the index be rebuilt?", "Yes, the index is rebuilt from the journal at any time. Nice weather today!"
         ),
     ]
-    summary = OfflineModel(bounds=OutputLimits(summary=120)).generate_segment_summary(pages)
+    text = OfflineModel(bounds=OutputLimits(summary=120)).generate_segment_summary(pages)
 
-    assert "index" in summary
-    assert "journal" in summary
-    assert "weather" not in summary
-    assert len(summary) <= 120
+    assert "index" in text
+    assert "journal" in text
+    assert "weather" not in text
+    assert len(text) <= 120
 
 
 def test_a_repeated_sentence_appears_once_in_a_summary():
@@ -108,11 +108,11 @@ def test_long_pages_are_read_at_their_beginning_and_short_pages_whole():
     beginning = "The journal keeps every triple."
     pages = [page(f"{beginning} {filler}", f"{filler} The lighthouse is green."), page("The journal is kept on disk.")]
 
-    summary = OfflineModel(bounds=OutputLimits(summary=4_000)).generate_segment_summary(pages)
+    text = OfflineModel(bounds=OutputLimits(summary=4_000)).generate_segment_summary(pages)
 
-    assert beginning in summary
-    assert "The journal is kept on disk." in summary
-    assert "lighthouse" not in summary
+    assert beginning in text
+    assert "The journal is kept on disk." in text
+    assert "lighthouse" not in text
     many = [" ".join(f"crate{number}x{place}x" for place in range(40)) + " end." for number in range(80)]
     last = OfflineModel(bounds=OutputLimits(summary=30_000)).generate_segment_summary([page(" ".join(many))])
     assert last.endswith(" end.")  # no sentence is read in half
@@ -124,9 +124,9 @@ def test_every_page_has_its_share_of_a_summary_of_many_pages():
     statements = [f"Lake{sign}k lies by hill{sign}k and wood{sign}k." for sign in "abcdefghijklmnopqrstuvwxyz"]
     pages = [page("We talk on.", statement + " So it goes." * 500) for statement in statements]
 
-    summary = OfflineModel(bounds=OutputLimits(summary=10_000)).generate_segment_summary(pages * 2)
+    text = OfflineModel(bounds=OutputLimits(summary=10_000)).generate_segment_summary(pages * 2)
 
-    assert [statement for statement in statements if statement not in summary] == []
+    assert [statement for statement in statements if statement not in text] == []
 
 
 def test_fenced_code_is_summarised_only_where_there_is_no_other_text():
@@ -381,11 +381,11 @@ def test_reading_any_dialogue_is_deterministic_and_within_limits(query, response
             model.continues(pages[0], pages[1]),
         )
 
-    words, chain_text, summary, learned, rates, vector, _ = read(NARROW[0])
-    assert read(NARROW[1]) == (words, chain_text, summary, learned, rates, vector, _)
+    words, chain_text, summary_text, learned, rates, vector, _ = read(NARROW[0])
+    assert read(NARROW[1]) == (words, chain_text, summary_text, learned, rates, vector, _)
     assert len(words) <= 5
     assert len(chain_text) <= 40
-    assert len(summary) <= 60
+    assert len(summary_text) <= 60
     assert len(learned.facts) <= 3
     assert len(learned.traits) <= 2
     assert all(len(fact.text) <= 30 for fact in learned.facts)

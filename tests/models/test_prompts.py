@@ -79,34 +79,34 @@ def test_an_empty_tier_is_absent_from_a_final_prompt():  # D085
 def test_a_final_prompt_names_the_speaker_of_a_page_and_the_user_who_asks():  # D098
     user_page = replace(page("I like tea"), object_type="user", object_identifier="ana")
 
-    user_part = final_prompt("What do I like?", [user_page], [user_page], [Known("user ben", asks=True)], []).user
+    prompt_text = final_prompt("What do I like?", [user_page], [user_page], [Known("user ben", asks=True)], []).user
 
-    assert user_part.count('"with": "user ana"') == 2
-    assert '{"of": "user ben", "asks": true}' in user_part
+    assert prompt_text.count('"with": "user ana"') == 2
+    assert '{"of": "user ben", "asks": true}' in prompt_text
 
 
 @pytest.mark.parametrize("length", [100, 3_000, 1_000_000])
 def test_long_pages_of_a_final_prompt_are_cut_to_its_room(length):
     long, short = page("a" * length, "b" * length), page("Which index?", "Oxigraph, since it embeds.")
 
-    user_part = final_prompt("Why?", [short, *[long] * 6], [long] * 7, [Known("you", facts=("c" * length,))], []).user
+    prompt_text = final_prompt("Why?", [short, *[long] * 6], [long] * 7, [Known("you", facts=("c" * length,))], []).user
 
-    assert short.response in user_part
-    assert ("a" * length in user_part) == (length == 100)
-    assert len(user_part) < SHOWN + FACT + 15 * 150
+    assert short.response in prompt_text
+    assert ("a" * length in prompt_text) == (length == 100)
+    assert len(prompt_text) < SHOWN + FACT + 15 * 150
 
 
 def test_a_prompt_with_too_many_pages_has_the_newest_with_their_numbers():
     pages = [page(f"I said {number} ", "b" * 300) for number in range(1_000)]
 
-    user_part = summary_prompt(pages, OutputLimits(), 24_000).user
+    prompt_text = summary_prompt(pages, OutputLimits(), 24_000).user
 
-    assert ("I said 849 " in user_part, '{"page": 850, ' in user_part, '{"page": 999, ' in user_part) == (
+    assert ("I said 849 " in prompt_text, '{"page": 850, ' in prompt_text, '{"page": 999, ' in prompt_text) == (
         False,
         True,
         True,
     )
-    assert len(user_part) < 24_000 + 150 * 100
+    assert len(prompt_text) < 24_000 + 150 * 100
 
 
 def test_the_system_part_of_a_prompt_declares_memory_no_instruction():  # D120

@@ -38,15 +38,15 @@ def row(*words):
 
 
 def test_a_vector_is_the_normalised_mean_of_its_tokens_and_zero_for_blank_text(folder):
-    sentence_embedder = SentenceEmbedder(folder)
+    embedder = SentenceEmbedder(folder)
 
-    vector, same, blank = sentence_embedder.generate(["zebra runs", "zebra runs", " \n"])
+    vector, same, blank = embedder.generate(["zebra runs", "zebra runs", " \n"])
 
-    assert isinstance(sentence_embedder, Embedder)
-    assert sentence_embedder.dimensions() == len(vector) == 6
+    assert isinstance(embedder, Embedder)
+    assert embedder.dimensions() == len(vector) == 6
     np.testing.assert_allclose(vector, unit(row("zebra", "runs").mean(axis=0)), atol=1e-6)
     assert (vector, blank) == (same, [0.0] * 6)
-    assert sentence_embedder.generate([f"zebra {'runs ' * n}" for n in range(30)])[1] == vector  # by threads
+    assert embedder.generate([f"zebra {'runs ' * n}" for n in range(30)])[1] == vector  # by threads
 
 
 @pytest.mark.parametrize(
@@ -58,39 +58,35 @@ def test_a_vector_is_the_normalised_mean_of_its_tokens_and_zero_for_blank_text(f
     ],
 )
 def test_the_pooling_of_the_model_folder_is_used(tmp_path, pooling, expected):
-    sentence_embedder = SentenceEmbedder(write_folder(tmp_path / "m", onnx_file(ROWS), "onnx/model.onnx", pooling))
+    embedder = SentenceEmbedder(write_folder(tmp_path / "m", onnx_file(ROWS), "onnx/model.onnx", pooling))
 
-    np.testing.assert_allclose(sentence_embedder.generate(["zebra runs"])[0], unit(expected), atol=1e-6)
+    np.testing.assert_allclose(embedder.generate(["zebra runs"])[0], unit(expected), atol=1e-6)
 
 
 def test_a_sentence_embedding_output_is_not_pooled_and_absent_inputs_are_not_given(tmp_path):
-    sentence_embedder = SentenceEmbedder(
-        write_folder(tmp_path / "m", onnx_file(ROWS, "sentence_embedding", ("input_ids",)))
-    )
+    embedder = SentenceEmbedder(write_folder(tmp_path / "m", onnx_file(ROWS, "sentence_embedding", ("input_ids",))))
 
-    np.testing.assert_allclose(
-        sentence_embedder.generate(["okapi lynx"])[0], unit(row("okapi", "lynx").mean(axis=0)), atol=1e-6
-    )
+    np.testing.assert_allclose(embedder.generate(["okapi lynx"])[0], unit(row("okapi", "lynx").mean(axis=0)), atol=1e-6)
 
 
 def test_a_long_text_is_embedded_up_to_its_512th_token(folder):
-    sentence_embedder = SentenceEmbedder(folder)
+    embedder = SentenceEmbedder(folder)
 
-    long, short, other = sentence_embedder.generate(["zebra " * 512 + "lynx", "zebra " * 512, "zebra " * 511 + "lynx"])
+    long, short, other = embedder.generate(["zebra " * 512 + "lynx", "zebra " * 512, "zebra " * 511 + "lynx"])
 
     assert long == short != other
 
 
 def test_queries_and_texts_are_embedded_with_their_prefixes(folder):
-    sentence_embedder = SentenceEmbedder(folder, "query: ", "passage: ")
+    embedder = SentenceEmbedder(folder, "query: ", "passage: ")
 
     np.testing.assert_allclose(
-        sentence_embedder.generate_queries(["zebra"])[0], unit(row("query", ":", "zebra").mean(axis=0)), atol=1e-6
+        embedder.generate_queries(["zebra"])[0], unit(row("query", ":", "zebra").mean(axis=0)), atol=1e-6
     )
     np.testing.assert_allclose(
-        sentence_embedder.generate(["zebra"])[0], unit(row("passage", ":", "zebra").mean(axis=0)), atol=1e-6
+        embedder.generate(["zebra"])[0], unit(row("passage", ":", "zebra").mean(axis=0)), atol=1e-6
     )
-    assert sentence_embedder.generate_queries([""])[0] == [0.0] * 6
+    assert embedder.generate_queries([""])[0] == [0.0] * 6
 
 
 def test_the_embedder_name_depends_on_model_tokenizer_weights_and_text_prefix(folder, tmp_path):
@@ -111,11 +107,11 @@ def test_the_embedder_name_depends_on_model_tokenizer_weights_and_text_prefix(fo
 
 
 def test_a_replaced_model_file_is_refused_until_a_restart(folder):
-    sentence_embedder = SentenceEmbedder(folder)
+    embedder = SentenceEmbedder(folder)
     write_folder(folder, onnx_file(rows(2)))
 
     with pytest.raises(ModelUnavailable, match=r"the model in .*tiny has changed") as refusal:
-        sentence_embedder.generate(["zebra"])
+        embedder.generate(["zebra"])
     assert refusal.value.hint == "start this process again"
 
 
@@ -168,14 +164,14 @@ def with_model(*arguments):
 def test_an_unusable_model_folder_blocks_no_write_and_is_reported_in_status(folder, tmp_path, change, detail):
     path = change(folder)
     choice = EmbedderChoice("local", path=str(path))
-    sentence_embedder = model_choice.embedder(choice, {}.get)
+    embedder = model_choice.embedder(choice, {}.get)
 
-    assert model_choice.config_error(sentence_embedder).hint
+    assert model_choice.config_error(embedder).hint
     with pytest.raises(ModelUnavailable, match=detail) as refusal:
-        sentence_embedder.generate(["zebra"])
+        embedder.generate(["zebra"])
     assert str(path) in refusal.value.detail
     assert refusal.value.hint
-    with jidomem.open(tmp_path / "root", project="p", embedder=sentence_embedder) as memory:
+    with jidomem.open(tmp_path / "root", project="p", embedder=embedder) as memory:
         memory.embeds_for = 1.0
         memory.writer.submit_intent("p", intent(summary="the zebra runs", evidence=[]))
         answer = memory.recall("zebra")
@@ -187,12 +183,12 @@ def test_an_unusable_model_folder_blocks_no_write_and_is_reported_in_status(fold
 def test_a_text_that_breaks_the_model_is_skipped_and_others_are_embedded(folder, tmp_path):
     table = ROWS.copy()
     table[WORDS.index("broken")] = np.nan
-    sentence_embedder = SentenceEmbedder(write_folder(folder, onnx_file(table)))
+    embedder = SentenceEmbedder(write_folder(folder, onnx_file(table)))
 
     with jidomem.open(tmp_path / "root", project="p") as memory:
         for summary in ("the zebra runs", "a broken lynx"):
             memory.writer.submit_intent("p", intent(summary=summary, evidence=[]))
-        vectors = Vectors(memory.settings.root, memory.texts, sentence_embedder)
+        vectors = Vectors(memory.settings.root, memory.texts, embedder)
         for _ in range(20):
             try:
                 if not vectors.embed_next(Stream("p")):
@@ -206,10 +202,10 @@ def test_a_text_that_breaks_the_model_is_skipped_and_others_are_embedded(folder,
 
 
 def test_a_vector_of_another_dimension_is_refused(tmp_path):
-    sentence_embedder = SentenceEmbedder(write_folder(tmp_path / "m", ids_file("sentence_embedding")))
+    embedder = SentenceEmbedder(write_folder(tmp_path / "m", ids_file("sentence_embedding")))
 
     with pytest.raises(ModelUnavailable, match=r"model\.onnx returned a vector of 2 numbers, not 1 as before"):
-        sentence_embedder.generate(["zebra runs"])
+        embedder.generate(["zebra runs"])
 
 
 def test_missing_packages_are_refused_with_the_command_that_installs_them(folder, monkeypatch):
@@ -251,8 +247,8 @@ def test_the_user_configuration_names_the_model_folder_and_a_root_cannot(folder,
 
     for use in (None, "local"):
         monkeypatch.delenv("JIDOMEM_EMBEDDER") if use is None else monkeypatch.setenv("JIDOMEM_EMBEDDER", use)
-        sentence_embedder = settings.embedder(settings.load(tmp_path / "root"))
-        assert sentence_embedder.name == SentenceEmbedder(folder, "", "passage: ").name
+        embedder = settings.embedder(settings.load(tmp_path / "root"))
+        assert embedder.name == SentenceEmbedder(folder, "", "passage: ").name
     (tmp_path / "config.toml").write_text(f"[embedder]\npath = {json.dumps(str(folder))}\n")
     with pytest.raises(Failed, match="embedder cannot be set by a root on disk"):
         settings.load(tmp_path)
