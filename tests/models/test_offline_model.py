@@ -121,12 +121,12 @@ def test_long_pages_are_read_at_their_beginning_and_short_pages_whole():
 
 
 def test_every_page_has_its_share_of_a_summary_of_many_pages():
-    statements = [f"Lake{sign}k lies by hill{sign}k and wood{sign}k." for sign in "abcdefghijklmnopqrstuvwxyz"]
-    pages = [page("We talk on.", statement + " So it goes." * 500) for statement in statements]
+    claims = [f"Lake{sign}k lies by hill{sign}k and wood{sign}k." for sign in "abcdefghijklmnopqrstuvwxyz"]
+    pages = [page("We talk on.", claim + " So it goes." * 500) for claim in claims]
 
     text = OfflineModel(bounds=OutputLimits(summary=10_000)).generate_segment_summary(pages * 2)
 
-    assert [statement for statement in statements if statement not in text] == []
+    assert [claim for claim in claims if claim not in text] == []
 
 
 def test_fenced_code_is_summarised_only_where_there_is_no_other_text():
