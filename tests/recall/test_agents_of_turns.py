@@ -23,35 +23,35 @@ def prompts(recalled):
 
 
 @pytest.mark.parametrize("agent", ["Maria", "maria", "triage", "https://jido.ai/agents/triage"])
-def test_agent_of_a_turn_is_who_asked_or_who_answered(memory, agent):
+def test_the_agent_filter_of_turns_matches_asker_and_answerer(memory, agent):
     recalled = memory.recall("password", kinds=["turn"], agent=agent)
     assert prompts(recalled) == {"And how do I change my password?"}
     assert recalled.agent_notice == ""
 
 
-def test_another_agent_has_no_part_in_the_turn(memory):
+def test_the_agent_filter_of_turns_excludes_turns_of_others(memory):
     recalled = memory.recall("password", kinds=["turn"], agent="peter")
     assert (prompts(recalled), recalled.agent_notice) == (set(), "")
 
 
-def test_unknown_agent_is_reported_for_turns_with_the_nearest_name(memory):
+def test_an_unknown_agent_is_reported_for_turns_with_the_nearest_name(memory):
     recalled = memory.recall("password", kinds=["turn"], agent="maira")
     assert recalled.entries == []
     assert "did you mean 'maria'" in recalled.agent_notice
 
 
-def test_question_that_names_only_a_speaker_finds_what_she_asked(memory):
+def test_a_question_about_a_speaker_alone_returns_the_turns_of_that_speaker(memory):
     expected = {"Why does my export fail?", "And how do I change my password?"}
     assert prompts(memory.recall("What did Maria ask?", kinds=["turn"])) == expected
     assert prompts(memory.recall("What did Maria say about invoices?", kinds=["turn"])) == set()
 
 
-def test_unknown_words_are_those_that_tell_something(memory):
+def test_unknown_words_exclude_stop_words(memory):
     recalled = memory.recall("What was the quagga, which is it?", kinds=["turn"])
     assert recalled.metadata["unknown_words"] == ["quagga"]
 
 
-def test_recall_without_memories_names_the_kind_that_matches(memory):
+def test_a_recall_without_memories_names_the_other_kind_that_matches(memory):
     recalled = memory.recall("password")
     assert (recalled.entries, recalled.metadata["other_kinds"]) == ([], {"turn": 1})
     assert recalled.kinds_notice() == '1 turn matches: add kinds=["turn"]'

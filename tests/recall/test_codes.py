@@ -29,7 +29,7 @@ def memory(request, tmp_path_factory):
         yield memory
 
 
-def test_what_has_the_code_of_the_question_comes_first_with_a_high_score(memory):
+def test_a_memory_with_the_code_of_the_question_comes_first_with_a_high_score(memory):
     summaries = {note["id"]: note["summary"] for note in NOTES["memories"]}
     scores = []
     for question in NOTES["questions"]:
@@ -43,12 +43,12 @@ def test_what_has_the_code_of_the_question_comes_first_with_a_high_score(memory)
     assert sum(score > 0.6 for score in scores) >= 12
 
 
-def test_what_lacks_the_code_of_the_question_is_hardly_an_answer(memory):
+def test_a_memory_without_the_code_of_the_question_has_a_low_score(memory):
     for question in ("what does v2.9.9 fix?", "JIRA-777", "are we affected by CVE-2019-0001?"):
         assert all(hit.score < 0.1 for hit in memory.recall(question, min_score=0).entries), question
 
 
-def test_a_code_is_explained(memory):
+def test_an_explanation_names_a_matching_or_absent_code(memory):
     has, lacks = "code: it has the one that you name", "code: lowered, as it lacks the one that you name"
     first, *others = memory.recall("JIRA-881, webhooks, search page", min_score=0, explain=True).entries
     assert has in first.reasons
@@ -57,7 +57,7 @@ def test_a_code_is_explained(memory):
 
 
 @pytest.mark.parametrize("question", ["what does v2.3.1 fix?", "when are workers restarted?", "what was Ana told?"])
-def test_the_score_of_a_text_is_the_same_whatever_other_kinds_are_searched(memory, question):
+def test_the_score_of_a_text_does_not_depend_on_the_other_kinds_recalled(memory, question):
     scores = {}
     for kinds in ([], ["fact"], ["entry"], ["turn"], ["fact", "entry"], ["fact", "turn"], ["fact", "entry", "turn"]):
         for hit in memory.recall(question, kinds=kinds, min_score=0, limit=40).entries:

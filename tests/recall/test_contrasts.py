@@ -60,7 +60,7 @@ def test_hits_that_differ_in_a_value_name_each_other(memory):
     assert not any(line.startswith("  - disagrees") for line in lines)
 
 
-def test_the_other_side_comes_with_a_hit_though_the_limit_leaves_it_out(memory):
+def test_the_contrasting_memory_is_shown_with_a_hit_beyond_the_limit(memory):
     old, new = both(memory)
 
     result = memory.recall("webhook signatures 600 seconds", limit=1)
@@ -70,7 +70,7 @@ def test_the_other_side_comes_with_a_hit_though_the_limit_leaves_it_out(memory):
     assert result.metadata["tokens"] >= len(OLD) // 4
 
 
-def test_a_briefing_marks_both_sides(memory):
+def test_a_briefing_marks_both_contrasting_memories(memory):
     old, new = both(memory, type="decision", rationale="r")
 
     briefing = memory.briefing()
@@ -84,7 +84,7 @@ def test_a_briefing_marks_both_sides(memory):
 
 
 @pytest.mark.parametrize("ending", ["supersede", "keep-both"])
-def test_a_settled_pair_no_longer_disagrees(memory, ending):
+def test_a_settled_pair_has_no_contrast(memory, ending):
     old, new = both(memory)
 
     memory.writer.settle("p", new, ending, other=old)
@@ -95,7 +95,7 @@ def test_a_settled_pair_no_longer_disagrees(memory, ending):
     assert "disagrees" not in memory.briefing().text
 
 
-def test_a_state_of_the_past_has_no_contrasts_of_today(memory):
+def test_a_past_state_has_no_contrasts(memory):
     both(memory)
 
     result = memory.recall("webhook signatures", as_of=memory.now())
@@ -104,13 +104,13 @@ def test_a_state_of_the_past_has_no_contrasts_of_today(memory):
     assert not any("differs_from" in hit.metadata for hit in result.entries)
 
 
-def test_statements_with_one_value_in_other_words_are_no_contrast():
+def test_equal_values_in_different_words_are_no_contrast():
     assert contrast("Refund window: 180 days after capture", "Refunds are allowed for 180 days after capture") == ()
     assert contrast("Refund window: 180 days", "Refunds are allowed for 90 days") == ("180 / 90 days",)
     assert contrast("Indent with tabs", "Indent with spaces") == ("tabs / spaces",)
 
 
-def test_the_numbers_of_pairs_that_differ_are_those_of_the_review(memory):
+def test_the_count_of_contrasting_pairs_matches_the_review_queue(memory):
     both(memory)
     memory.remember("Payouts run daily at 04:00 UTC")
     memory.remember("Payouts run every day at 04:00 UTC")
@@ -122,7 +122,7 @@ def test_the_numbers_of_pairs_that_differ_are_those_of_the_review(memory):
     assert [each.why for each in listed if each.differences] == ["differs in 300 / 600 seconds"]
 
 
-def test_what_is_below_the_least_score_is_counted_with_the_option_that_shows_it(memory):
+def test_hits_below_the_minimum_score_are_counted_with_the_option_that_shows_them(memory):
     both(memory)
 
     result = memory.recall("webhook signatures older than 600 seconds", min_score=0.99)
@@ -132,7 +132,7 @@ def test_what_is_below_the_least_score_is_counted_with_the_option_that_shows_it(
     assert "min_score" not in markdown(memory.recall("webhook signatures 600 seconds", min_score=0))
 
 
-def test_the_guard_marks_a_rule_that_differs_from_a_near_one(memory):
+def test_the_guard_marks_a_rule_that_contrasts_with_a_near_rule(memory):
     old, new = both(memory, type="convention", enforcement_level="Strict", about=["src/hooks.py"])
 
     lines = {rule.item: rule_line(rule) for rule, _ in gather_rules(memory, "p").rules}
@@ -141,7 +141,7 @@ def test_the_guard_marks_a_rule_that_differs_from_a_near_one(memory):
     assert f"disagrees with {new[-8:]}: 300 / 600 seconds" in lines[old]
 
 
-def test_a_client_is_told_of_pairs_that_differ_by_status_and_by_the_question_for_conflicts(memory):
+def test_contrasting_pairs_are_reported_by_status_and_the_conflicts_query_over_mcp(memory):
     both(memory)
     sessions = ClientSessions(memory)
 

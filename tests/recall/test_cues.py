@@ -29,11 +29,11 @@ from jidomem.recall.question import (
         ("Could you sum up our conversations?", set()),
     ],
 )
-def test_what_a_question_asks_for_is_told_by_its_words(question, kinds):
+def test_the_expected_kind_of_answer_follows_from_the_words_of_a_question(question, kinds):
     assert wanted(question) == kinds
 
 
-def test_a_text_gives_what_stands_at_its_beginning():
+def test_a_cue_counts_only_at_the_beginning_of_a_text():
     assert contains_cue("time", "It was on Sunday")
     assert contains_cue("number", "there were twelve, or 12")
     assert not contains_cue("time", "we went to Lisbon")
@@ -47,18 +47,18 @@ def test_a_text_gives_what_stands_at_its_beginning():
     ("text", "share"),
     [("", 0), ("I sail.", 0), ("Do you sail?", 1), ("I sail. Do you?", 0.5), ("No! Do you sail? Why?", 18 / 21)],
 )
-def test_what_is_asked_is_each_sentence_that_ends_with_a_question_mark(text, share):
+def test_the_question_share_is_that_of_sentences_with_a_question_mark(text, share):
     assert question_share(text) == pytest.approx(share, abs=0.04)
     assert question_share("x " * BEGINNING + "Why?") == 0
 
 
-def test_verbs_in_the_past_are_told_by_their_form():
+def test_past_tense_verbs_are_counted_by_their_form():
     assert past_verbs("She Sailed home, and was glad; it rained.") == 3
     assert past_verbs("I need the red bed, indeed, and feed them.") == 0
     assert past_verbs("x " * BEGINNING + "went") == 0
 
 
-def test_an_instruction_for_the_future_begins_with_one_of_its_words():
+def test_an_instruction_begins_with_an_instruction_word():
     assert all(map(is_instruction, ("Always give units.", " please never guess", "When I ask for maps, give scales")))
     assert not any(map(is_instruction, ("It always rains.", "When I was young", "Alwaysness", "")))
 
@@ -73,5 +73,5 @@ def test_an_instruction_for_the_future_begins_with_one_of_its_words():
         ("Which User wrote it?", "Which User wrote it?"),
     ],
 )
-def test_a_question_is_compared_without_the_names_of_who_speaks(question, left):
+def test_speaker_names_are_removed_from_a_question(question, left):
     assert strip_names(question, ["ana lopez", "Bo", "user"]) == left

@@ -50,18 +50,18 @@ def told(text, said=WEDNESDAY, years=()):
         ("", []),
     ],
 )
-def test_the_days_of_a_text_are_found(text, days):
+def test_the_days_named_in_a_text_are_parsed(text, days):
     assert told(text) == days
 
 
-def test_without_the_day_it_was_said_on_only_what_is_written_out_is_found():
+def test_relative_days_need_the_date_of_the_text():
     assert told("yesterday, two weeks ago and last month", said=None) == []
     assert told("in May", said=None) == []
     assert told("on 3 May", said=None, years=(2024, 2025)) == ["2024-05-03", "2025-05-03"]
     assert told("on 3 May", years=(2024,)) == ["2024-05-03"]
 
 
-def test_days_know_what_they_share_and_how_far_a_day_is_from_them():
+def test_a_range_of_days_computes_overlap_and_distance():
     week = Days(date(2025, 3, 3), date(2025, 3, 9))
 
     assert (len(week), week.shared(Days(date(2025, 3, 9), date(2025, 3, 20)))) == (7, 1)
@@ -70,13 +70,13 @@ def test_days_know_what_they_share_and_how_far_a_day_is_from_them():
 
 
 @given(st.text(alphabet="0123456789 ./-agodysweklstMayJune", max_size=60), st.dates(), st.booleans())
-def test_any_text_is_read_and_no_days_end_before_they_begin(text, said, is_known):
+def test_any_text_is_parsed_into_valid_ranges_of_days(text, said, is_known):
     for each in spoken_of(text, said if is_known else None, (said.year,)):
         assert each.first <= each.last
 
 
 @given(st.dates(date(1950, 1, 1), date(2090, 12, 31)), st.integers(1, 300))
-def test_a_day_is_the_same_however_it_is_written(day, ago):
+def test_a_day_is_parsed_equally_from_each_date_format(day, ago):
     forms = [f"{day.isoformat()}", f"{day.day} {day:%B} {day.year}", f"{day:%B} {day.day}, {day.year}",
              f"{day.day}.{day.month}.{day.year}"]  # fmt: skip
 
@@ -85,7 +85,7 @@ def test_a_day_is_the_same_however_it_is_written(day, ago):
     assert spoken_of(f"{ago} days ago", day) == [Days(back, back)]
 
 
-def test_a_text_of_thousands_of_dates_is_read_once():
+def test_a_text_of_thousands_of_dates_is_parsed_completely():
     text = "".join(f"{1900 + number % 100}-0{1 + number % 9}-1{number % 10}, " for number in range(5_000))
 
     assert len(spoken_of(text)) == 900  # minutes, were each compared with all before it

@@ -19,7 +19,7 @@ def decide(memory, text, **fields):
     return memory.remember(text, type="decision", topic="key store", **{"rationale": "one transaction", **fields}).iri
 
 
-def test_a_rejected_decision_is_named_with_its_reason_and_the_decision_on_its_topic(memory):
+def test_a_rejected_decision_is_named_with_reason_and_successor(memory):
     rejected = decide(memory, REDIS, rationale="lost keys on failover", status="rejected")
     active = decide(memory, TABLE)
     memory.remember(STRAY)
@@ -45,7 +45,7 @@ def test_a_withdrawn_decision_is_named_with_the_reason_of_its_end(memory):
     assert f'invalidated decision {old[-8:]}: "{REDIS}" (why: "it lost keys").\n' in markdown(result)
 
 
-def test_a_superseded_decision_whose_successor_is_among_the_hits_and_other_kinds_are_not_named(memory):
+def test_neither_a_decision_superseded_by_a_hit_nor_an_ended_fact_is_named(memory):
     old = decide(memory, REDIS)
     decide(memory, "Use Redis 8 for the keys", supersedes=[old])
     fact = memory.remember("Redis runs on one host").iri
@@ -58,7 +58,7 @@ def test_a_superseded_decision_whose_successor_is_among_the_hits_and_other_kinds
     assert "decision" not in result.to_dict()["inactive"]
 
 
-def test_an_ended_decision_that_hardly_matches_is_counted_and_not_named(memory):
+def test_a_weakly_matching_ended_decision_is_counted_and_not_named(memory):
     decide(memory, "Use Kafka for events, as it runs everywhere", status="rejected")
     for number in range(30):
         memory.remember(f"The cache has a version of its own, for client {number}")

@@ -24,9 +24,7 @@ def stems_of(sentences):
 
 
 @given(SENTENCES, st.dictionaries(st.sampled_from(WORDS), st.floats(0.1, 9)), st.integers(60, 900))
-def test_an_excerpt_is_no_longer_than_asked_for_and_shows_sentences_in_the_order_of_the_text(
-    sentences, weights, longest
-):
+def test_an_excerpt_fits_its_length_and_has_sentences_in_text_order(sentences, weights, longest):
     shown = matching_excerpt(sentences, stems_of(sentences), weights, longest)
 
     assert len(shown) <= longest
@@ -36,11 +34,11 @@ def test_an_excerpt_is_no_longer_than_asked_for_and_shows_sentences_in_the_order
 
 
 @given(SENTENCES, st.integers(60, 900))
-def test_the_opening_is_all_where_the_question_points_nowhere(sentences, longest):
+def test_an_excerpt_without_matching_words_is_the_opening(sentences, longest):
     assert matching_excerpt(sentences, stems_of(sentences), {}, longest) == opening(sentences, longest).text
 
 
-def test_the_best_sentence_is_shown_after_the_opening_with_the_heading_above_it():
+def test_an_excerpt_has_the_opening_then_the_best_sentence_with_its_heading():
     filler = [f"Another matter number {number} is described here at length." for number in range(20)]
     sentences = [
         "We use one queue.",
@@ -57,7 +55,7 @@ def test_the_best_sentence_is_shown_after_the_opening_with_the_heading_above_it(
     assert shown.endswith("…")
 
 
-def test_a_word_that_most_sentences_hold_points_nowhere_beside_one_that_few_hold():
+def test_a_rare_word_outweighs_a_frequent_word_in_an_excerpt():
     sentences = ["We use one queue."] * 2 + [f"The queue has part {number}." for number in range(40)]
     sentences.insert(30, "Letters expire.")
 

@@ -50,14 +50,14 @@ def anchors(memory, item):
     return memory.reader.get_memory("p", item)["properties"].get("aboutBlob", [])
 
 
-def test_a_memory_about_a_file_keeps_its_blob_id_and_the_file_is_unchanged(memory, folder):
+def test_a_memory_about_a_file_records_its_blob_id(memory, folder):
     item = about(memory, "./src/a.py", "src", "a thing", "src/none.py")
 
     assert anchors(memory, item) == [blob_id((folder / "src/a.py").read_bytes()) + " src/a.py"]
     assert memory.changed_files() == []
 
 
-def test_a_changed_or_removed_file_is_reported_with_the_active_memories_about_it(memory, folder):
+def test_a_changed_or_removed_file_is_reported_with_its_active_memories(memory, folder):
     first = about(memory, "src/a.py", "src/b.py")
     ended = about(memory, "src/c.py", topic="c")
     about(memory, "src", topic="c", supersedes=[ended])
@@ -68,7 +68,7 @@ def test_a_changed_or_removed_file_is_reported_with_the_active_memories_about_it
     assert states(memory) == [(first, "src/a.py", "changed", "src/a.py"), (first, "src/b.py", "gone", None)]
 
 
-def test_a_rename_is_followed_by_content_and_by_gits_history(memory, folder):
+def test_a_renamed_file_is_traced_by_content_and_git_history(memory, folder):
     kept, edited, plain = about(memory, "src/a.py"), about(memory, "src/b.py"), about(memory, "src/c.py")
     git(folder, "mv", "src/a.py", "src/moved.py")
     git(folder, "mv", "src/b.py", "src/edited.py")
@@ -86,7 +86,7 @@ def test_a_rename_is_followed_by_content_and_by_gits_history(memory, folder):
     assert [row["item"] for row in memory.governing("src/again.py")] == [edited]  # by its new name, too
 
 
-def test_without_git_a_file_that_went_is_gone(memory, folder, monkeypatch):
+def test_a_moved_file_is_reported_as_gone_without_git(memory, folder, monkeypatch):
     item = about(memory, "src/a.py")
     (folder / "src/a.py").rename(folder / "src/x.py")
     monkeypatch.setenv("PATH", "")
@@ -94,7 +94,7 @@ def test_without_git_a_file_that_went_is_gone(memory, folder, monkeypatch):
     assert states(memory) == [(item, "src/a.py", "gone", None)]
 
 
-def test_only_who_confirms_or_restates_a_memory_takes_the_files_as_they_are_now(memory, folder):
+def test_a_confirmation_or_new_summary_updates_the_anchors_and_a_status_change_does_not(memory, folder):
     task = intent(type="task", status="Planned", about=["src/a.py"])
     item = memory.writer.submit_intent("p", task).iri
     (folder / "src/a.py").write_text("pass\n")
@@ -110,7 +110,7 @@ def test_only_who_confirms_or_restates_a_memory_takes_the_files_as_they_are_now(
     assert states(memory) == []
 
 
-def test_the_same_said_again_of_a_changed_file_is_no_new_memory(memory, folder):
+def test_a_repeated_memory_of_a_changed_file_is_deduplicated_and_keeps_its_anchor(memory, folder):
     item = about(memory, "src/a.py")
     (folder / "src/a.py").write_text("pass\n")
 
@@ -118,12 +118,12 @@ def test_the_same_said_again_of_a_changed_file_is_no_new_memory(memory, folder):
     assert states(memory) == [(item, "src/a.py", "changed", "src/a.py")]
 
 
-def test_nobody_but_the_writer_says_what_a_file_held(memory):
+def test_a_file_anchor_in_an_intent_is_refused(memory):
     with pytest.raises(IntentRefused, match="set by the writer only"):
         memory.writer.submit_intent("p", intent(extra_triples=[["jido:aboutBlob", "0" * 40 + " src/a.py"]]))
 
 
-def test_a_root_in_no_repository_keeps_no_ids_and_has_nothing_to_look_at(tmp_path):
+def test_a_root_outside_a_repository_records_no_anchors(tmp_path):
     (tmp_path / "a.py").write_text("x")
     with jidomem.open(tmp_path / ".jidomem", project="p") as memory:
         item = about(memory, "a.py")
@@ -132,7 +132,7 @@ def test_a_root_in_no_repository_keeps_no_ids_and_has_nothing_to_look_at(tmp_pat
         assert [row["freshness"] for row in memory.governing("a.py")] == [[]]
 
 
-def test_an_anchor_that_leads_outside_is_never_read(memory, folder, tmp_path):
+def test_an_anchor_outside_the_repository_is_ignored(memory, folder, tmp_path):
     (tmp_path / "secret").write_text("s")
     item = about(memory, "src/a.py")
     file = next((folder / ".jidomem" / "projects").rglob("*.ttl"))
@@ -148,7 +148,7 @@ def test_an_anchor_that_leads_outside_is_never_read(memory, folder, tmp_path):
     assert item
 
 
-def test_looking_for_a_rename_runs_nothing_that_the_repository_is_configured_with(memory, folder, tmp_path):
+def test_rename_detection_runs_no_program_configured_in_the_repository(memory, folder, tmp_path):
     item = about(memory, "src/a.py")
     marker = tmp_path / "ran"
     script = tmp_path / "run.sh"
@@ -172,7 +172,7 @@ def test_looking_for_a_rename_runs_nothing_that_the_repository_is_configured_wit
     assert not marker.exists()
 
 
-def test_an_export_is_taken_in_elsewhere_and_anchored_to_the_files_there(memory, folder, tmp_path):
+def test_an_imported_memory_is_anchored_to_the_local_files(memory, folder, tmp_path):
     about(memory, "src/a.py")
     exported = tmp_path / "memory.ttl"
     other = tmp_path / "other"
@@ -188,7 +188,7 @@ def test_an_export_is_taken_in_elsewhere_and_anchored_to_the_files_there(memory,
         assert anchors(elsewhere, report.accepted[0].iri) == [blob_id(b"else\n") + " src/a.py"]
 
 
-def test_what_is_recalled_says_which_of_its_files_were_changed_or_are_gone(memory, folder):
+def test_a_recalled_memory_shows_the_state_of_its_files(memory, folder):
     about(memory, "src/a.py", "src/b.py", "src/c.py", topic="names")
     (folder / "src/a.py").write_text("changed")
     (folder / "src/b.py").unlink()

@@ -35,7 +35,7 @@ def best(candidates, asked, profile=PEOPLE):
     return ranked(candidates, asked, profile)[0].candidate.passage.item
 
 
-def test_of_two_turns_with_the_same_words_that_of_who_was_named_comes_first():
+def test_a_turn_of_the_named_speaker_comes_first():
     turns = [candidate("a", words=["boat"], speakers=["Ana"]), candidate("b", words=["boat"], speakers=["Ben"])]
 
     assert best(turns, question("What did Ana sail?", speakers=("Ana",))) == "a"
@@ -44,7 +44,7 @@ def test_of_two_turns_with_the_same_words_that_of_who_was_named_comes_first():
     assert [one.parts["speaker"] for one in both] == [0.0, 0.0]
 
 
-def test_the_name_of_who_was_named_is_no_word_to_look_for_unless_there_is_no_other():
+def test_a_speaker_name_counts_as_a_word_only_without_other_words():
     called = candidate("called", words=["ana"], speakers=["Ben"])
     asked = question("Where did Ana sail?", ("ana", "sail"), ("Ana",))
 
@@ -53,7 +53,7 @@ def test_the_name_of_who_was_named_is_no_word_to_look_for_unless_there_is_no_oth
     assert ranked([called], asked, PEOPLE) == []
 
 
-def test_what_answers_a_question_is_found_by_the_words_of_the_question():
+def test_an_answer_matches_by_the_words_of_the_preceding_question():
     asked_before = passage("q", "Which boat do you sail?", ["boat", "sail"], ["Ana"])
     stated_before = passage("s", "There is a boat to sail.", ["boat", "sail"], ["Ana"])
     turns = [candidate("after", "The red one.", speakers=["Ben"], before=(stated_before,)),
@@ -62,7 +62,7 @@ def test_what_answers_a_question_is_found_by_the_words_of_the_question():
     assert best(turns, question("which boat does he sail")) == "reply"
 
 
-def test_what_was_said_on_or_soon_after_the_day_asked_for_comes_first_and_so_does_what_tells_of_it():
+def test_turns_on_or_after_the_named_day_and_those_that_refer_to_it_come_first():
     def said(item, day, text=""):
         return candidate(item, text, ["boat"], ["Ana"], said_at=f"2025-{day}T09:00:00.000000Z")
 
@@ -74,7 +74,7 @@ def test_what_was_said_on_or_soon_after_the_day_asked_for_comes_first_and_so_doe
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
-def test_what_somebody_said_on_the_day_that_is_asked_for_comes_first_but_of_memories_those_with_the_subject(profile):
+def test_the_named_day_outweighs_the_subject_for_turns_and_not_for_memories(profile):
     asked = question("what of boat, sail and harbour on 12 January?", has_vectors=True)
     for speakers, first in ((["Ana"], "then"), ([], "other")):
         other = candidate("other", words=["boat"], speakers=speakers, cosine=0.3, said_at="2026-05-02T09:00:00.000000Z")
@@ -86,7 +86,7 @@ def test_what_somebody_said_on_the_day_that_is_asked_for_comes_first_but_of_memo
         assert best([other, then], replace(asked, text="what happened on 12 January?", stems={}), profile) == "then"
 
 
-def test_a_day_without_a_year_is_one_of_the_years_that_texts_name_and_the_nearest_date_comes_first():
+def test_a_day_without_a_year_matches_every_named_year_and_the_nearest_date_comes_first():
     def record(item, text):
         return candidate(item, text, ["boat"], said_at="2026-11-20T09:00:00.000000Z")
 
@@ -100,7 +100,7 @@ def test_a_day_without_a_year_is_one_of_the_years_that_texts_name_and_the_neares
     assert parts["then"]["event"] == parts["next year"]["event"] == MEMORIES["event"]  # both years are named often
 
 
-def test_of_short_conversations_each_gives_its_best_turn_first_and_a_recent_one_counts_more():
+def test_the_best_turn_of_each_short_conversation_comes_first_and_recent_turns_count_more():
     def turn(item, talk, words, day):
         said_at = f"2025-03-{day}T09:00:00.000000Z"
         return candidate(item, item, words, ["user"], said_at=said_at)._replace(talk=talk)
@@ -114,7 +114,7 @@ def test_of_short_conversations_each_gives_its_best_turn_first_and_a_recent_one_
     assert best([old, new], question("boat, sail, harbour?"), TASKS) == "new"
 
 
-def test_a_question_for_a_time_or_a_number_prefers_what_has_one():
+def test_a_question_for_a_time_or_number_prefers_texts_with_one():
     texts = ("the boat came", "the boat came last week", "the boat has seven sails")
     turns = [candidate(text, text, ["boat"], ["Ana"]) for text in texts]
 
@@ -122,7 +122,7 @@ def test_a_question_for_a_time_or_a_number_prefers_what_has_one():
     assert best(turns, question("How many sails has the boat?")) == "the boat has seven sails"
 
 
-def test_what_a_machine_said_comes_after_what_was_said_to_it_unless_its_answer_is_asked_for():
+def test_an_assistant_turn_follows_user_turns_unless_its_answer_is_requested():
     turns = [candidate("machine", words=["boat"], speakers=["assistant"]),
              candidate("person", words=["boat"], speakers=["user"])]  # fmt: skip
 
@@ -134,7 +134,7 @@ def test_what_a_machine_said_comes_after_what_was_said_to_it_unless_its_answer_i
     assert parts["machine"]["answered"] > 0 == parts["machine"]["told"]
 
 
-def test_a_standing_instruction_of_a_person_comes_first_if_help_is_asked_for():
+def test_a_standing_instruction_of_a_user_comes_first_for_a_help_request():
     texts = {"rule": "Always name the harbour.", "talk": "We name the harbour.", "said": "Always name the harbour."}
     turns = [candidate(item, text, ["harbour"], ["assistant" if item == "said" else "user"])
              for item, text in texts.items()]  # fmt: skip
@@ -147,7 +147,7 @@ def test_a_standing_instruction_of_a_person_comes_first_if_help_is_asked_for():
     assert one.parts["instruction"] == 0
 
 
-def test_a_turn_that_asks_comes_after_one_that_tells_of_the_past_even_alone():
+def test_a_turn_with_a_question_follows_statements_and_past_statements_come_first():
     texts = ("Do you sail?", "They sail.", "They sailed.")
     turns = [candidate(text, text, ["sail"], ["Ana"]) for text in texts]
     assert [one.candidate.passage.item for one in ranked(turns, question("sail?"), PEOPLE)] == [*reversed(texts)]
@@ -157,7 +157,7 @@ def test_a_turn_that_asks_comes_after_one_that_tells_of_the_past_even_alone():
     assert only.parts["asks"] < 0
 
 
-def test_a_role_is_no_name_of_who_spoke():
+def test_a_role_is_no_speaker_name():
     turns = [candidate("a", words=["user"], speakers=["user"]), candidate("b", words=["user"], speakers=["Ana"])]
 
     for one in ranked(turns, question("user?", ("user",), ("user",)), PEOPLE):
@@ -165,7 +165,7 @@ def test_a_role_is_no_name_of_who_spoke():
         assert one.parts["coverage"] > 0
 
 
-def test_what_has_no_vector_yet_is_taken_to_be_as_alike_as_most():
+def test_a_candidate_without_a_vector_gets_a_typical_similarity():
     asked = question("boat?", has_vectors=True)
     turns = [candidate("far", words=["boat"], cosine=0.05), candidate("new", words=["boat"]),
              candidate("near", words=["boat"], cosine=0.6)]  # fmt: skip
@@ -174,7 +174,7 @@ def test_what_has_no_vector_yet_is_taken_to_be_as_alike_as_most():
     assert ranked([candidate("new", words=["boat"])], question("boat?"), MEMORIES)[0].parts["likeness"] == 0.0
 
 
-def test_a_memory_without_a_word_of_the_question_answers_it_only_where_it_is_alike():
+def test_a_memory_without_a_common_word_is_a_hit_only_above_the_similarity_limit():
     asked = question("boat?", has_vectors=True)
     memories = [candidate("far", cosine=0.25), candidate("near", cosine=0.26), candidate("unknown"),
                 candidate("word", words=["boat"], cosine=-0.1)]  # fmt: skip
@@ -184,7 +184,7 @@ def test_a_memory_without_a_word_of_the_question_answers_it_only_where_it_is_ali
     assert [one.candidate.passage.item for one in ranked(said, asked, PEOPLE)] == ["far"]
 
 
-def test_where_nothing_is_known_of_likeness_words_are_worth_more():
+def test_words_count_double_without_vectors():
     turn = candidate("a", "I sail it", words=["boat"], speakers=["Ana"])
 
     (alone,), (beside,) = (ranked([turn], question("boat?", has_vectors=known), PEOPLE) for known in (False, True))
@@ -193,7 +193,7 @@ def test_where_nothing_is_known_of_likeness_words_are_worth_more():
     assert alone.parts["itself"] == beside.parts["itself"] == PEOPLE["itself"]
 
 
-def test_the_profile_is_that_of_who_speaks_in_what_was_found():
+def test_the_ranking_profile_follows_from_the_speakers_of_the_candidates():
     people = [candidate(str(number), speakers=["Ana"]) for number in range(8)]
     machine = [candidate(f"m{number}", speakers=["Assistant"]) for number in range(2)]
     nobody = [candidate(f"n{number}") for number in range(9)]
@@ -207,7 +207,7 @@ def test_the_profile_is_that_of_who_speaks_in_what_was_found():
     assert chosen([]) is MEMORIES
 
 
-def test_every_profile_says_what_each_of_its_signs_is_worth_and_is_told_by_name_and_version():
+def test_every_profile_has_a_versioned_name_and_only_known_signs():
     for name, profile in PROFILES.items():
         assert profile["name"] == name
         assert name.rsplit("-", 1)[1].isdigit()
@@ -232,9 +232,7 @@ MANY = st.lists(
 
 @settings(max_examples=60)
 @given(MANY, TEXTS, st.sampled_from([*PROFILES.values()]), st.randoms(use_true_random=False))
-def test_parts_add_up_and_the_order_is_that_of_the_scores_whatever_the_order_of_the_candidates(
-    rows, text, profile, chance
-):
+def test_a_score_is_the_sum_of_its_parts_and_ranking_ignores_candidate_order(rows, text, profile, chance):
     said = [
         passage(str(n), text, words, by, cosine, length=length)
         for n, (words, text, by, cosine, length, _) in enumerate(rows)
@@ -256,7 +254,7 @@ def test_parts_add_up_and_the_order_is_that_of_the_scores_whatever_the_order_of_
         assert ranked([given_[int(item)]], asked, profile) == [one]
 
 
-def test_what_supersedes_each_other_in_a_circle_has_one_order():
+def test_a_supersession_cycle_has_one_order():
     circle = [candidate(str(one), words=["boat"], cosine=one / 9, successors=(str((one + 1) % 3),)) for one in range(3)]
     asked = question("boat?", has_vectors=True)
 
@@ -272,7 +270,7 @@ def random_order(values: list, chance: random.Random) -> list:
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
-def test_what_was_superseded_never_stands_above_its_successor(profile):
+def test_a_superseded_candidate_follows_its_successor(profile):
     old = candidate("old", "I have a boat to sail", STEMS, ["user"], cosine=0.9, successors=("new",))
     new = candidate("new", "no more", ["boat"], ["user"], cosine=0.1)
 

@@ -47,14 +47,14 @@ def contents(found):
     return [hit.content for hit in found.entries]
 
 
-def test_what_means_the_same_is_found_without_one_of_its_words(memory):
+def test_a_memory_is_recalled_by_meaning_without_a_common_word(memory):
     keep(memory, "the car is red", "lunch is at noon", "the sea is deep")
 
     assert contents(memory.recall("automobile", limit=1)) == ["the car is red"]
     assert contents(memory.recall("deep", limit=1)) == ["the sea is deep"]
 
 
-def test_what_was_superseded_is_left_out_or_stands_behind_however_alike_it_is(memory):
+def test_a_superseded_memory_is_omitted_or_ranked_behind_its_successor(memory):
     old = keep(memory, "the car vehicle automobile is red")[0]
     memory.writer.revise("p", old, changes={"summary": "it is blue now, the paint of the car"}, reason="painted")
 
@@ -64,7 +64,7 @@ def test_what_was_superseded_is_left_out_or_stands_behind_however_alike_it_is(me
     assert found.entries[1].parts["superseded"] < 0
 
 
-def test_a_score_follows_from_the_sum_of_its_parts(memory):
+def test_a_score_is_the_calibrated_sum_of_its_parts(memory):
     keep(memory, "the car is red", "a car and a vehicle", "the sea is deep", about=["src/car.py"])
     found = memory.recall("red car?", explain=True, about=["src/car.py"])
 
@@ -75,7 +75,7 @@ def test_a_score_follows_from_the_sum_of_its_parts(memory):
         assert hit.parts["about"] > 0
 
 
-def test_an_explanation_names_what_matches_and_what_does_not_in_words_as_typed(memory, plain):
+def test_an_explanation_names_matching_and_absent_words_as_typed(memory, plain):
     keep(memory, "the red car is in the garage", "lunch is at noon")
     question = "Does the automobile drive, or the red car?"
 
@@ -91,7 +91,7 @@ def test_an_explanation_names_what_matches_and_what_does_not_in_words_as_typed(m
     assert plain.recall(question, explain=True, min_score=1).to_dict()["nearest"]["reasons"][0] == words
 
 
-def test_a_memory_of_another_day_or_kind_than_asked_for_is_a_less_probable_answer(memory):
+def test_a_memory_of_another_day_or_kind_than_requested_has_a_lower_score(memory):
     fact, decision_ = "the red car is washed", "the car is painted red"
     for day in (13, 14, 15):
         moment = f"2026-11-{day}T12:00:00Z"
@@ -113,7 +113,7 @@ def test_a_memory_of_another_day_or_kind_than_asked_for_is_a_less_probable_answe
     }
 
 
-def test_an_explanation_names_the_speaker_the_texts_around_and_the_time(plain):
+def test_an_explanation_names_speaker_neighbouring_turns_and_time(plain):
     talk = plain.conversation("s")
     talk.record("is the boat gone?", asked_by="Ben", timestamp="2026-11-14T12:00:00Z")
     talk.record("it is sold", asked_by="Ana", timestamp="2026-11-14T12:01:00Z")
@@ -130,7 +130,7 @@ def test_an_explanation_names_the_speaker_the_texts_around_and_the_time(plain):
 
 
 @pytest.mark.parametrize("by", ["memory", "plain"])
-def test_of_the_memories_with_the_subject_of_a_question_those_of_the_time_that_it_names_come_first(request, by):
+def test_memories_of_the_named_time_come_first_among_those_with_the_subject(request, by):
     memory = request.getfixturevalue(by)
     for summary, day in (
         ("Renewal for Acme: a discount", "2026-02-10"),
@@ -180,7 +180,7 @@ def test_an_explanation_says_that_a_memory_of_the_time_lacks_the_subject(plain):
     )
 
 
-def test_a_question_that_names_only_a_time_is_answered_by_the_memories_of_that_time(memory):
+def test_a_question_with_only_a_time_returns_the_memories_of_that_time(memory):
     for summary, day in (("Adopt ruff", "2026-03-02"), ("Postpone the app", "2026-04-21")):
         memory.writer.remember("p", summary, timestamp=day)
     memory.embedding.embed("p")
@@ -189,7 +189,7 @@ def test_a_question_that_names_only_a_time_is_answered_by_the_memories_of_that_t
     assert contents(memory.recall("What was decided in April?", project="p"))[0] == "Postpone the app"
 
 
-def test_turns_and_entries_are_found_where_they_are_asked_for(plain):
+def test_turns_and_entries_are_recalled_only_by_kind(plain):
     keep(plain, "zebra as a memory")
     turn = plain.conversation("s").record("which zebra?", "the zebra here", asked_by="ana", answered_by="coder")
     kept = entry(plain, "a zebra of mine", agent_id="me", metadata={"speaker": "Ben"}, session_id="7")
@@ -205,7 +205,7 @@ def test_turns_and_entries_are_found_where_they_are_asked_for(plain):
     assert {hit.metadata["kind"] for hit in everything} == {"turn", "entry", "fact"}
 
 
-def test_every_narrowing_holds_for_what_was_said(plain):
+def test_every_filter_applies_to_turns_and_entries(plain):
     for agent, session in (("a", "7"), ("b", "8")):
         entry(plain, f"zebra of {agent}", agent_id=agent, session_id=session)
     then = str(plain.journal.head(jidomem.journal.journal.Stream("p", "history")).recorded_at)
@@ -223,7 +223,7 @@ def test_every_narrowing_holds_for_what_was_said(plain):
     assert refusal.value.hint == "did you mean 'turn'?"
 
 
-def test_entries_are_those_of_who_asks_and_of_no_session_but_the_one_that_is_named(memory):  # B040 B041 B055
+def test_entries_are_limited_to_the_asking_agent_and_the_named_session(memory):  # B040 B041 B055
     said = {"of none": ("me", None), "of seven": ("me", "7"), "of eight": ("me", "8"), "of another": ("a", None)}
     said |= {"of another's seven": ("a", "7")}
     for text, (agent, session) in said.items():
@@ -245,7 +245,7 @@ def test_entries_are_those_of_who_asks_and_of_no_session_but_the_one_that_is_nam
     assert found(metadata={"namespace": "acme"}) == {"of a tenant"}
 
 
-def test_a_replaced_entry_is_left_out_or_stands_behind_all_that_came_after_it(memory):
+def test_a_replaced_entry_is_omitted_or_ranked_behind_its_replacements(memory):
     for text in ("zebra zebra", "no word of it", "a car, and perhaps a zebra"):
         entry(memory, text, id="one", agent_id="me")
     entry(memory, "zebra of another matter", agent_id="me")
@@ -257,7 +257,7 @@ def test_a_replaced_entry_is_left_out_or_stands_behind_all_that_came_after_it(me
 
 
 @pytest.mark.parametrize("which", ["memory", "plain"])
-def test_what_was_superseded_stands_behind_what_superseded_that_which_superseded_it(which, request):
+def test_a_superseded_memory_ranks_behind_the_successor_of_its_successor(which, request):
     memory = request.getfixturevalue(which)
     (first,) = keep(memory, "zebra zebra")
     (second,) = keep(memory, "no word of it", supersedes=[first])
@@ -268,7 +268,7 @@ def test_what_was_superseded_stands_behind_what_superseded_that_which_superseded
     assert told[-1] == "zebra zebra"
 
 
-def test_what_is_alike_but_not_looked_through_keeps_nothing_from_being_found(memory, monkeypatch):
+def test_filtered_similar_memories_displace_no_hit(memory, monkeypatch):
     monkeypatch.setattr("jidomem.recall.candidates.BY_LIKENESS", 3)
     keep(memory, *(f"the car number {number} is a vehicle" for number in range(20)))
     memory.writer.submit_intent("p", intent(summary="one automobile of theirs", asserted_by="rita", evidence=[]))
@@ -276,7 +276,7 @@ def test_what_is_alike_but_not_looked_through_keeps_nothing_from_being_found(mem
     assert contents(memory.recall("vehicle", agent="rita")) == ["one automobile of theirs"]
 
 
-def test_what_was_said_before_what_is_asked_for_leads_to_it(plain):
+def test_a_turn_is_recalled_by_the_words_of_the_preceding_turn(plain):
     talk = plain.conversation("s")
     for number in range(30):
         talk.record(f"nothing of interest {number}")
@@ -289,7 +289,7 @@ def test_what_was_said_before_what_is_asked_for_leads_to_it(plain):
         "which restaurant is it?", "the blue one"}  # fmt: skip
 
 
-def test_yesterday_is_reckoned_from_the_moment_asked_for_and_else_from_now(plain):
+def test_a_relative_day_is_resolved_from_as_of_or_now(plain):
     talk = plain.conversation("s")
     for day in (15, 20, 10):
         talk.record(f"lunch was soup {day}", asked_by="ana", timestamp=f"2026-11-{day}T12:00:00Z")
@@ -301,7 +301,7 @@ def test_yesterday_is_reckoned_from_the_moment_asked_for_and_else_from_now(plain
     assert then.entries[0].parts["date"] < 5.0
 
 
-def test_as_many_as_are_asked_for_are_given_and_it_is_told_when_there_are_more(memory, monkeypatch):
+def test_a_recall_returns_its_limit_and_reports_further_hits(memory, monkeypatch):
     for name in ("BY_WORDS", "BY_LIKENESS", "CLOSELY"):
         monkeypatch.setattr(f"jidomem.recall.candidates.{name}", 2)
     keep(memory, *(f"zebra {number}" for number in range(6)))
@@ -311,7 +311,7 @@ def test_as_many_as_are_asked_for_are_given_and_it_is_told_when_there_are_more(m
     assert (len(every.entries), every.metadata["more"]) == (6, False)
 
 
-def test_without_an_embedder_memories_are_found_by_their_words_as_ever(plain):
+def test_recall_without_an_embedder_ranks_by_words(plain):
     keep(plain, "the car is red")
     found = plain.recall("automobile car", explain=True)
 

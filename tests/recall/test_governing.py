@@ -54,7 +54,7 @@ def governed(memory):
         ("modules/solids/ship.go", []),
     ],
 )
-def test_records_of_a_package_and_of_the_words_of_a_path_are_related(memory, path, summaries):
+def test_decisions_of_the_same_package_or_with_words_of_the_path_are_related(memory, path, summaries):
     told = [
         decision(summary="Use React hooks", about=["packages/web/docs/adr/1.md"], topic="hooks"),
         decision(summary="Solo machine sign bytes", about=["docs/adr/2.md"], topic="solo"),
@@ -69,14 +69,14 @@ def test_records_of_a_package_and_of_the_words_of_a_path_are_related(memory, pat
     assert memory.governing(path, project="p") == []
 
 
-def test_words_of_a_path_that_stand_in_many_titles_relate_nothing(memory):
+def test_path_words_in_many_titles_relate_no_memory(memory):
     for number in range(4):
         memory.writer.submit_intent("p", decision(summary=f"Solo machine {number}", topic=f"t{number}"))
 
     assert related_memories(memory.reader, "p", ["modules/06-solomachine/a.go"], ()) == []
 
 
-def test_what_governs_a_file_comes_by_nearness_then_by_force_then_newest_first(governed):
+def test_governing_memories_are_ordered_by_nearness_then_force_then_time(governed):
     rows = governed.governing("src/db/pool.py", project="p")
 
     assert [(row["force"], row["summary"]) for row in rows] == [
@@ -93,7 +93,7 @@ def test_what_governs_a_file_comes_by_nearness_then_by_force_then_newest_first(g
     assert (rows[0]["about"], rows[0]["agent"], rows[0]["source"]) == ("src/db/pool.py", "architect", None)
 
 
-def test_what_was_ended_is_shown_as_of_then_and_marked_when_asked_for(governed):
+def test_an_ended_memory_is_listed_as_of_its_time_and_marked_on_request(governed):
     (old,) = [row for row in governed.governing("src/db/pool.py", project="p") if row["summary"] == "Use WAL"]
     governed.writer.invalidate("p", old["item"], reason="no")
 
@@ -105,7 +105,7 @@ def test_what_was_ended_is_shown_as_of_then_and_marked_when_asked_for(governed):
     assert summaries(include_inactive=True)["Use WAL"] == "invalidated"
 
 
-def test_a_proposal_governs_nothing_until_it_is_asked_for(governed):
+def test_a_proposal_is_listed_only_on_request(governed):
     governed.writer.submit_intent("p", rule("trust me", level="Strict"), propose=True)
 
     rows = governed.governing("src/db/pool.py", project="p", include_inactive=True)
@@ -114,7 +114,7 @@ def test_a_proposal_governs_nothing_until_it_is_asked_for(governed):
     assert [row["standing"] for row in rows if row["summary"] == "trust me"] == ["pending"]
 
 
-def test_what_a_pattern_names_besides_is_found_in_the_list_of_patterns_as_in_all(governed):
+def test_pattern_matches_are_the_same_from_the_cached_list_of_patterns(governed):
     """From the second time on a process has that list."""
 
     def told():
@@ -131,7 +131,7 @@ def test_what_a_pattern_names_besides_is_found_in_the_list_of_patterns_as_in_all
 
 
 @pytest.mark.parametrize("asked", ["src/db/pool.py", "./src/db/pool.py", "src//db/./pool.py"])
-def test_a_path_is_the_same_however_it_is_written_in_a_memory_or_a_question(memory, asked):
+def test_a_path_is_normalised_in_memories_and_queries(memory, asked):
     for about in ("./src/db/pool.py", "src//db/", "./src/*/pool.py"):
         memory.writer.submit_intent("p", rule(f"of {about}", about=[about]))
     graph, old = "https://jido.ai/projects/p/graphs/long-term-context", iri("https://jido.ai/memory/old")
@@ -156,13 +156,13 @@ def test_a_path_is_the_same_however_it_is_written_in_a_memory_or_a_question(memo
     assert {row["about"] for row in rows} == {"src/*/pool.py", "src/db/pool.py", "./src/db/pool.py", "src/db/"}
 
 
-def test_no_path_is_refused(governed):
+def test_a_query_without_a_path_is_refused(governed):
     with pytest.raises(InvalidRequest, match="a path is needed"):
         governed.governing(project="p")
 
 
 @pytest.mark.parametrize("path", ["../x.py", "src/../../x.py", "..", "/etc/hosts"])
-def test_a_path_outside_of_the_folder_is_refused(governed, path):
+def test_a_path_outside_the_root_folder_is_refused(governed, path):
     with pytest.raises(InvalidRequest, match=f"{path} is outside the folder that holds the root"):
         governed.governing("src/db/pool.py", path, project="p")
 
@@ -186,7 +186,7 @@ def run(*words):
     "verb", [("governing",), ("guard",), ("agent", "briefing", "--about"), ("recall", "x", "--about")]
 )
 @pytest.mark.parametrize("path", ["../x.py", "src/../../x.py", "/etc/hosts", "away/hosts", ""])
-def test_every_verb_refuses_a_path_outside_of_the_repository_and_says_where_paths_begin(here, verb, path):
+def test_every_command_refuses_a_path_outside_the_repository_with_its_base(here, verb, path):
     (here / "away").symlink_to("/etc")
 
     done = run(*verb, path)
@@ -199,7 +199,7 @@ def test_every_verb_refuses_a_path_outside_of_the_repository_and_says_where_path
         assert (f"{path} is outside" if path else "a path is needed") in done.stderr
 
 
-def test_of_a_path_in_another_repository_the_memory_there_is_named(here, tmp_path, monkeypatch):
+def test_a_path_in_another_repository_is_refused_with_the_command_for_its_root(here, tmp_path, monkeypatch):
     other = tmp_path / "other"
     other.mkdir()
     assert run("init", "-q", "--project", "q", str(other)).exit_code == 0
@@ -213,9 +213,7 @@ def test_of_a_path_in_another_repository_the_memory_there_is_named(here, tmp_pat
 
 @pytest.mark.parametrize("verb", ["governing", "guard"])
 @pytest.mark.parametrize("stands", ["src", "src/linked", ".."])
-def test_a_file_is_named_from_where_one_stands_or_in_full_and_from_elsewhere_below_the_root_given(
-    here, monkeypatch, verb, stands
-):
+def test_a_file_is_named_relative_to_the_working_directory_or_the_root_or_absolutely(here, monkeypatch, verb, stands):
     (here / "src" / "linked").symlink_to(here / "src")
     monkeypatch.chdir(stands)
     name = "src/a.py" if stands == ".." else "a.py"
@@ -240,7 +238,7 @@ def test_a_file_is_named_from_where_one_stands_or_in_full_and_from_elsewhere_bel
         ("x" * 300, "x" * 300),
     ],
 )
-def test_what_a_memory_is_about_may_be_named_from_where_one_stands(here, monkeypatch, given, kept):
+def test_the_about_path_of_a_memory_is_relative_to_the_working_directory(here, monkeypatch, given, kept):
     (here / "src" / "deep").mkdir()
     (here / "src" / "b.py").write_text("b = 1\n")
     (here / "top.py").write_text("t = 1\n")
@@ -257,7 +255,7 @@ def test_what_a_memory_is_about_may_be_named_from_where_one_stands(here, monkeyp
     assert about(changed or second) == [kept]
 
 
-def test_without_a_repository_paths_are_taken_from_where_one_stands_too(tmp_path, monkeypatch):
+def test_paths_are_relative_to_the_working_directory_without_a_repository(tmp_path, monkeypatch):
     (tmp_path / "src").mkdir()
     monkeypatch.chdir(tmp_path)
     run("init", "-q", "--project", "p")
@@ -267,7 +265,7 @@ def test_without_a_repository_paths_are_taken_from_where_one_stands_too(tmp_path
     assert "Use x" in run("governing", "a.py").stdout
 
 
-def test_the_command_line_takes_paths_from_where_one_stands(tmp_path):
+def test_the_command_line_resolves_paths_and_reports_changed_and_missing_files(tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text("x\n")
 
@@ -290,7 +288,7 @@ def test_the_command_line_takes_paths_from_where_one_stands(tmp_path):
     assert "src/a.py is gone" in run(JIDOMEM, "check")
 
 
-def test_what_would_govern_a_file_and_is_not_active_is_counted_by_status(governed):
+def test_inactive_governing_memories_are_counted_by_status(governed):
     answer = governed.governing_answer("src/db/pool.py", project="p")
     assert answer.rows == governed.governing("src/db/pool.py", project="p")
     assert answer.inactive.notice() == "1 inactive record matches (1 rejected): add include_inactive=true"
@@ -305,7 +303,7 @@ def test_what_would_govern_a_file_and_is_not_active_is_counted_by_status(governe
     assert {"rejected", "superseded"} <= {row["status"] for row in whole.rows}
 
 
-def test_governing_says_what_is_not_active_and_that_a_file_is_not_there_with_the_nearest_name(here):
+def test_governing_reports_inactive_memories_and_missing_files_with_the_nearest_name(here):
     (here / "src" / "queue.py").write_text("q = 1\n")
     run("remember", "Use one queue", "--type", "decision", "--rationale", "r", "--about", "src/queue.py",
         "--status", "proposed")  # fmt: skip
@@ -324,7 +322,7 @@ def test_governing_says_what_is_not_active_and_that_a_file_is_not_there_with_the
     assert told["inactive"]["count"] == 0
 
 
-def test_the_nearest_name_is_that_of_a_file_that_is_there_though_git_lists_another_one(here):
+def test_the_nearest_name_is_that_of_an_existing_file_whatever_git_lists(here):
     (here / "src" / "queue.py").write_text("q = 1\n")
     subprocess.run(["git", "init", "-q", here], check=True)
     subprocess.run(["git", "-C", here, "add", "src"], check=True)
@@ -334,7 +332,7 @@ def test_the_nearest_name_is_that_of_a_file_that_is_there_though_git_lists_anoth
     assert "there is no file src/qeue.py; the nearest name is src/queues.py\n" in run("governing", "src/qeue.py").stderr
 
 
-def test_files_are_not_said_to_be_missing_where_none_are_known_or_as_of_a_moment(here, tmp_path):
+def test_missing_files_are_not_reported_for_a_past_moment_or_without_known_files(here, tmp_path):
     assert "no file" not in run("governing", "src/new.py", "--as-of", "2999-01-01").stderr
     (tmp_path / "alone").mkdir()
     run("init", "-q", "--project", "q", str(tmp_path / "alone"))
@@ -342,7 +340,7 @@ def test_files_are_not_said_to_be_missing_where_none_are_known_or_as_of_a_moment
     assert "no file" not in run("governing", "src/new.py", "--root", str(tmp_path / "alone" / ".jidomem")).stderr
 
 
-def test_the_named_query_tells_the_command_that_lists_memories_about_patterns_too(governed, monkeypatch):
+def test_the_governing_query_names_the_command_that_lists_pattern_memories(governed, monkeypatch):
     monkeypatch.setenv("JIDOMEM_ROOT", str(governed.settings.root))
     governed.close()
 

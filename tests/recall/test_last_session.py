@@ -32,7 +32,7 @@ def visit(memory, agent, *texts):
     return kept[0].values["filled"]["asserted_in"]
 
 
-def test_sessions_of_servers_are_listed_with_agent_start_and_end_the_newest_first(memory):
+def test_sessions_are_listed_newest_first_with_agent_start_and_end(memory):
     first = visit(memory, "claude", "the port is 80")
     second = visit(memory, "codex", "the host is a")
 
@@ -64,7 +64,7 @@ def test_a_briefing_names_the_last_session_of_the_agent_and_its_summary(memory):
     assert "last session" not in memory.briefing(agent="newcomer").text
 
 
-def test_a_small_budget_leaves_the_notes_out_and_not_the_memories(memory):
+def test_a_small_budget_omits_the_notes_before_the_memories(memory):
     visit(memory, "claude", "the port is 80")
     needed = memory.briefing(agent="claude").tokens
 
@@ -73,7 +73,7 @@ def test_a_small_budget_leaves_the_notes_out_and_not_the_memories(memory):
     assert (small.notes, "the port is 80" in small.text) == ((), True)
 
 
-def test_recall_of_the_last_session_names_it_and_how_to_list_it(memory):
+def test_a_recall_about_the_last_session_names_it_and_the_query_that_lists_it(memory):
     visit(memory, "claude", "the port is 80")
     last = visit(memory, "codex", "the host is a")
 
@@ -89,7 +89,7 @@ def test_recall_of_the_last_session_names_it_and_how_to_list_it(memory):
 @pytest.mark.parametrize(
     "notes", [["Run ruff before each commit."], ["Run ruff before each commit.", "Never push to main."]]
 )
-def test_a_briefing_counts_the_imported_notes_that_wait_for_a_curator(tmp_path, monkeypatch, notes):
+def test_a_briefing_counts_the_imported_notes_pending_review(tmp_path, monkeypatch, notes):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "AGENTS.md").write_text("".join(f"- {note}\n" for note in notes))
     assert CliRunner().invoke(cli, ["init", "--from", "auto"]).exit_code == 0

@@ -41,7 +41,7 @@ def pairs(memory):
     return [(one.item, one.other) for one in waiting(memory) if one.kind == "near"]
 
 
-def test_a_memory_that_says_nearly_the_same_as_an_older_one_is_listed_with_it(memory):
+def test_a_memory_nearly_equal_to_an_older_one_is_listed_as_a_pair(memory):
     older, _, newer = remember(memory, FIVE), remember(memory, APART), remember(memory, TWENTY)
 
     (one,) = waiting(memory)
@@ -53,7 +53,7 @@ def test_a_memory_that_says_nearly_the_same_as_an_older_one_is_listed_with_it(me
     assert 0.85 <= one.likeness <= 1.0
 
 
-def test_rules_in_the_same_words_with_different_levels_of_enforcement_show_both(memory):
+def test_equal_rules_with_different_enforcement_levels_are_a_pair_with_both_levels(memory):
     text = "Every service logs one line for each request"
     levels = {level: remember(memory, text, type="convention", enforcement_level=level, about=[level])
               for level in ("Strict", "Advisory")}  # fmt: skip
@@ -69,7 +69,7 @@ def test_rules_in_the_same_words_with_different_levels_of_enforcement_show_both(
     ("action", "active"),
     [("accept", {TWENTY}), ("reject", {FIVE}), ("supersede", {TWENTY}), ("keep-both", {FIVE, TWENTY})],
 )
-def test_each_action_settles_a_pair(memory, action, active):
+def test_each_review_action_settles_a_pair(memory, action, active):
     older, newer = remember(memory, FIVE), remember(memory, TWENTY)
     assert pairs(memory) == [(newer, older)]
 
@@ -79,7 +79,7 @@ def test_each_action_settles_a_pair(memory, action, active):
     assert {row["summary"] for row in memory.ask("facts")} == active
 
 
-def test_two_that_both_stay_are_no_pair_after_one_of_them_is_confirmed(memory):
+def test_a_kept_pair_stays_settled_after_a_confirmation(memory):
     older, newer = remember(memory, FIVE), remember(memory, TWENTY)
     memory.writer.settle("p", newer, "keep-both", other=older)
 
@@ -88,7 +88,7 @@ def test_two_that_both_stay_are_no_pair_after_one_of_them_is_confirmed(memory):
     assert pairs(memory) == []
 
 
-def test_three_that_all_stay_are_no_pairs(memory):
+def test_three_kept_memories_are_no_pairs(memory):
     for summary in (
         "Calais harbour closes at 22:00",
         "Dover harbour closes at 22:00",
@@ -105,7 +105,7 @@ def test_three_that_all_stay_are_no_pairs(memory):
 
 
 @pytest.mark.parametrize("kind", ["discovery", "convention", "decision"])
-def test_one_sentence_of_two_kinds_is_a_pair(memory, kind):
+def test_one_sentence_in_two_kinds_is_a_pair(memory, kind):
     older = remember(memory, FIVE)
     newer = remember(memory, FIVE, type=kind, **({"rationale": "it was measured"} if kind == "decision" else {}))
     assert pairs(memory) == [(newer, older)]
@@ -116,7 +116,7 @@ def test_one_sentence_of_two_kinds_is_a_pair(memory, kind):
     assert pairs(memory) == []
 
 
-def test_several_pairs_of_one_memory_are_settled_in_one_review_and_once(memory):
+def test_several_pairs_of_one_memory_are_settled_once_in_one_review(memory):
     """Each settlement renames the memory, which the lines after it name by its earlier IRI."""
     for name in HARBOURS:
         remember(memory, f"{name} harbour closes at 22:00")
@@ -135,7 +135,7 @@ def test_several_pairs_of_one_memory_are_settled_in_one_review_and_once(memory):
     assert len(memory.ask("facts")) == 3
 
 
-def test_a_pair_of_an_ended_memory_is_settled_by_its_present_name(memory):
+def test_a_pair_is_settled_by_the_current_iri_of_an_edited_memory(memory):
     older, newer = remember(memory, FIVE), remember(memory, TWENTY)
     edited = memory.writer.revise("p", older, changes={"summary": f"{FIVE} and no more"}, reason="r").iri
 
@@ -146,7 +146,7 @@ def test_a_pair_of_an_ended_memory_is_settled_by_its_present_name(memory):
     assert memory.writer.settle("p", newer, "supersede", other=edited).status == "asserted"
 
 
-def test_memories_that_are_related_or_ended_are_no_pair(memory):
+def test_related_or_ended_memories_are_no_pair(memory):
     old = remember(memory, FIVE)
     new = remember(memory, TWENTY, supersedes=[old])
     remember(memory, "The pool has 20 threads, as workers wait for the disk", evidence=[new])
@@ -156,7 +156,7 @@ def test_memories_that_are_related_or_ended_are_no_pair(memory):
     assert pairs(memory) == []
 
 
-def test_the_nearest_come_first_and_pages_list_each_pair_once(memory):
+def test_pairs_are_listed_nearest_first_and_once_across_pages(memory):
     for summary in (FIVE, TWENTY, FRIDAY, NEVER, APART):
         remember(memory, summary)
     for number in range(3):
@@ -175,7 +175,7 @@ def test_the_nearest_come_first_and_pages_list_each_pair_once(memory):
     assert page.total == len(every) > 4
 
 
-def test_a_conflict_is_listed_once(memory, tmp_path):
+def test_a_conflict_is_not_listed_as_a_near_pair_too(memory, tmp_path):
     (tmp_path / "root").mkdir(exist_ok=True)
     (tmp_path / "root" / "config.toml").write_text('[conflicts]\nfact = "warn"\n')
     first = remember(memory, FIVE, topic="threads")
@@ -184,7 +184,7 @@ def test_a_conflict_is_listed_once(memory, tmp_path):
     assert [(one.kind, {one.item, one.other}) for one in waiting(memory)] == [("conflict", {first, second})]
 
 
-def test_a_redaction_leaves_no_pair(memory):
+def test_a_redaction_removes_the_pair(memory):
     older, newer = remember(memory, FIVE), remember(memory, TWENTY)
     assert pairs(memory) == [(newer, older)]
 
@@ -219,7 +219,7 @@ def test_the_stored_pairs_are_the_nearest_of_each_vector():
     assert all(abs(cosine - cosines[min(key) - 1, max(key) - 1]) < 1e-4 for key, cosine in stored.items())
 
 
-def test_pairs_of_vectors_are_deleted_with_them(tmp_path):
+def test_the_pairs_of_a_vector_are_deleted_with_it(tmp_path):
     file = VectorFile(str(tmp_path / "v"), 1.0)
     assert file.fits()
     with file.writing():
@@ -235,7 +235,7 @@ def test_pairs_of_vectors_are_deleted_with_them(tmp_path):
     file.close()
 
 
-def test_pairs_that_were_found_before_the_file_was_made_anew_are_not_stored(memory, tmp_path, monkeypatch):
+def test_pairs_found_before_a_redaction_are_not_stored_after_it(memory, tmp_path, monkeypatch):
     remember(memory, FIVE)
     remember(memory, f"{TWENTY}, as Rosalind wants it")
     vectors, near = memory.embedding.vectors, VectorSet.near
@@ -276,7 +276,7 @@ def test_a_check_counts_the_pairs(memory):
     ]
 
 
-def test_without_an_embedder_there_are_no_pairs(tmp_path):
+def test_a_root_without_an_embedder_has_no_pairs(tmp_path):
     with jidomem.open(tmp_path / "root", project="p", agent="rita") as opened:  # the tests have no embedder by default
         remember(opened, FIVE)
         remember(opened, TWENTY)
@@ -285,7 +285,7 @@ def test_without_an_embedder_there_are_no_pairs(tmp_path):
         assert opened.near_pairs() == []
 
 
-def test_the_rows_of_a_table_are_no_pairs_but_two_rows_with_one_name_are(memory):
+def test_rows_of_a_table_are_no_pairs_and_two_rows_with_one_name_are(memory):
     names = ("billing", "search", "mail", "orders", "stock", "audit", "cart", "proxy", "label", "fraud", "score")
     for place, name in enumerate(names):
         remember(memory, f"The {name} service is owned by team {('Ant', 'Bee', 'Cat')[place % 3]}")

@@ -54,14 +54,14 @@ def rates(embedder, folder=NOTES):
     return shares
 
 
-def test_four_of_five_repetitions_and_contradictions_are_noticed_with_one_false_alarm_in_ten():
+def test_repetitions_and_contradictions_are_detected_by_vectors_at_the_target_rates():
     for part, share in rates(LocalEmbedder()).items():
         assert share["repeats"] >= 0.8, part
         assert share["contradicts"] >= 0.8, part
         assert share["unrelated"] <= 0.1, part
 
 
-def test_by_words_alone_two_thirds_are_noticed_with_one_false_alarm_in_ten():
+def test_repetitions_and_contradictions_are_detected_by_words_at_the_target_rates():
     for part, share in rates(None).items():
         assert share["repeats"] >= 0.65, part
         assert share["contradicts"] >= 0.8, part
@@ -69,26 +69,26 @@ def test_by_words_alone_two_thirds_are_noticed_with_one_false_alarm_in_ten():
 
 
 @pytest.mark.parametrize("embedder", [LocalEmbedder, None])
-def test_of_brief_statements_on_one_subject_three_in_ten_that_say_something_else_have_a_neighbour(embedder):
+def test_statements_on_one_subject_are_detected_at_the_target_rates(embedder):
     for part, share in rates(embedder and embedder(), SUBJECT_NOTES).items():
         assert share["repeats"] >= 0.9, part
         assert share["contradicts"] >= 0.9, part
         assert share["unrelated"] <= (0.2 if part == "held out" else 0.31), part
 
 
-def test_a_statement_in_other_words_has_the_memory_as_its_neighbour(memory, recursion):
+def test_a_paraphrase_has_the_memory_as_neighbour(memory, recursion):
     assert near(memory, "anywhere in the code recursion is bounded") == [recursion]
 
 
-def test_a_statement_on_another_matter_has_no_neighbour(memory, recursion):
+def test_an_unrelated_statement_has_no_neighbour(memory, recursion):
     assert near(memory, "The office closes at noon on Fridays") == []
 
 
-def test_a_statement_without_a_word_has_no_neighbour(memory, recursion):
+def test_a_statement_without_words_has_no_neighbour(memory, recursion):
     assert near(memory, "...") == []
 
 
-def test_a_memory_that_ended_is_no_neighbour(memory, recursion):
+def test_an_ended_memory_is_no_neighbour(memory, recursion):
     memory.writer.invalidate("p", recursion, reason="measured")
 
     assert near(memory, RECURSION) == []
@@ -100,7 +100,7 @@ def test_a_proposal_is_no_neighbour(memory, recursion):
     assert near(memory, "The office closes at noon") == []
 
 
-def test_a_memory_that_is_not_valid_at_the_moment_is_no_neighbour(memory, recursion):
+def test_a_memory_outside_its_validity_is_no_neighbour(memory, recursion):
     until = write(memory, "The office is closed in August", valid_until="2026-12-01T00:00:00Z")
 
     assert near(memory, "The office is closed in August") == []
@@ -111,7 +111,7 @@ def test_an_excluded_memory_is_no_neighbour(memory, recursion):
     assert near(memory, RECURSION, excluded=recursion.__eq__) == []
 
 
-def test_work_is_compared_to_work_and_errors_to_errors(memory):
+def test_tasks_are_compared_with_tasks_and_errors_with_errors(memory):
     text = "The importer loses the last line"
     fact, task, error = (
         write(memory, text, type=kind, **fields) for kind, fields in (("fact", {}), ("task", {}), ("bug", {}))
@@ -122,7 +122,7 @@ def test_work_is_compared_to_work_and_errors_to_errors(memory):
     assert near(memory, text, "error") == [error]
 
 
-def test_of_many_neighbours_the_three_nearest_are_returned(memory):
+def test_the_three_nearest_neighbours_are_returned(memory):
     for tail in ("", " today", " today at noon", " today at noon in Bonn", " again today at noon in Bonn"):
         write(memory, f"The choir votes by a show of hands{tail}")
 
@@ -137,7 +137,7 @@ PORTS = [f"The {name} service listens on port {8000 + 7 * place}" for place, nam
 
 
 @pytest.mark.parametrize("embedder", [None, "local"])
-def test_another_row_of_a_table_is_no_neighbour_but_a_row_with_the_same_name_is(tmp_path, monkeypatch, embedder):
+def test_another_row_of_a_table_is_no_neighbour_and_a_row_with_the_same_name_is(tmp_path, monkeypatch, embedder):
     monkeypatch.setenv("JIDOMEM_EMBEDDER", embedder or "none")
     root = tmp_path / "root"
     root.mkdir()
@@ -174,7 +174,7 @@ def test_several_values_of_one_thing_are_no_table(memory, texts):
     assert len(near(memory, texts[0])) == 3
 
 
-def test_rows_that_two_columns_name_are_compared_by_both(memory):
+def test_table_rows_named_by_two_columns_are_compared_by_both(memory):
     regions, services = ("Bonn", "Calais", "Dover"), ("mail", "search", "audit")
     rows = {(service, region): write(memory, f"Queue of {service} in {region} has {len(service) + len(region)} workers")
             for service in services for region in regions}  # fmt: skip

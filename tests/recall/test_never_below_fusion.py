@@ -51,7 +51,7 @@ def rankings(tmp_path_factory):
 
 
 @pytest.mark.parametrize("first", [1, 3, 5])
-def test_at_least_as_many_answers_are_among_the_first_as_by_fusion(rankings, first):
+def test_recall_ranks_as_many_answers_first_as_rank_fusion(rankings, first):
     ours, fused = (sum(ranks[side] < first for ranks in rankings) for side in (1, 2))
 
     assert ours >= fused > len(rankings) / 4

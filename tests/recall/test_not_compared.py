@@ -25,7 +25,7 @@ class HeldEmbedder(ToyEmbedder):
 
 
 @pytest.mark.parametrize("way", ["confirm", "supersede"])
-def test_a_new_version_is_found_by_its_words_before_it_has_a_vector(tmp_path, way):
+def test_a_new_version_without_a_vector_is_recalled_by_its_words(tmp_path, way):
     embedder = HeldEmbedder()
     with jidomem.open(tmp_path / "root", project="p", agent="ana", embedder=embedder) as memory:
         old = memory.remember("Payouts run every day at 04:00 UTC.", topic="payout schedule").iri

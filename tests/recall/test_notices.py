@@ -31,7 +31,7 @@ def memory(tmp_path, monkeypatch):
     ("Which memories contradict each other? Are there open conflicts?", "conflicts"),
     ("Are there known bugs?", "open-errors"),
 ])  # fmt: skip
-def test_a_question_for_a_list_names_the_question_that_lists_all(memory, question, name):
+def test_a_question_for_a_list_names_the_query_that_lists_all(memory, question, name):
     result = memory.recall(question)
 
     assert result.metadata["questions"] == [name]
@@ -42,11 +42,11 @@ def test_a_question_for_a_list_names_the_question_that_lists_all(memory, questio
 
 @pytest.mark.parametrize("question", ["Why was the task of the importer closed?", "Who decided on SQLite?",
                                       "merge conflict in setup.py", "What decides the order of hits?"])  # fmt: skip
-def test_a_question_for_one_thing_names_no_list(question):
+def test_a_question_for_one_thing_names_no_query(question):
     assert list_questions(question) == []
 
 
-def test_hits_with_a_tiny_score_that_lack_an_unknown_word_are_doubted(memory):
+def test_hits_with_a_tiny_score_and_an_unknown_word_are_marked_as_doubtful(memory):
     known = memory.recall("How much does the cache hold?")
 
     far = memory.recall("Which load balancer is used in Oslo?", min_score=0.0001)

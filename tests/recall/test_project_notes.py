@@ -27,26 +27,26 @@ def notes(request):
     return json.loads(request.param.read_text(encoding="utf-8"))
 
 
-def test_the_notes_are_stored_with_sorted_keys_and_one_space_of_indent():
+def test_note_files_have_sorted_keys_and_one_space_of_indent():
     assert FILES
     for path in FILES:
         text = path.read_text(encoding="utf-8")
         assert text == json.dumps(json.loads(text), ensure_ascii=False, indent=1, sort_keys=True) + "\n", path.name
 
 
-def test_each_list_has_the_agreed_number_of_entries(notes):
+def test_each_list_of_notes_has_the_specified_number_of_entries(notes):
     assert set(notes) == {"repository", "license", "part", *COUNTS}
     assert notes["part"] in ("fit", "held out")
     assert {name: len(notes[name]) for name in COUNTS if len(notes[name]) not in COUNTS[name]} == {}
 
 
-def test_each_memory_has_all_fields_and_an_id_of_its_own(notes):
+def test_each_note_has_all_fields_and_a_unique_id(notes):
     assert all(set(memory) == MEMORY_FIELDS for memory in notes["memories"])
     assert all(memory["type"] in TYPES and memory["source"] for memory in notes["memories"])
     assert len({memory["id"] for memory in notes["memories"]}) == len(notes["memories"])
 
 
-def test_each_label_names_a_memory_of_the_file(notes):
+def test_each_label_names_a_memory_of_its_file(notes):
     ids = {memory["id"] for memory in notes["memories"]}
     labels = [label["memory"] for name in ("repeats", "contradicts", "near") for label in notes[name]]
     answers = [question["answers"] for question in notes["questions"]]
@@ -65,7 +65,7 @@ def test_the_values_of_a_contradiction_are_parts_of_both_texts(notes):
             assert after in label["text"], label
 
 
-def test_no_text_stands_twice(notes):
+def test_no_text_occurs_twice(notes):
     texts = [memory["summary"] for memory in notes["memories"]]
     texts += [question["question"] for question in notes["questions"]]
     texts += [label["text"] for name in ("repeats", "contradicts", "near") for label in notes[name]]

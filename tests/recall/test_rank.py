@@ -24,13 +24,13 @@ def of(score: float, **fields: object) -> ScoredMatch:
     return ScoredMatch(replace(MATCH, **fields), score, {"lexical": score}, {})
 
 
-def test_a_word_tells_the_more_the_fewer_memories_hold_it_and_never_nothing():
+def test_a_rare_word_weighs_more_and_every_word_weighs_something():
     assert weights(["journal", "common", "absent"], COUNTS) == pytest.approx(
         {"journal": log(8.5 / 2.5), "common": log(1 + 1.5 / 9.5) / 2, "absent": log(10.5 / 0.5)}
     )
 
 
-def test_a_score_is_what_its_words_count_and_what_tells_equals_apart():
+def test_a_score_is_the_bm25_of_its_words_plus_recency_and_confidence():
     found = scored(MATCH, {"journal": 2.0, "absent": 5.0}, COUNTS)
 
     often = 3.0 + 2 * 2.0  # once in the summary, twice in what it is about
@@ -43,7 +43,7 @@ def test_a_score_is_what_its_words_count_and_what_tells_equals_apart():
     assert found.score == pytest.approx(words * 1.035)
 
 
-def test_every_field_counts_as_much_as_it_is_worth():
+def test_a_match_counts_by_the_weight_of_its_field():
     each = [
         scored(replace(MATCH, length=10, fields=tuple("x" if at == n else "" for at in range(7))), {"x": 1.0}, COUNTS)
         for n in range(7)
@@ -54,7 +54,7 @@ def test_every_field_counts_as_much_as_it_is_worth():
     )
 
 
-def test_a_memory_about_the_file_asked_for_counts_half_as_much_again():
+def test_a_memory_about_the_requested_file_gets_half_its_score_added():
     plain = scored(MATCH, {"journal": 2.0}, COUNTS)
     about = scored(replace(MATCH, is_about=True), {"journal": 2.0}, COUNTS)
 
@@ -66,16 +66,16 @@ def test_a_memory_about_the_file_asked_for_counts_half_as_much_again():
     ("recorded", "late"),
     [("2026-03-31", 0.03), ("2026-03-01", 0.015), ("2026-01-30", 0.0075), ("2026-04-30", 0.03)],
 )
-def test_what_was_recorded_late_counts_more_by_half_a_month_and_nothing_is_newer_than_the_newest(recorded, late):
+def test_the_recency_bonus_halves_each_month_and_is_capped_at_the_newest_memory(recorded, late):
     assert ties(f"{recorded}T00:00:00.000000Z", "Low", NEWEST) == pytest.approx((late, 0.0))
 
 
-def test_what_is_held_to_be_sure_counts_more():
+def test_a_memory_of_higher_confidence_scores_more():
     assert [ties(NEWEST, level, NEWEST)[1] for level in ("High", "Medium", "Low", "")] == [0.02, 0.01, 0.0, 0.0]
     assert sum(ties(NEWEST, "High", NEWEST)) == TIES == pytest.approx(0.05)
 
 
-def test_the_best_comes_first_of_equals_the_newest_then_the_first_iri():
+def test_hits_are_ordered_by_score_then_newest_then_iri():
     moments = [f"20{digit}9-01-01" for digit in range(10)]
     newest_first = [of(1.0, recorded=moment) for moment in reversed(moments)]
     best, second = of(2.0), of(1.0, recorded=moments[-1], item="<urn:b>")
@@ -85,7 +85,7 @@ def test_the_best_comes_first_of_equals_the_newest_then_the_first_iri():
     assert ranked == [best, newest_first[0], second, *newest_first[1:]]
 
 
-def test_what_was_superseded_comes_behind_each_that_came_in_its_place():
+def test_a_superseded_memory_scores_below_all_its_successors():
     found = of(4.0)
 
     assert demote_superseded(found, []) is found
@@ -97,7 +97,7 @@ def test_what_was_superseded_comes_behind_each_that_came_in_its_place():
     assert lower.parts == pytest.approx({"lexical": 4.0, "superseded": 2.0 * 0.999 - 4.0})
 
 
-def test_how_much_a_score_can_exceed_what_sqlite_scores():
+def test_the_ceiling_bounds_a_score_by_the_sqlite_score():
     told = log(8.5 / 2.5)  # what SQLite weighs "journal" with
 
     assert ceiling({"journal": told}, COUNTS, COUNTS) == pytest.approx((1.0, 0.0))
@@ -106,11 +106,11 @@ def test_how_much_a_score_can_exceed_what_sqlite_scores():
     assert most([3.0, 1.0]) == pytest.approx(4.0 * 2.2)
 
 
-def test_where_all_words_are_common_the_farthest_tells_where_to_stop():
+def test_common_words_alone_have_the_greatest_ceiling():
     assert ceiling({"common": 3.0}, COUNTS, COUNTS) == pytest.approx((3.0 / 1e-6, 0.0))
 
 
-def test_where_memories_were_longer_once_a_score_can_exceed_it_by_as_much():
+def test_the_ceiling_rises_for_a_past_with_longer_memories():
     then, shorter = replace(COUNTS, memories=5), replace(COUNTS, memories=20)
     told = log(8.5 / 2.5)
 

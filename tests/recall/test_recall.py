@@ -33,7 +33,7 @@ def found(memory, query, **more):
     return [hit.id for hit in memory.recall(query, **more).entries]
 
 
-def test_the_memory_that_answers_a_question_comes_before_those_that_share_its_small_words(memory, by):
+def test_a_memory_with_the_content_words_of_a_question_precedes_those_with_its_stop_words(memory, by):
     index, friday, book = keep(
         memory,
         decision(summary="Use Oxigraph as the index", topic="store"),
@@ -46,7 +46,7 @@ def test_the_memory_that_answers_a_question_comes_before_those_that_share_its_sm
     assert told[0] == index if by == "words" else {*told[:2]} == {index, book}
 
 
-def test_a_question_finds_a_note_in_another_script_by_other_forms_of_its_words(memory):
+def test_a_question_in_another_script_matches_inflected_words(memory):
     questions = {
         "Резервные копии хранятся тридцать дней.": "сколько хранится резервная копия?",
         "Пароли лежат в хранилище секретов.": "где лежит пароль?",
@@ -61,7 +61,7 @@ def test_a_question_finds_a_note_in_another_script_by_other_forms_of_its_words(m
     }
 
 
-def test_words_of_every_field_find_a_memory(memory):
+def test_words_of_every_field_match_a_memory(memory):
     (kept,) = keep(
         memory,
         decision(
@@ -80,7 +80,7 @@ def test_words_of_every_field_find_a_memory(memory):
     assert {query: found(memory, query) for query in queries} == {query: [kept] for query in queries}
 
 
-def test_a_word_is_found_as_soon_as_it_was_written_in_this_and_in_every_other_process(memory, tmp_path):
+def test_a_written_memory_is_recalled_at_once_in_every_process(memory, tmp_path):
     keep(memory, intent(summary="zebra one"))
     with jidomem.open(tmp_path / "root", project="p", agent="other") as other:
         assert len(found(other, "zebra")) == 1
@@ -89,7 +89,7 @@ def test_a_word_is_found_as_soon_as_it_was_written_in_this_and_in_every_other_pr
         assert second in found(other, "zebra")
 
 
-def test_what_is_superseded_withdrawn_or_proposed_is_left_out_unless_asked_for(memory):
+def test_superseded_withdrawn_and_proposed_memories_are_omitted_unless_requested(memory):
     old, gone = keep(memory, decision(summary="Store in quagga files", topic="a"), intent(summary="quagga is fast"))
     new, _, proposed = keep(
         memory,
@@ -104,7 +104,7 @@ def test_what_is_superseded_withdrawn_or_proposed_is_left_out_unless_asked_for(m
     assert everything.index(new) < everything.index(old)
 
 
-def test_an_answer_says_how_many_better_matches_are_not_active_and_which_option_shows_them(memory):
+def test_better_inactive_matches_are_counted_with_the_option_that_shows_them(memory):
     keep(
         memory,
         decision(summary="quagga quagga address plan", topic="plan", status="proposed"),
@@ -123,7 +123,7 @@ def test_an_answer_says_how_many_better_matches_are_not_active_and_which_option_
     assert [hit.metadata["status"] for hit in shown.entries] == ["proposed", "deprecated", "active"]
 
 
-def test_matches_that_are_not_active_are_counted_where_nothing_else_answers_and_within_the_filters(memory):
+def test_inactive_matches_are_counted_without_hits_and_within_the_filters(memory):
     keep(memory, *(decision(summary=f"quagga plan {n}", topic=f"plan {n}", status="rejected") for n in range(3)))
 
     assert memory.recall("quagga").inactive.notice() == (
@@ -134,7 +134,7 @@ def test_matches_that_are_not_active_are_counted_where_nothing_else_answers_and_
     assert memory.recall("zebra", kinds=["decision"], since="2999-01-01").inactive.notice() == ""
 
 
-def test_inactive_records_are_compared_with_the_first_hit_in_one_ranking_whatever_the_limit(memory):
+def test_inactive_matches_are_compared_with_the_first_hit_whatever_the_limit(memory):
     keep(
         memory,
         intent(summary="quagga address plan"),
@@ -149,7 +149,7 @@ def test_inactive_records_are_compared_with_the_first_hit_in_one_ranking_whateve
         assert answer.inactive.notice() == notice, limit
 
 
-def test_as_many_inactive_records_as_match_better_than_the_first_hit_are_counted_beyond_the_limit(memory):
+def test_inactive_matches_better_than_the_first_hit_are_counted_beyond_the_limit(memory):
     keep(
         memory,
         *(decision(summary=f"quagga plan {n}", topic=f"plan {n}", status="rejected") for n in range(7)),
@@ -167,7 +167,7 @@ def test_as_many_inactive_records_as_match_better_than_the_first_hit_are_counted
     )
 
 
-def test_a_superseded_memory_is_not_counted_beside_its_successor_but_without_it(memory):
+def test_a_superseded_memory_is_counted_only_without_its_successor(memory):
     first, elsewhere = keep(memory, decision(summary="quagga one", topic="a"), decision(summary="quagga", topic="b"))
     keep(memory, decision(summary="quagga two", topic="a", supersedes=[first]))
     keep(memory, decision(summary="an answer in other words", topic="b", supersedes=[elsewhere]))
@@ -177,7 +177,7 @@ def test_a_superseded_memory_is_not_counted_beside_its_successor_but_without_it(
     assert answer.inactive.statuses == ({} if successor_is_entry else {"superseded": 1})
 
 
-def test_a_superseded_memory_never_comes_before_what_superseded_it_however_well_it_fits(memory):
+def test_a_superseded_memory_ranks_behind_its_successors_whatever_its_score(memory):
     (first,) = keep(memory, decision(summary="quagga quagga quagga", topic="quagga"))
     (second,) = keep(memory, decision(summary="quagga quagga and much else", topic="quagga", supersedes=[first]))
     (third,) = keep(memory, decision(summary="a long one that names a quagga once", topic="x", supersedes=[second]))
@@ -185,7 +185,7 @@ def test_a_superseded_memory_never_comes_before_what_superseded_it_however_well_
     assert found(memory, "quagga", include_inactive=True) == [third, second, first]
 
 
-def test_kinds_take_those_below_them_by_type_or_class(memory):
+def test_a_kind_includes_its_subkinds_by_type_or_class(memory):
     fact, made = keep(memory, intent(summary="quagga fact"), decision(summary="quagga decision"))
 
     assert found(memory, "quagga", kinds=["decision"]) == [made]
@@ -198,7 +198,7 @@ def test_kinds_take_those_below_them_by_type_or_class(memory):
     assert refusal.value.hint == "did you mean 'decision'?"
 
 
-def test_a_file_asked_about_lifts_what_governs_it(memory):
+def test_a_memory_that_governs_the_requested_file_gets_a_higher_score(memory):
     plain, file, folder, module, pattern = keep(
         memory,
         intent(summary="quagga quagga"),
@@ -214,7 +214,7 @@ def test_a_file_asked_about_lifts_what_governs_it(memory):
     assert found(memory, "quagga", about=["src/other.rb"])[0] == plain
 
 
-def test_who_where_when_and_until_when_narrow_what_is_looked_through(memory):
+def test_filters_of_agent_session_validity_and_time_limit_the_hits(memory):
     mine, other = keep(
         memory,
         intent(summary="quagga one", asserted_by="ana", asserted_in="s-7", valid_until="2026-12-01"),
@@ -258,7 +258,7 @@ def test_who_where_when_and_until_when_narrow_what_is_looked_through(memory):
         ("x", {"kind": ["fact"]}, "there is no 'kind'"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_by_name(memory, query, more, says):
+def test_an_invalid_argument_is_refused_by_name(memory, query, more, says):
     keep(memory, intent())
     with pytest.raises(InvalidRequest) as refusal:
         memory.recall(query, **more)
@@ -271,19 +271,19 @@ def test_what_cannot_be_honoured_is_refused_by_name(memory, query, more, says):
     ['"', "a OR", "NEAR(a b)", "summary:x", "x*", "' ; DROP TABLE memory", "-x", "^x", "(", "\x00", "\ud800", "🙂",
      "AND OR NOT", "{a b}:c", "x" * 60_000, " ".join(f"w{n}" for n in range(9_000)), "日本語", "%", "ا ب", "'\"'"],
 )  # fmt: skip
-def test_any_text_may_be_asked(memory, query):
+def test_any_query_text_is_accepted(memory, query):
     (kept,) = keep(memory, intent(summary="quagga"))
 
     assert found(memory, f"{query} quagga", min_score=0) == [kept]
     assert isinstance(found(memory, query), list)
 
 
-def test_a_text_that_is_too_long_is_refused(memory):
+def test_an_oversized_query_is_refused(memory):
     with pytest.raises(TooLarge, match="more than 65,536 bytes"):
         memory.recall("x" * 65_537)
 
 
-def test_a_score_follows_from_the_sum_of_its_parts(memory, by):
+def test_a_score_is_the_calibrated_sum_of_its_parts(memory, by):
     keep(memory, decision(summary="quagga zebra", about=["a.py"]), intent(summary="zebra"))
     (old,) = keep(memory, intent(summary="quagga quagga"))
     keep(memory, intent(summary="a quagga of another sort, and long", supersedes=[old]))
@@ -296,7 +296,7 @@ def test_a_score_follows_from_the_sum_of_its_parts(memory, by):
         assert isclose(line.probability(fsum(parts.values()) / (whole if by == "words" else 1)), hit.score)
 
 
-def test_an_answer_fits_its_budget_and_says_how_many_did_not(memory):
+def test_an_answer_fits_its_budget_and_counts_the_omitted_hits(memory):
     keep(memory, *(intent(summary=f"quagga number {n} " + "and more " * n) for n in range(8)))
 
     whole = memory.recall("quagga", limit=8)
@@ -308,7 +308,7 @@ def test_an_answer_fits_its_budget_and_says_how_many_did_not(memory):
         assert len(told.entries) + told.metadata["left_out"] == 8
 
 
-def test_an_answer_with_a_notice_of_what_is_not_active_fits_its_budget(memory):
+def test_an_answer_with_a_notice_of_inactive_matches_fits_its_budget(memory):
     keep(memory, *(intent(summary=f"quagga number {n} " + "and more " * n) for n in range(4)))
     keep(memory, *(decision(summary="quagga " * n, topic=str(n), status="proposed") for n in (4, 5)))
 
@@ -319,7 +319,7 @@ def test_an_answer_with_a_notice_of_what_is_not_active_fits_its_budget(memory):
         assert told.inactive.statuses == {"proposed": 2}
 
 
-def test_what_was_shown_is_told_by_why(memory):
+def test_a_recalled_memory_is_recorded_as_shown(memory):
     (kept,) = keep(memory, intent(summary="quagga"))
     memory.recall(RecallRequest("ana", "quagga"))
 
@@ -327,7 +327,7 @@ def test_what_was_shown_is_told_by_why(memory):
     assert [(entry["in"], entry["agent"]) for entry in shown] == [("recall", "ana")]
 
 
-def test_a_project_there_is_not_is_refused_and_nothing_is_made_for_it(memory, tmp_path):
+def test_an_unknown_project_is_refused_and_creates_no_file(memory, tmp_path):
     keep(memory, intent())
     before = {*tmp_path.rglob("*.sqlite")}
     with pytest.raises(JidomemError) as refusal:
@@ -339,7 +339,7 @@ def test_a_project_there_is_not_is_refused_and_nothing_is_made_for_it(memory, tm
     assert {*tmp_path.rglob("*.sqlite")} == before
 
 
-def test_a_request_is_a_value_and_comes_back_with_the_answer():
+def test_a_recall_request_is_a_value_with_defaults():
     request = RecallRequest("ana", "quagga", metadata={"trace": 1})
 
     assert request == RecallRequest(agent_id="ana", query="quagga", metadata={"trace": 1})
@@ -347,7 +347,7 @@ def test_a_request_is_a_value_and_comes_back_with_the_answer():
     assert Narrowing(kinds=["fact"]).kinds == ("fact",)
 
 
-def test_no_garbage_is_collected_while_memories_are_ranked(memory):
+def test_ranking_runs_without_garbage_collection(memory):
     keep(memory, *(intent(summary=f"The queue has {number} letters") for number in range(20)))
     collected, before = set(), gc.get_threshold()
 

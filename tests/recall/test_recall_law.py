@@ -86,7 +86,7 @@ def answers(memory, **options):
 
 
 @pytest.mark.parametrize("by", ["words", "likeness"])
-def test_as_of_a_moment_recall_answers_as_on_a_memory_replayed_to_it(tmp_path, by):
+def test_a_recall_as_of_a_moment_equals_the_recall_of_a_journal_cut_at_it(tmp_path, by):
     found = 0
     for seed in range(2):
         root = tmp_path / f"root{seed}"

@@ -33,7 +33,7 @@ def filled(memory, random):
 
 @pytest.mark.parametrize("embedder", [None, ToyEmbedder()], ids=["words", "likeness"])
 @pytest.mark.parametrize("seed", range(3))
-def test_scores_are_probabilities_in_the_order_of_the_answer_and_the_least_score_cuts_it(tmp_path, seed, embedder):
+def test_scores_are_probabilities_in_descending_order_and_the_minimum_score_cuts_them(tmp_path, seed, embedder):
     random = Random(seed)
     with opened(tmp_path / "root", embedder) as memory:
         filled(memory, random)
@@ -54,7 +54,7 @@ def test_scores_are_probabilities_in_the_order_of_the_answer_and_the_least_score
             assert some.nearest == (every.entries[0] if scores and max(scores) < least else None)
 
 
-def test_each_ranking_has_a_calibration_that_rises_with_the_sum():
+def test_each_ranking_has_a_rising_calibration():
     assert {*CALIBRATIONS} == {"words", *(str(profile["name"]) for profile in (ASSISTANT, MEMORIES, PEOPLE, TASKS))}
     for lines in CALIBRATIONS.values():
         for line in lines:
@@ -75,7 +75,7 @@ def memory(tmp_path):
 NONSENSE = "queen crown castle umbrella needs palace throne royal england monarch guard anthem parade"
 
 
-def test_a_question_that_nothing_answers_gets_no_memory_but_the_nearest(memory):
+def test_an_unanswerable_question_returns_only_the_nearest_memory(memory):
     answer = memory.recall(NONSENSE, min_score=0.3)
 
     assert not answer.entries
@@ -91,7 +91,7 @@ def test_a_question_that_nothing_answers_gets_no_memory_but_the_nearest(memory):
     assert "the build needs Rust 1.80" in markdown(answer)
 
 
-def test_the_most_similar_memory_is_the_nearest_if_none_has_a_word_of_the_question(tmp_path):
+def test_the_most_similar_memory_is_the_nearest_without_a_common_word(tmp_path):
     with opened(tmp_path / "root", ToyEmbedder()) as memory:
         filled(memory, Random(1))
         answer, every = memory.recall("umbrella"), memory.recall("umbrella", min_score=0)
@@ -101,7 +101,7 @@ def test_the_most_similar_memory_is_the_nearest_if_none_has_a_word_of_the_questi
     assert answer.nearest.score < MIN_SCORE
 
 
-def test_an_answer_that_is_known_has_no_nearest(memory):
+def test_an_answered_question_has_no_nearest_memory(memory):
     answer = memory.recall("what does the build need?")
 
     assert answer.metadata["min_score"] == answer.entries[0].score * MIN_SHARE > MIN_SCORE
@@ -110,7 +110,7 @@ def test_an_answer_that_is_known_has_no_nearest(memory):
     assert "nearest" not in markdown(answer)
 
 
-def test_by_default_memories_far_below_the_best_are_left_out_but_no_talk_and_none_if_asked_for(memory):
+def test_hits_far_below_the_best_are_omitted_by_default_except_entries_and_on_request(memory):
     memory.writer.submit_intent("p", intent(summary="letters wait while the parser, which a build made, stops"))
     query = "which Rust does the build need: 1.80?"
     every = memory.recall(query, min_score=0).entries
@@ -128,19 +128,19 @@ def test_by_default_memories_far_below_the_best_are_left_out_but_no_talk_and_non
     assert len(memory.recall(query, kinds=["entry"], agent_id="me").entries) == len(every)
 
 
-def test_each_word_that_no_memory_has_lowers_the_score(memory):
+def test_each_unknown_word_lowers_the_score(memory):
     queries = ("build", "build heron", "build heron stoat", "build heron stoat vole")
     scores = [memory.recall(query, min_score=0).entries[0].score for query in queries]
 
     assert scores == sorted({*scores}, reverse=True)
 
 
-def test_words_without_a_subject_have_a_low_score(memory):
+def test_stop_words_alone_have_a_low_score(memory):
     assert memory.recall("build", min_score=0).entries[0].score > 0.3
     assert max(hit.score for hit in memory.recall("the", min_score=0).entries) < MIN_SCORE
 
 
-def test_a_day_alone_makes_no_answer_to_a_question_with_a_subject(tmp_path):
+def test_a_matching_day_without_the_subject_has_a_low_score(tmp_path):
     with opened(tmp_path / "root", ToyEmbedder()) as memory:
         for summary in ("backups run nightly", "letters wait in one queue", "the parser stops late"):
             memory.writer.submit_intent("p", intent(summary=summary))
@@ -153,7 +153,7 @@ def test_a_day_alone_makes_no_answer_to_a_question_with_a_subject(tmp_path):
     assert len(day) == 3
 
 
-def test_the_best_of_few_memories_needs_a_higher_score_by_default(tmp_path):
+def test_the_default_minimum_score_is_higher_for_few_memories(tmp_path):
     with opened(tmp_path / "root", ToyEmbedder()) as memory:
         for summary in ("backups run nightly", "letters wait in one queue", "the parser stops late"):
             memory.writer.submit_intent("p", intent(summary=summary))
@@ -166,7 +166,7 @@ def test_the_best_of_few_memories_needs_a_higher_score_by_default(tmp_path):
         assert memory.recall(query, include_inactive=True).entries[0].id == hit.id
 
 
-def test_the_nearest_is_left_out_of_a_budget_that_it_exceeds(memory):
+def test_the_nearest_memory_is_omitted_beyond_the_budget(memory):
     whole = memory.recall(NONSENSE, min_score=0.3, budget_tokens=1_000)
     small = memory.recall(NONSENSE, min_score=0.3, budget_tokens=whole.metadata["tokens"] - 1)
 
@@ -175,7 +175,7 @@ def test_the_nearest_is_left_out_of_a_budget_that_it_exceeds(memory):
     assert small.metadata["tokens"] < whole.metadata["tokens"]
 
 
-def test_no_more_are_promised_than_reach_the_least_score(memory):
+def test_further_hits_are_reported_only_above_the_minimum_score(memory):
     for number in range(4):
         memory.writer.submit_intent("p", intent(summary=f"the build of part {number}"))
 
@@ -183,7 +183,7 @@ def test_no_more_are_promised_than_reach_the_least_score(memory):
     assert not memory.recall("build", limit=2, min_score=1).metadata["more"]
 
 
-def test_inactive_memories_count_only_if_they_reach_the_least_score(memory):
+def test_inactive_memories_are_counted_only_above_the_minimum_score(memory):
     old = memory.writer.submit_intent("p", intent(summary="the zebra needs grass")).iri
     memory.writer.invalidate("p", old, reason="wrong")
 

@@ -113,7 +113,7 @@ def plainly(corpus, query, *, until, inactive, about, limit):
 
 
 @pytest.mark.parametrize("first", [1, 50_000])
-def test_the_best_are_found_in_order_however_few_are_looked_at(first, monkeypatch):
+def test_the_best_matches_equal_those_of_an_exhaustive_computation(first, monkeypatch):
     monkeypatch.setattr(searching, "FIRST", first)
     for seed in range(60):
         random = Random(seed)
@@ -134,7 +134,7 @@ def test_the_best_are_found_in_order_however_few_are_looked_at(first, monkeypatc
             assert all(isclose(one.score, score) for one, (score, _) in zip(found, expected, strict=True)), seed
 
 
-def test_what_the_engine_scores_a_match_with_is_bm25_of_the_same_fields_and_lengths():
+def test_the_engine_score_of_a_match_is_its_bm25():
     for seed in range(30):
         random = Random(seed)
         file = taken_in(corpus_of(random))
@@ -160,7 +160,7 @@ def _bm25(match, stems, counts):
 
 
 @pytest.mark.parametrize("first", range(3))
-def test_matches_within_a_filter_are_the_best_ones_that_pass_it(first):
+def test_matches_within_a_filter_are_the_best_that_pass_it(first):
     for seed in range(first * 10, (first + 1) * 10):
         random = Random(seed)
         file, within = taken_in(corpus_of(random)), SearchFilter(since=moment(random.randrange(25)))
@@ -171,7 +171,7 @@ def test_matches_within_a_filter_are_the_best_ones_that_pass_it(first):
         assert file.matches(stems, (), count, only, within) == best[:count], seed
 
 
-def test_what_was_known_at_a_moment_is_counted_in_whichever_order_it_came():
+def test_counts_at_a_moment_do_not_depend_on_the_order_of_writes():
     for seed in range(10):
         random = Random(seed)
         corpus = corpus_of(random)
@@ -183,7 +183,7 @@ def test_what_was_known_at_a_moment_is_counted_in_whichever_order_it_came():
             assert file.counts(WORDS, moment(n)) == taken_in(corpus[: n + 1]).counts(WORDS)
 
 
-def test_counts_are_those_of_what_is_there_however_it_came_to_be():
+def test_an_updated_search_file_equals_a_new_one():
     for seed in range(20):
         before, after = corpus_of(Random(seed)), corpus_of(Random(-1 - seed))
         file, fresh = taken_in(before), taken_in(after)

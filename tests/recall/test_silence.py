@@ -18,13 +18,13 @@ def scored(request):
     return [(case, scores(case, lines[case.ranking])) for case in cases], request.param
 
 
-def test_the_expected_calibration_error_is_small(scored):
+def test_the_expected_calibration_error_is_at_most_5_percent(scored):
     cases, _ = scored
     assert sum(case.kind == ANSWERED for case, _ in cases) == 36
     assert error(cases) <= 0.05
 
 
-def test_at_most_a_twentieth_of_the_answers_found_is_lost(scored):
+def test_at_most_a_twentieth_of_the_answers_is_below_the_minimum_score(scored):
     cases, _ = scored
     found, below = lost(cases, MIN_SCORE)
     assert found >= 20
@@ -37,7 +37,7 @@ def test_most_questions_of_other_projects_get_no_answer(scored):
     assert quiet / asked >= (0.75 if by == "vectors" else 0.6)
 
 
-def test_what_is_far_below_the_best_is_seldom_an_answer(scored):
+def test_hits_far_below_the_best_are_seldom_answers(scored):
     cases, _ = scored
     whole, some = cut(cases, 0.0), cut(cases, MIN_SHARE)
     assert whole.lost == 0 < 15 < some.found == whole.found
@@ -46,7 +46,7 @@ def test_what_is_far_below_the_best_is_seldom_an_answer(scored):
     assert some.right > 1.2 * whole.right
 
 
-def test_answers_have_greater_scores_than_other_results(scored):
+def test_answers_have_greater_scores_than_other_hits(scored):
     cases, _ = scored
     right = np.concatenate([each[np.array(case.right, dtype=bool)] for case, each in cases])
     wrong = np.concatenate([each[~np.array(case.right, dtype=bool)] for case, each in cases])
@@ -54,7 +54,7 @@ def test_answers_have_greater_scores_than_other_results(scored):
 
 
 @pytest.mark.parametrize("by", ["vectors", "words"])
-def test_scores_are_as_reliable_among_a_few_memories(by):
+def test_scores_are_calibrated_for_few_memories(by):
     embedder = LocalEmbedder() if by == "vectors" else None
     few, many = [], []
     for size in (3, 6, 12):
@@ -67,7 +67,7 @@ def test_scores_are_as_reliable_among_a_few_memories(by):
     assert error(few) < error(many) / 1.5
 
 
-def test_few_memories_are_silent_on_more_questions_that_nothing_answers_and_keep_their_answers():
+def test_few_memories_answer_fewer_unanswerable_questions_and_lose_no_answer():
     embedder, counts = LocalEmbedder(), {"lost": [0, 0], "silent": [0, 0]}
     for size in (3, 6, 12):
         cases = [*small_cases(embedder, "held out", size, seed=1)]
