@@ -10,20 +10,20 @@ import jidomem
 
 
 @pytest.fixture
-def hurried():
+def short_switch_interval():
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(before)
 
 
-def test_all_who_ask_at_once_for_the_writer_of_a_root_get_the_same(tmp_path, hurried):
+def test_concurrent_threads_get_the_same_writer_of_a_root(tmp_path, short_switch_interval):
     for number in range(20):
         with jidomem.open(tmp_path / str(number), project="p") as memory, ThreadPoolExecutor(4) as pool:
-            at_once = Barrier(4)
+            barrier = Barrier(4)
 
-            def ask(_, memory=memory, at_once=at_once):
-                at_once.wait()
+            def get_writer(_, memory=memory, barrier=barrier):
+                barrier.wait()
                 return memory.writer
 
-            assert len({id(writer) for writer in list(pool.map(ask, range(4)))}) == 1
+            assert len({id(writer) for writer in list(pool.map(get_writer, range(4)))}) == 1

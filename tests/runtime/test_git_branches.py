@@ -29,18 +29,18 @@ START = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 def git(folder, *args, check=True):
     quiet = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    named = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
-    done = subprocess.run(["git", *named, *args], cwd=folder, env=quiet, capture_output=True, text=True)
-    assert not check or done.returncode == 0, done.stdout + done.stderr
-    return done
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
+    result = subprocess.run(["git", *identity, *args], cwd=folder, env=quiet, capture_output=True, text=True)
+    assert not check or result.returncode == 0, result.stdout + result.stderr
+    return result
 
 
-def paste(hint, folder):
+def execute_hint(hint, folder):
     """Run the commands of a hint where it says, at the root of the repository, up to what it adds in brackets."""
-    where, _, commands = hint.split("   (")[0].partition(": ")
-    assert where == "from the root of the repository"
-    named = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    environment = {**os.environ, **named}
+    place, _, commands = hint.split("   (")[0].partition(": ")
+    assert place == "from the root of the repository"
+    identity = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {**os.environ, **identity}
     subprocess.run(["bash", "-c", commands], cwd=folder, check=True, capture_output=True, env=environment)
 
 
@@ -110,12 +110,12 @@ def fetch(left, right):
 def merge(left, right, *options):
     """Merge what *right* wrote into *left* with git; it has no conflict."""
     fetch(left, right)
-    done = git(left.folder, "merge", "-q", "--no-edit", *options, "FETCH_HEAD", check=False)
-    assert done.returncode == 0, done.stdout + git(left.folder, "status", "--short").stdout
+    result = git(left.folder, "merge", "-q", "--no-edit", *options, "FETCH_HEAD", check=False)
+    assert result.returncode == 0, result.stdout + git(left.folder, "status", "--short").stdout
     assert git(left.folder, "status", "--porcelain").stdout == ""
 
 
-def held(memory):
+def index_content(memory):
     """What an index holds of memories, and of how many commits it is made."""
     memory.catch_up("p")
     return set(memory.follower.index.triples(STREAM.graph)), memory.follower.index.mark(STREAM.graph).commits
@@ -139,7 +139,7 @@ def replayed(branch, moment, folder):
 
 @pytest.mark.parametrize("index", ["memory", "disk"])
 @pytest.mark.parametrize("packed", ["none", "left", "both"])
-def test_branches_merge_without_conflict_and_every_follower_sees_each_commit_once(
+def test_branches_merge_without_conflict_and_every_follower_reads_each_commit_once(
     branches, packed, index, tmp_path, monkeypatch
 ):
     left, right = branches
@@ -148,39 +148,39 @@ def test_branches_merge_without_conflict_and_every_follower_sees_each_commit_onc
             monkeypatch.setattr(limits, name, value)
     for branch in {"none": (), "left": (left,), "both": (left, right)}[packed]:
         assert branch.pack() > 5
-    theirs = {commit.id for commit in right.commits()}
-    running, stopped = left.open(), left.open()
-    before, _ = held(running), held(stopped)
-    stopped.close()
+    right_ids = {commit.id for commit in right.commits()}
+    follower, closed = left.open(), left.open()
+    before, _ = index_content(follower), index_content(closed)
+    closed.close()
 
     # files that both branches sealed, and new ones like them, git may take for renamed on one side, gone on the other
     merge(left, right, *(EXACT if packed == "both" else []))
 
     commits = left.commits()
     assert len({commit.id for commit in commits}) == len(commits) == 12 + 4
-    assert theirs <= {commit.id for commit in commits}
+    assert right_ids <= {commit.id for commit in commits}
     assert FileJournal(left.root).verify(STREAM) == ()
-    again = left.open()
+    reopened = left.open()
     fresh = jidomem.open(left.root)
     fresh.follower.rebuild()
-    assert held(running) == held(again) == held(fresh)
-    assert before[0] < held(running)[0]
-    assert held(running)[1] == len(commits)
+    assert index_content(follower) == index_content(reopened) == index_content(fresh)
+    assert before[0] < index_content(follower)[0]
+    assert index_content(follower)[1] == len(commits)
     for number, commit in enumerate(commits):
         if number % 5 == 0 or number == len(commits) - 1:
             moment = commit.recorded_at
-            with replayed(left, moment, tmp_path / f"replayed{number}") as then:
-                assert answers(running, as_of=moment) == answers(again, as_of=moment) == answers(then)
+            with replayed(left, moment, tmp_path / f"replayed{number}") as past:
+                assert answers(follower, as_of=moment) == answers(reopened, as_of=moment) == answers(past)
 
     settled = left.write(200, summary="after the merge")
     assert settled
     assert len(left.commits()[-1].parents) == 2
-    assert held(running)[1] == held(again)[1] == len(commits) + 1
-    for memory in (running, again, fresh):
+    assert index_content(follower)[1] == index_content(reopened)[1] == len(commits) + 1
+    for memory in (follower, reopened, fresh):
         memory.close()
 
 
-def test_where_git_sees_renames_between_packed_branches_the_hint_merges_them(tmp_path):
+def test_the_hint_merges_packed_branches_with_renames_detected_by_git(tmp_path):
     (tmp_path / "left").mkdir()
     git(tmp_path / "left", "init", "-q")
     init(tmp_path / "left", "p")
@@ -197,22 +197,22 @@ def test_where_git_sees_renames_between_packed_branches_the_hint_merges_them(tmp
 
     git(left.folder, "merge", "--no-edit", "FETCH_HEAD", check=False)  # whether it stops depends on its version
 
-    for found in FileJournal(left.root).damage(STREAM)[:1]:
-        assert "git left the marks of a conflict" in found.detail
-        paste(found.hint, left.folder)
+    for damage in FileJournal(left.root).damage(STREAM)[:1]:
+        assert "git left the marks of a conflict" in damage.detail
+        execute_hint(damage.hint, left.folder)
     assert {commit.id for commit in left.commits()} == both
     assert FileJournal(left.root).verify(STREAM) == ()
 
 
-def test_what_disagrees_after_a_merge_is_listed_and_settled(branches, monkeypatch):
+def test_a_conflict_after_a_merge_is_listed_and_settled(branches, monkeypatch):
     left, right = branches
     merge(left, right)
     monkeypatch.chdir(left.folder)
     run = lambda *args: CliRunner().invoke(cli, [*args])  # noqa: E731
-    listed = run("review", "--conflicts")
-    assert "overlapping_decision" in listed.stdout
-    assert all(text in listed.stdout for text in ("Use Oxigraph", "Use SQLite"))
-    command = next(shlex.split(line) for line in listed.stdout.splitlines() if "jidomem review" in line)
+    conflicts = run("review", "--conflicts")
+    assert "overlapping_decision" in conflicts.stdout
+    assert all(text in conflicts.stdout for text in ("Use Oxigraph", "Use SQLite"))
+    command = next(shlex.split(line) for line in conflicts.stdout.splitlines() if "jidomem review" in line)
     assert command[-4::2] == ["--against", "--reason"]  # as printed it can be run, with a reason
     settled = run(*command[1:-1], "the left was measured")
     assert settled.exit_code == 0, settled.stderr
@@ -220,7 +220,7 @@ def test_what_disagrees_after_a_merge_is_listed_and_settled(branches, monkeypatc
     assert run("journal", "verify").exit_code == 0
 
 
-def test_a_redaction_on_one_branch_meets_a_pack_of_the_other(branches):
+def test_a_redaction_on_one_branch_is_merged_with_a_pack_of_the_other(branches):
     left, right = branches
     with left.open(300) as memory:
         plan = memory.keeper.plan("p", None, texts=["fact 3 that both know"])
@@ -235,45 +235,45 @@ def test_a_redaction_on_one_branch_meets_a_pack_of_the_other(branches):
     assert not any(b"fact 3 that both" in path.read_bytes() for path in left.root.rglob("*") if path.is_file())
 
 
-def test_line_ends_that_git_rewrote_are_named_and_the_hint_puts_them_right(branches, tmp_path):
+def test_line_ends_rewritten_by_git_are_reported_and_repaired_by_the_hint(branches, tmp_path):
     left, _ = branches
     (left.root / ".gitattributes").unlink()
     left.keep("no attributes")
     git(tmp_path, "clone", "-q", "-c", "core.autocrlf=true", "left", "windows")
     clone = Branch(tmp_path / "windows", 3)
     journal = FileJournal(clone.root)
-    found = journal.damage(STREAM)
-    assert len(found) == 12
-    assert "its line ends were rewritten: git did so where it was checked out (core.autocrlf)" in found[0].detail
+    damage = journal.damage(STREAM)
+    assert len(damage) == 12
+    assert "its line ends were rewritten: git did so where it was checked out (core.autocrlf)" in damage[0].detail
     assert clone.commits() == []
 
-    paste(found[0].hint, clone.folder)
+    execute_hint(damage[0].hint, clone.folder)
 
     assert FileJournal(clone.root).verify(STREAM) == ()
     assert [commit.id for commit in clone.commits()] == [commit.id for commit in left.commits()]
 
 
-def test_marks_of_a_conflict_are_named_and_the_hint_takes_one_side(branches):
+def test_conflict_marks_are_reported_and_resolved_by_the_hint(branches):
     left, right = branches
     for branch, word in ((left, '"fact 0 that both know"'), (right, '"p"')):
         journal = FileJournal(branch.root)
         first = branch.commits()[0]
-        gone = frozenset(leaf for triple, leaf in leaves(first).items() if triple[2] == word)
-        with journal.redacting(STREAM, {first.id: gone}):
+        redacted = frozenset(leaf for triple, leaf in leaves(first).items() if triple[2] == word)
+        with journal.redacting(STREAM, {first.id: redacted}):
             pass
         branch.keep("redacted")
     git(left.folder, "fetch", "-q", str(right.folder))
     assert git(left.folder, "merge", "-q", "--no-edit", "FETCH_HEAD", check=False).returncode != 0
-    (found,) = FileJournal(left.root).damage(STREAM)
-    assert "git left the marks of a conflict in line" in found.detail
-    paste(found.hint, left.folder)
+    (damage,) = FileJournal(left.root).damage(STREAM)
+    assert "git left the marks of a conflict in line" in damage.detail
+    execute_hint(damage.hint, left.folder)
     assert FileJournal(left.root).verify(STREAM) == ()
     git(left.folder, "commit", "-q", "--no-edit")
     assert parse(next(left.root.rglob("*.redacted.ttl")).read_bytes()).redacted
 
 
 @pytest.fixture
-def dated(branches):
+def branches_with_clock(branches):
     """Two clones, and what writes to the right one at a moment of its own, whatever this machine's clock says."""
     left, right = branches
 
@@ -290,8 +290,10 @@ LAST = datetime.max.replace(tzinfo=UTC)
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("moments", [[LAST], [LAST - timedelta(seconds=1), LAST], [START + timedelta(days=50_000)]])
-def test_a_branch_dated_to_the_end_of_the_calendar_is_read_named_and_set_aside(dated, moments, packed):
-    left, right, write = dated
+def test_a_branch_dated_to_the_end_of_the_calendar_is_read_reported_and_quarantined(
+    branches_with_clock, moments, packed
+):
+    left, right, write = branches_with_clock
     for number, moment in enumerate(moments):
         write(moment, f"hostile {number}")
     if packed:
@@ -309,9 +311,9 @@ def test_a_branch_dated_to_the_end_of_the_calendar_is_read_named_and_set_aside(d
     assert str(left.root / "projects" / "p" / "memory") in verified.output
     assert CliRunner().invoke(cli, [*root, "check"]).exit_code == 1
     quarantine = refusal.value.hint.partition("jidomem ")[2].partition(";")[0].replace("TEXT", "hostile")
-    done = CliRunner().invoke(cli, [*root, *quarantine.split(), "--agent", "ana"])
+    result = CliRunner().invoke(cli, [*root, *quarantine.split(), "--agent", "ana"])
 
-    assert done.exit_code == 0, done.output
+    assert result.exit_code == 0, result.output
     left.write(301, summary="after all")
     after = left.commits()[-1]
     assert after.recorded_at < "2100"
@@ -323,8 +325,8 @@ def test_a_branch_dated_to_the_end_of_the_calendar_is_read_named_and_set_aside(d
     assert (verified.exit_code, verified.output.count("was set aside by")) == (0, len(moments))
 
 
-def test_a_clock_that_was_decades_ahead_stops_no_writing(dated):
-    left, right, write = dated
+def test_a_merged_commit_dated_decades_ahead_does_not_prevent_writes(branches_with_clock):
+    left, right, write = branches_with_clock
     write(START + timedelta(days=20_000), "from a wrong clock")
     merge(left, right)
 

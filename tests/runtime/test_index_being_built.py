@@ -15,22 +15,22 @@ from jidomem.journal.journal import Stream
 from jidomem.recall.briefing import markdown
 
 
-def test_recall_answers_while_the_index_is_built_and_says_so(tmp_path, monkeypatch):
+def test_recall_answers_while_the_index_is_built_and_reports_its_progress(tmp_path, monkeypatch):
     monkeypatch.setattr(search_index, "MAX_AWAITED", 2)
     with jidomem.open(tmp_path / "root", project="p", agent="me") as memory:
         memory.writer.submit_many("p", [intent(summary=f"zebra {number}") for number in range(100)], atomic=True)
     with jidomem.open(tmp_path / "root", project="p", agent="me") as memory:
         first = memory.recall("zebra")
-        part = first.metadata["index"]
-        assert 0 <= part["added"] < part["commits"] == 1
+        progress = first.metadata["index"]
+        assert 0 <= progress["added"] < progress["commits"] == 1
         assert "only the memories of 0 of 1 commits were searched" in markdown(first)
         assert {hit.content for hit in first.entries} <= {f"zebra {number}" for number in range(100)}
 
         memory.await_index(60.0, lambda added, commits: None)
-        whole = memory.recall("zebra", limit=1000)
-        assert "index" not in whole.metadata
-        assert "commits were searched" not in markdown(whole)
-        assert len(whole.entries) == 100
+        complete = memory.recall("zebra", limit=1000)
+        assert "index" not in complete.metadata
+        assert "commits were searched" not in markdown(complete)
+        assert len(complete.entries) == 100
 
 
 FORMER_FACETS = """DROP INDEX memory_facets; ALTER TABLE memory DROP COLUMN rejected; CREATE INDEX memory_facets
@@ -51,7 +51,7 @@ DROP TABLE author; DROP TABLE authored; PRAGMA user_version = 22;"""
 FORMER_LISTS = """DELETE FROM listed; DELETE FROM list; DELETE FROM metadata WHERE name = 'lists';"""
 
 
-def asked(memory):
+def answers(memory):
     facts = memory.ask("facts-about", limit=20, topic="zebra")
     later = format_timestamp(now() + timedelta(days=1))
     states = memory.texts.read(Stream("p"), lambda file: overview(
@@ -60,7 +60,7 @@ def asked(memory):
 
 
 @pytest.mark.parametrize("former", [FORMER_FORM, FORMER_STATES, FORMER_LISTS], ids=["form", "states", "lists"])
-def test_recall_answers_while_lists_of_another_version_are_filled_and_no_text_is_indexed_again(
+def test_recall_answers_while_lists_of_an_older_version_are_rebuilt_without_indexing_texts_again(
     tmp_path, monkeypatch, former
 ):
     monkeypatch.setattr(search_index, "MAX_AWAITED", 2)
@@ -70,7 +70,7 @@ def test_recall_answers_while_lists_of_another_version_are_filled_and_no_text_is
             proposal = memory.writer.submit_intent("p", intent(summary=f"mare {action}"), propose=True).iri
             if action is not None:
                 memory.writer.settle("p", proposal, action)
-        rows = asked(memory)
+        rows = answers(memory)
         assert rows[1] == {"active": 11, "ended": 1, "rejected": 1, "pending": 1}
     with sqlite3.connect(tmp_path / "cache" / "text" / "p.sqlite") as store:
         store.executescript(f"{former} CREATE TABLE mark (number INTEGER)")
@@ -78,11 +78,11 @@ def test_recall_answers_while_lists_of_another_version_are_filled_and_no_text_is
     with jidomem.open(tmp_path, project="p", agent="me") as memory:
         with pytest.raises(Busy, match="the index for lists and searches of p is being built"):
             memory.texts.read_soon(Stream("p"), lambda file: file.filled)
-        during = memory.recall("zebra", limit=20)
-        assert len(during.entries) == 9
-        assert "index" not in during.metadata
+        partial = memory.recall("zebra", limit=20)
+        assert len(partial.entries) == 9
+        assert "index" not in partial.metadata
 
         memory.await_index(60.0, lambda added, commits: None)
-        assert asked(memory) == rows
-        made = memory.texts.read(Stream("p"), lambda file: [*file.ask("SELECT name FROM sqlite_master")])
-        assert ("mark",) in made
+        assert answers(memory) == rows
+        tables = memory.texts.read(Stream("p"), lambda file: [*file.ask("SELECT name FROM sqlite_master")])
+        assert ("mark",) in tables

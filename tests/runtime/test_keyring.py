@@ -26,8 +26,8 @@ def keyring(path, tmp_path):
     return Keyring(path, tmp_path / "root")
 
 
-def test_a_token_is_told_once_and_only_its_digest_is_kept_where_nobody_else_reads(keyring, path):
-    secret, made = keyring.give_out("ana", "agent", ["q", "p", "p"], fixed_sources())
+def test_a_token_is_returned_once_and_only_its_digest_is_stored_in_a_private_file(keyring, path):
+    secret, token = keyring.give_out("ana", "agent", ["q", "p", "p"], fixed_sources())
 
     text = path.read_text()
     assert re.fullmatch(r"jido_[A-Za-z0-9_-]{43}", secret)
@@ -38,53 +38,53 @@ def test_a_token_is_told_once_and_only_its_digest_is_kept_where_nobody_else_read
             "agent": "ana",
             "role": "agent",
             "projects": ["p", "q"],
-            "root": made.root,
+            "root": token.root,
             "added": "2026-11-21T08:00:00.000000Z",
         }
     ]
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert {file.name for file in path.parent.iterdir()} == {"config.toml", "config.toml.lock"}
-    assert keyring.whose(secret) == made
+    assert keyring.whose(secret) == token
 
 
-def test_one_that_is_almost_a_token_is_none(keyring):
+def test_a_modified_token_is_not_accepted(keyring):
     secret, _ = keyring.give_out("ana", "agent", ["p"], fixed_sources())
 
     for wrong in (secret[:-1], secret + "x", secret.upper(), "", user_config.digest(secret), secret + "\0"):
         assert keyring.whose(wrong) is None
 
 
-def test_what_it_says_is_said_again_whatever_the_texts_hold(path):
+def test_a_configuration_with_unusual_texts_is_read_back_equal(path):
     odd = 'a "quoted"\\\n\t\x00\x7fé 😀 ]'
-    said = UserConfig((ApiToken("0" * 64, odd, "reader", (odd, "p"), odd, odd),), (Trusted(odd, odd, odd),))
+    configuration = UserConfig((ApiToken("0" * 64, odd, "reader", (odd, "p"), odd, odd),), (Trusted(odd, odd, odd),))
 
-    user_config.change(path, lambda _: said)
+    user_config.change(path, lambda _: configuration)
 
-    assert user_config.read(path) == said
+    assert user_config.read(path) == configuration
 
 
-def test_changes_made_at_once_are_all_kept(keyring, path):
+def test_concurrent_changes_are_all_stored(keyring, path):
     with ThreadPoolExecutor(8) as threads:
-        made = list(threads.map(lambda n: keyring.give_out(f"a{n}", "agent", ["p"], own_sources(n))[1], range(40)))
+        tokens = list(threads.map(lambda n: keyring.give_out(f"a{n}", "agent", ["p"], own_sources(n))[1], range(40)))
 
-    assert sorted(user_config.read(path).tokens, key=str) == sorted(made, key=str)
+    assert sorted(user_config.read(path).tokens, key=str) == sorted(tokens, key=str)
 
 
 def own_sources(number):
     return replace(fixed_sources(), nonce=lambda: number.to_bytes(32, "big"))
 
 
-def test_a_token_taken_back_is_gone_and_an_unknown_one_is_answered_with_those_there_are(keyring, path):
-    secret, made = keyring.give_out("ana", "agent", ["p"], fixed_sources())
+def test_a_removed_token_is_invalid_and_an_unknown_id_is_refused_with_the_known_ones(keyring, path):
+    secret, token = keyring.give_out("ana", "agent", ["p"], fixed_sources())
 
-    assert keyring.whose(secret) == made
+    assert keyring.whose(secret) == token
     with pytest.raises(NotFound) as unknown:
         take_back(path, "00000000")
-    assert (unknown.value.hint, take_back(path, made.id)) == (f"there is {made.id}", made)
+    assert (unknown.value.hint, take_back(path, token.id)) == (f"there is {token.id}", token)
     assert (keyring.whose(secret), keyring.asks()) == (None, True)
 
 
-def test_a_root_whose_last_token_was_taken_back_stays_closed_until_its_owner_opens_it(keyring, path, tmp_path):
+def test_a_root_with_its_last_token_removed_requires_a_token_until_its_owner_opens_it(keyring, path, tmp_path):
     _, first = keyring.give_out("ana", "agent", ["p"], fixed_sources())
     other = Keyring(path, tmp_path / "other")
     keyring.take_back(first.id)
@@ -98,31 +98,31 @@ def test_a_root_whose_last_token_was_taken_back_stays_closed_until_its_owner_ope
     assert Keyring(path, tmp_path / "root").is_needed is False
 
 
-def test_a_token_ends_at_its_moment_and_one_without_is_written_as_before(keyring, path):
+def test_a_token_expires_at_its_time_and_one_without_expiry_is_stored_without_it(keyring, path):
     past, future = datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-    over, ended = keyring.give_out("ana", "agent", ["p"], own_sources(1), expires=past)
-    lasting, valid = keyring.give_out("ben", "agent", ["p"], own_sources(2), expires=future)
+    expired_secret, expired = keyring.give_out("ana", "agent", ["p"], own_sources(1), expires=past)
+    valid_secret, valid = keyring.give_out("ben", "agent", ["p"], own_sources(2), expires=future)
     keyring.give_out("eve", "agent", ["p"], own_sources(3))
 
-    with pytest.raises(Unauthenticated, match=f"the token {ended.id} has expired"):
-        keyring.whose(over)
-    assert (keyring.has(ended), keyring.has(valid), keyring.whose(lasting)) == (False, True, valid)
+    with pytest.raises(Unauthenticated, match=f"the token {expired.id} has expired"):
+        keyring.whose(expired_secret)
+    assert (keyring.has(expired), keyring.has(valid), keyring.whose(valid_secret)) == (False, True, valid)
     assert user_config.read(path).tokens[1].expires.startswith("2100-01-01T00:00:00")
     assert path.read_text().count("expires") == 2
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666, 0o620])
-def test_a_file_that_others_may_read_or_write_is_refused(keyring, path, mode):
+def test_a_file_that_others_can_read_or_write_is_refused(keyring, path, mode):
     keyring.give_out("ana", "agent", ["p"], fixed_sources())
     path.chmod(mode)
 
-    for using in (lambda: user_config.read(path), lambda: keyring.whose("x"), lambda: take_back(path, "x")):
-        with pytest.raises(Failed) as refused:
-            using()
-        assert refused.value.code == "invalid_config"
-    with pytest.raises(Failed) as refused:
+    for access in (lambda: user_config.read(path), lambda: keyring.whose("x"), lambda: take_back(path, "x")):
+        with pytest.raises(Failed) as refusal:
+            access()
+        assert refusal.value.code == "invalid_config"
+    with pytest.raises(Failed) as refusal:
         Keyring(path, path.parent)
-    assert refused.value.hint == f"chmod 600 {path}"
+    assert refusal.value.hint == f"chmod 600 {path}"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -149,24 +149,24 @@ def test_a_file_of_another_user_is_refused(keyring, path):
         "\xff",
     ],
 )
-def test_what_it_cannot_say_is_an_error_that_names_the_file(path, text):
+def test_an_invalid_configuration_is_refused_with_the_name_of_its_file(path, text):
     path.parent.mkdir(parents=True)
     path.write_bytes(text.encode("latin-1"))
     path.chmod(0o600)
 
-    with pytest.raises(Failed) as refused:
+    with pytest.raises(Failed) as refusal:
         user_config.read(path)
 
-    assert refused.value.code == "invalid_config"
-    assert str(path) in refused.value.detail
-    assert refused.value.hint
+    assert refusal.value.code == "invalid_config"
+    assert str(path) in refusal.value.detail
+    assert refusal.value.hint
 
 
-def test_a_role_or_a_project_that_is_none_gives_out_nothing(keyring, path):
+def test_an_invalid_role_or_project_creates_no_token(keyring, path):
     with pytest.raises(InvalidRequest, match="is not a role of a token"):
         keyring.give_out("ana", "boss", ["p"], fixed_sources())
-    with pytest.raises(NotFound) as refused:
+    with pytest.raises(NotFound) as refusal:
         keyring.give_out("ana", "agent", ["Bad Name"], fixed_sources())
 
-    assert refused.value.code == "invalid_project"
+    assert refusal.value.code == "invalid_project"
     assert not path.exists()

@@ -36,22 +36,22 @@ def address(request, tmp_path):
 
 
 @pytest.fixture
-def opened(address, tmp_path, monkeypatch):
+def open_on_machine(address, tmp_path, monkeypatch):
     """Open the root as the machine of that name does."""
     memories = []
 
-    def opened(machine="here"):
+    def open_on_machine(machine="here"):
         monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / machine))
         memories.append(jidomem.open(address, project="p"))
         return memories[-1]
 
-    yield opened
+    yield open_on_machine
     for memory in memories:
         memory.close()
 
 
 @pytest.fixture
-def change(address, tmp_path):
+def change_file(address, tmp_path):
     """Change a file of the root as somebody elsewhere does; no text takes it away."""
 
     def changed(path, text):
@@ -68,23 +68,23 @@ def change(address, tmp_path):
     return changed
 
 
-def test_a_write_is_judged_by_the_shapes_that_are_there_when_it_comes(opened, change):  # C031
-    here, there = opened("here"), opened("there")
+def test_a_write_is_validated_by_the_current_shapes(open_on_machine, change_file):  # C031
+    here, there = open_on_machine("here"), open_on_machine("there")
     here.writer.remember("p", "spoons are counted")
     there.writer.remember("p", "forks are counted")
     plain = here.schema.version
 
-    change("shapes/own.ttl", SHAPE)
+    change_file("shapes/own.ttl", SHAPE)
 
     for memory in (here, there):
         with pytest.raises(IntentRefused, match="begins with: we"):
             memory.writer.remember("p", "knives are counted")
-    kept = there.writer.remember("p", "we count knives")
-    assert f'ontologyVersion "{plain}+' in _document(there, kept)
+    receipt = there.writer.remember("p", "we count knives")
+    assert f'ontologyVersion "{plain}+' in _document(there, receipt)
     with pytest.raises(IntentRefused, match="begins with: we"):
         here.writer.remember("p", "cups are counted", dry_run=True)
 
-    change("shapes/own.ttl", None)
+    change_file("shapes/own.ttl", None)
     assert f'ontologyVersion "{plain}"' in _document(here, here.writer.remember("p", "cups are counted"))
 
 
@@ -94,40 +94,40 @@ def _document(memory, receipt):
     return next(c.data.decode() for c in memory.journal.read(Stream("p")) if c.id == receipt.commit)
 
 
-def test_a_question_is_asked_as_it_is_there_when_it_is_asked(opened, change):
-    here = opened()
+def test_a_query_is_answered_by_its_current_text(open_on_machine, change_file):
+    here = open_on_machine()
     for text in ("spoons are counted", "forks are counted"):
         here.writer.remember("p", text)
     with pytest.raises(NotFound, match="no query 'spoons'"):
         here.reader.ask("spoons", project="p")
 
-    change("queries/planner/spoons.rq", QUERY.replace("WORD", "spoon"))
+    change_file("queries/planner/spoons.rq", QUERY.replace("WORD", "spoon"))
     here.catch_up("p")
     assert [row["spoon"] for row in here.reader.ask("spoons", project="p")] == ["spoons are counted"]
-    change("queries/planner/spoons.rq", QUERY.replace("WORD", "forks are"))
+    change_file("queries/planner/spoons.rq", QUERY.replace("WORD", "forks are"))
     assert [row["spoon"] for row in here.reader.ask("spoons", project="p")] == ["forks are counted"]
-    change("queries/planner/spoons.rq", None)
+    change_file("queries/planner/spoons.rq", None)
     here.catch_up("p")
     with pytest.raises(NotFound, match="no query 'spoons'"):
         here.reader.ask("spoons", project="p")
 
 
-def test_the_policy_of_the_configuration_counts_from_the_next_write_on(opened, change):
-    here = opened()
-    change("config.toml", 'secrets = "off"\n')
+def test_a_changed_policy_of_the_configuration_applies_to_the_next_write(open_on_machine, change_file):
+    here = open_on_machine()
+    change_file("config.toml", 'secrets = "off"\n')
     here.writer.remember("p", "it opens with ghp_0123456789abcdefghijABCDEFGHIJ012345")
 
-    change("config.toml", 'secrets = "refuse"\n')
+    change_file("config.toml", 'secrets = "refuse"\n')
 
     with pytest.raises(IntentRefused, match="GitHub"):
         here.writer.remember("p", "or with ghp_9876543210abcdefghijABCDEFGHIJ012345")
 
 
-def test_a_term_that_is_accepted_elsewhere_is_known_here_from_the_next_look_on(opened):  # C044
-    here, there = opened("here"), opened("there")
+def test_a_term_accepted_by_another_process_applies_to_the_next_write(open_on_machine):  # C044
+    here, there = open_on_machine("here"), open_on_machine("there")
     here.writer.remember("p", "spoons are counted")
-    said = {"kind": "property", "domain": ["Fact"], "range_": ["xsd:integer"], "definition": "For how many."}
-    term = here.term_proposals("p").propose("serves", **said, reason="asked").term
+    fields = {"kind": "property", "domain": ["Fact"], "range_": ["xsd:integer"], "definition": "For how many."}
+    term = here.term_proposals("p").propose("serves", **fields, reason="asked").term
     here.writer.submit_intent("p", intent(extra_triples=[[term, "many"]]))
 
     there.term_proposals("p").accept("serves", reason="two memories need it")
@@ -138,28 +138,32 @@ def test_a_term_that_is_accepted_elsewhere_is_known_here_from_the_next_look_on(o
     assert here.reader.select("p", f"SELECT ?kind {{ <{term}> a ?kind }}")
 
 
-def test_rules_that_do_not_do_stop_writes_and_are_told_and_reads_go_on(opened, change):
-    here = opened()
+def test_invalid_shapes_stop_writes_and_are_reported_while_reads_continue(open_on_machine, change_file):
+    here = open_on_machine()
     here.writer.remember("p", "spoons are counted")
     client = create_app(here).test_client()
     assert client.get("/readyz").status_code == 200
 
-    change("shapes/own.ttl", SHAPE.replace(" .", " ;", 3))
+    change_file("shapes/own.ttl", SHAPE.replace(" .", " ;", 3))
 
-    said = here.reader.select("p", "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }")
-    assert [row["s"] for row in said] == ["spoons are counted"]
-    with pytest.raises(Failed, match=r"own\.ttl") as refused:
+    rows = here.reader.select("p", "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }")
+    assert [row["s"] for row in rows] == ["spoons are counted"]
+    with pytest.raises(Failed, match=r"own\.ttl") as refusal:
         here.writer.remember("p", "we count knives")
-    assert refused.value.code == "invalid_config"
-    told = client.get("/readyz")
-    assert (told.status_code, told.json["status"], told.json["rules"]["code"]) == (503, "rules", "invalid_config")
+    assert refusal.value.code == "invalid_config"
+    response = client.get("/readyz")
+    assert (response.status_code, response.json["status"], response.json["rules"]["code"]) == (
+        503,
+        "rules",
+        "invalid_config",
+    )
 
-    change("shapes/own.ttl", SHAPE)
+    change_file("shapes/own.ttl", SHAPE)
     here.writer.remember("p", "we count knives")
     assert client.get("/readyz").json["status"] == "ok"
 
 
-def test_links_that_lead_round_in_an_open_root_are_not_followed(tmp_path):
+def test_circular_links_in_an_open_root_are_not_followed(tmp_path):
     with jidomem.open(tmp_path / "root", project="p") as memory:
         memory.writer.remember("p", "spoons are counted")
         folder = tmp_path / "root" / "ontology"
@@ -172,7 +176,7 @@ def test_links_that_lead_round_in_an_open_root_are_not_followed(tmp_path):
         assert [row["summary"] for row in facts] == ["spoons are counted", "forks are counted"]
 
 
-def test_a_link_that_leads_nowhere_hides_no_change_of_a_file_after_it(tmp_path):
+def test_a_broken_link_does_not_hide_a_change_of_a_later_file(tmp_path):
     with jidomem.open(tmp_path / "root", project="p") as memory:
         memory.writer.remember("p", "spoons are counted")
         shapes = tmp_path / "root" / "shapes"

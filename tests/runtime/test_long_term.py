@@ -37,7 +37,7 @@ GOVERNED = [
 ]
 
 
-def said(long_term, graph):
+def statements_of(long_term, graph):
     """What a graph says of the things the tests insert, without the journal's own words."""
     rows = long_term.query(
         f"SELECT ?s ?p ?o {{ GRAPH <{GRAPHS[graph]}> {{ ?s ?p ?o }} FILTER(STRSTARTS(STR(?s), 'urn:e')) }}"
@@ -45,7 +45,7 @@ def said(long_term, graph):
     return sorted((r["s"], r["p"], r["o"]) for r in rows if "/ontology#recorded" not in r["p"])
 
 
-def everything(long_term):
+def all_statements(long_term):
     return sorted(map(str, long_term.query("SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } }")))
 
 
@@ -56,7 +56,7 @@ def long_term(request):
     return request.getfixturevalue("memory").long_term("p")
 
 
-def test_a_project_has_four_graphs_under_its_own_name(long_term):
+def test_a_project_has_four_named_graphs(long_term):
     # E034 E035
     assert dict(long_term.graphs) == GRAPHS
     for short, iri in GRAPHS.items():
@@ -65,7 +65,7 @@ def test_a_project_has_four_graphs_under_its_own_name(long_term):
             assert long_term.graph_iri(name) == iri
 
 
-def test_statements_are_added_to_the_graph_that_is_named(long_term):
+def test_statements_are_inserted_into_the_named_graph(long_term):
     # E036 E038
     for graph in ("codebase", "http://jidoka.ai/graphs/conversation-history", "system-knowledge"):
         assert (
@@ -73,25 +73,25 @@ def test_statements_are_added_to_the_graph_that_is_named(long_term):
         )
     long_term.insert([(A, "urn:example:also", 5)], graph="history")
 
-    assert [o for _, _, o in said(long_term, "codebase")] == ["urn:example:Thing", "codebase"]
-    assert [o for _, _, o in said(long_term, "history")] == [
+    assert [o for _, _, o in statements_of(long_term, "codebase")] == ["urn:example:Thing", "codebase"]
+    assert [o for _, _, o in statements_of(long_term, "history")] == [
         "urn:example:Thing",
         5,
         "http://jidoka.ai/graphs/conversation-history",
     ]
-    assert [o for _, _, o in said(long_term, "system")] == ["urn:example:Thing", "system-knowledge"]
-    assert said(long_term, "context") == []
+    assert [o for _, _, o in statements_of(long_term, "system")] == ["urn:example:Thing", "system-knowledge"]
+    assert statements_of(long_term, "context") == []
 
 
-def test_context_is_where_statements_go_unless_a_graph_is_named(long_term):
+def test_statements_are_inserted_into_context_by_default(long_term):
     # E036
     assert long_term.insert(fact()) is True
 
-    asked = "PREFIX jido: <https://jido.ai/ontology#> SELECT ?s ?g { GRAPH ?g { ?s a jido:Fact ; jido:summary ?text } }"
-    assert long_term.query(asked) == [{"s": FACT, "g": GRAPHS["context"]}]
+    query = "PREFIX jido: <https://jido.ai/ontology#> SELECT ?s ?g { GRAPH ?g { ?s a jido:Fact ; jido:summary ?text } }"
+    assert long_term.query(query) == [{"s": FACT, "g": GRAPHS["context"]}]
 
 
-def test_a_query_sees_all_four_graphs_unless_one_is_named(long_term):
+def test_a_query_covers_all_four_graphs_unless_one_is_named(long_term):
     # E041
     for graph in ("codebase", "history", "system"):
         long_term.insert([(A, "urn:example:in", graph)], graph=graph)
@@ -106,7 +106,7 @@ def test_a_query_sees_all_four_graphs_unless_one_is_named(long_term):
     assert long_term.query(f"SELECT ?o FROM <{other}> {{ ?s ?p ?o }}") == []
 
 
-def test_the_shipped_ontology_loads_into_the_system_graph(long_term):
+def test_the_shipped_ontology_is_inserted_into_the_system_graph(long_term):
     # E073 E098
     for path in files.ontology_files():
         quads = ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
@@ -114,12 +114,12 @@ def test_the_shipped_ontology_loads_into_the_system_graph(long_term):
         assert long_term.insert(rows, graph="system") is True, path.name
 
     jido, broader = "https://jido.ai/ontology#", "<http://www.w3.org/2000/01/rdf-schema#subClassOf>+"
-    asked = f"ASK FROM <{GRAPHS['system']}> {{ <{jido}Bug> {broader} <{jido}MemoryItem> }}"
-    assert long_term.query(asked) is True
-    assert long_term.query(asked.replace(GRAPHS["system"], GRAPHS["codebase"])) is False
+    query = f"ASK FROM <{GRAPHS['system']}> {{ <{jido}Bug> {broader} <{jido}MemoryItem> }}"
+    assert long_term.query(query) is True
+    assert long_term.query(query.replace(GRAPHS["system"], GRAPHS["codebase"])) is False
 
 
-def test_the_codebase_graph_holds_what_code_is_made_of_and_the_system_graph_how_it_is_set_up(long_term):
+def test_code_is_inserted_into_the_codebase_graph_and_configuration_into_the_system_graph(long_term):
     # E098
     project, module = "https://jido.ai/projects/p", "https://example.org/code/Index"
     code = [
@@ -142,14 +142,14 @@ def test_the_codebase_graph_holds_what_code_is_made_of_and_the_system_graph_how_
         {"of": module, "code": f"{module}/open"},
         {"of": project, "code": module},
     ]
-    assert said(long_term, "system") == [
+    assert statements_of(long_term, "system") == [
         ("urn:example:config", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "urn:example:Configuration"),
         ("urn:example:config", "urn:example:maxTokens", 100_000),
     ]
-    assert said(long_term, "codebase") == []
+    assert statements_of(long_term, "codebase") == []
 
 
-def test_queries_only_read(long_term):
+def test_updates_and_federated_queries_are_refused(long_term):
     # E038
     long_term.insert([(A, "urn:example:in", "history")], graph="history")
 
@@ -173,11 +173,11 @@ def test_an_unknown_graph_is_an_error_and_nothing_is_inserted(long_term):
             assert refusal.value.hint
     long_term.insert([(A, "urn:p", "y")], graph="history")
 
-    assert said(long_term, "history") == [(A, "urn:p", "y")]
+    assert statements_of(long_term, "history") == [(A, "urn:p", "y")]
 
 
 @pytest.mark.parametrize("space", [f"{GUIDE}#", f"{GUIDE}/", "https://jido.ai/ontology#"])
-def test_get_fact_gives_every_row_of_the_fact_with_that_id(long_term, space):
+def test_get_fact_returns_every_statement_of_the_fact_with_that_id(long_term, space):
     # E039
     words = (
         {"Fact": "Fact", "content": "content", "id": "id"}
@@ -190,18 +190,18 @@ def test_get_fact_gives_every_row_of_the_fact_with_that_id(long_term, space):
     long_term.insert([*rows, *(GOVERNED if GUIDE not in space else ())])
     long_term.insert(fact("f-2", "another", iri="https://jido.ai/memory/f-2"))
 
-    found = long_term.get_fact("f 1")
+    statements = long_term.get_fact("f 1")
 
-    assert {row["subject"] for row in found} == {FACT}
-    values = {row["predicate"].rsplit("#", 1)[1]: row["object"] for row in found}
+    assert {row["subject"] for row in statements} == {FACT}
+    values = {row["predicate"].rsplit("#", 1)[1]: row["object"] for row in statements}
     assert values["summary"] == "the build needs Rust 1.80"
     assert (values["localId"], values["type"]) == ("f 1", "https://jido.ai/ontology#Fact")
-    assert found == sorted(found, key=lambda row: row["predicate"]) != []
+    assert statements == sorted(statements, key=lambda row: row["predicate"]) != []
     for nobody in ("f-9", '" } #', "f 1\\", ""):
         assert long_term.get_fact(nobody) == []
 
 
-def test_facts_that_came_in_by_the_old_names_are_found():
+def test_facts_with_former_property_names_are_found():
     # E039
     store = TripleStore()
     store.insert(fact(space=f"{GUIDE}/"), graph=GRAPHS["context"])
@@ -212,10 +212,10 @@ def test_facts_that_came_in_by_the_old_names_are_found():
 def test_the_store_and_the_base_are_options(tmp_path):
     # E040
     with TripleStore("disk", path=tmp_path / "store", base="https://example.org/") as store:
-        ours, theirs = LongTerm("p", store), LongTerm("q", store, base="https://other.example/")
-        ours.insert([(A, "urn:p", "of p")], graph="history")
-        theirs.insert([(A, "urn:p", "of q")], graph="history")
-        assert [row["o"] for row in ours.query("SELECT ?o { ?s ?p ?o }")] == ["of p"]
+        p_memory, q_memory = LongTerm("p", store), LongTerm("q", store, base="https://other.example/")
+        p_memory.insert([(A, "urn:p", "of p")], graph="history")
+        q_memory.insert([(A, "urn:p", "of q")], graph="history")
+        assert [row["o"] for row in p_memory.query("SELECT ?o { ?s ?p ?o }")] == ["of p"]
         assert store.graphs() == ["https://example.org/graphs/default",
                                   "https://example.org/projects/p/graphs/conversation-history",
                                   "https://other.example/projects/q/graphs/conversation-history"]  # fmt: skip
@@ -237,11 +237,11 @@ def test_values_have_their_types_in_every_graph(long_term):
         graph="system",
     )
 
-    assert [o for _, _, o in said(long_term, "system")] == [moment, 5, True, "urn:example:b", "urn:example:b"]
+    assert [o for _, _, o in statements_of(long_term, "system")] == [moment, 5, True, "urn:example:b", "urn:example:b"]
     assert [row["p"] for row in long_term.query("SELECT ?p { ?s ?p <urn:example:b> }")] == ["urn:example:to"]
 
 
-def test_a_plain_graph_is_cleared_and_the_others_are_left():
+def test_a_plain_graph_is_cleared_and_the_others_remain():
     # E045
     long_term = LongTerm("p")
     for graph in GRAPHS:
@@ -252,17 +252,17 @@ def test_a_plain_graph_is_cleared_and_the_others_are_left():
     assert {row["o"] for row in long_term.query("SELECT ?o { ?s ?p ?o }")} == {"codebase", "history", "system"}
 
 
-def test_what_is_inserted_on_context_is_judged_like_every_intent(memory):
+def test_statements_inserted_into_context_are_validated_like_intents(memory):
     long_term = memory.long_term("p")
     long_term.insert(fact())
-    refused = {
+    cases = {
         "missing_required_fields": [("urn:example:f", "rdf:type", "jido:Fact"), ("urn:example:f", "jido:summary", "x")],
         "unknown_term": [*fact(iri="urn:example:g", text="g"), ("urn:example:g", "jido:topik", "x")],
         "iri_exists": fact(text="something else"),
         "shape_violation": [(FACT, "jido:about", "x")],
     }
 
-    for code, statements in refused.items():
+    for code, statements in cases.items():
         with pytest.raises(IntentRefused) as refusal:
             long_term.insert(statements)
         assert (refusal.value.code, refusal.value.position) == (code, None)
@@ -270,7 +270,7 @@ def test_what_is_inserted_on_context_is_judged_like_every_intent(memory):
     assert [row["fact"] for row in memory.reader.list_facts_with_confidence("p")] == [FACT]
 
 
-def test_statements_on_context_are_kept_all_or_not_at_all(memory):
+def test_statements_in_context_are_stored_all_or_none(memory):
     # E050
     long_term = memory.long_term("p")
     module = [("urn:example:m", "rdf:type", "jido:Module"), ("urn:example:m", "rdfs:label", "parser")]
@@ -284,7 +284,7 @@ def test_statements_on_context_are_kept_all_or_not_at_all(memory):
     assert memory.catch_up("p").position == 1
 
 
-def test_what_is_here_already_is_not_written_again(memory):
+def test_a_repeated_insert_writes_nothing(memory):
     # E047
     long_term = memory.long_term("p")
     thing = [(A, "rdf:type", "urn:example:Thing"), (A, "urn:example:n", ("05", "xsd:integer"))]
@@ -306,7 +306,7 @@ def test_what_is_here_already_is_not_written_again(memory):
     [("urn:example:c", "rdf:type", "jido:Commit")],
     [("urn:example:old", "rdfs:label", "another name")],
 ])  # fmt: skip
-def test_a_statement_that_no_memory_can_hold_is_refused_and_not_dropped(memory, statements):
+def test_a_statement_that_no_memory_can_contain_is_refused(memory, statements):
     long_term = memory.long_term("p")
     long_term.insert([("urn:example:old", "rdf:type", "jido:Module"), ("urn:example:old", "rdfs:label", "old")])
 
@@ -316,7 +316,7 @@ def test_a_statement_that_no_memory_can_hold_is_refused_and_not_dropped(memory, 
     assert memory.catch_up("p").position == 1
 
 
-def test_a_successor_and_what_it_replaces_can_be_inserted_together(memory):
+def test_a_superseded_fact_and_its_successor_are_inserted_together(memory):
     newer = "https://jido.ai/memory/f-2"
     memory.long_term("p").insert(
         [*fact(), *fact("f-2", "the build needs Rust 1.90", newer), (FACT, "jido:supersededBy", newer)]
@@ -326,14 +326,14 @@ def test_a_successor_and_what_it_replaces_can_be_inserted_together(memory):
 
 
 @pytest.mark.parametrize("graph", ["codebase", "history", "system"])
-def test_the_other_graphs_are_held_to_the_ontology_and_hold_no_memories(memory, graph):
+def test_the_other_graphs_are_validated_by_the_ontology_and_refuse_memories(memory, graph):
     long_term = memory.long_term("p")
     project = "https://jido.ai/projects/p"
-    refused = {
+    cases = {
         "unknown_term": [(A, "jido:hasModul", "urn:example:m")],
         "shape_violation": [*fact(), *GOVERNED],
     }
-    for code, statements in refused.items():
+    for code, statements in cases.items():
         with pytest.raises(IntentRefused) as refusal:
             long_term.insert(statements, graph=graph)
         assert refusal.value.code == code
@@ -353,10 +353,10 @@ def test_the_other_graphs_are_held_to_the_ontology_and_hold_no_memories(memory, 
         "urn:example:m",
         "http://www.w3.org/1999/02/22-rdf-syntax-ns#type",
         "https://jido.ai/ontology#Module",
-    ) in said(long_term, graph)
+    ) in statements_of(long_term, graph)
 
 
-def test_a_property_that_has_one_value_is_not_given_a_second_one_later(memory):
+def test_a_second_value_of_a_functional_property_is_refused(memory):
     long_term = memory.long_term("p")
     file = "urn:example:file"
     long_term.insert([(file, "rdf:type", "jido:SourceFile"), (file, "jido:filePath", "a.py")], graph="codebase")
@@ -365,21 +365,21 @@ def test_a_property_that_has_one_value_is_not_given_a_second_one_later(memory):
     with pytest.raises(IntentRefused, match="has one value, and urn:example:file has one already"):
         long_term.insert([(file, "jido:filePath", "b.py")], graph="codebase")
 
-    assert [o for _, p, o in said(long_term, "codebase") if p.endswith("filePath")] == ["a.py"]
+    assert [o for _, p, o in statements_of(long_term, "codebase") if p.endswith("filePath")] == ["a.py"]
 
 
 @pytest.mark.parametrize("graph", ["codebase", "history", "system"])
-def test_a_journalled_graph_is_empty_after_a_clear_and_its_journal_keeps_what_was_said(tmp_path, graph):
+def test_a_cleared_graph_is_empty_and_its_journal_has_the_earlier_statements(tmp_path, graph):
     # E045
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
         long_term = memory.long_term("p")
         long_term.insert(fact())
         for name in ("codebase", "history", "system"):
             long_term.insert([(A, "urn:example:in", name), (A, "rdf:type", "urn:example:Thing")], graph=name)
-        others = [row for row in everything(long_term) if GRAPHS[graph] not in row]
+        others = [row for row in all_statements(long_term) if GRAPHS[graph] not in row]
 
         assert long_term.clear_graph(graph) is True
-        assert everything(long_term) == others
+        assert all_statements(long_term) == others
 
         stream = next(stream for stream in memory.journal.streams() if stream.graph == GRAPHS[graph])
         commits = list(memory.journal.read(stream))
@@ -388,9 +388,9 @@ def test_a_journalled_graph_is_empty_after_a_clear_and_its_journal_keeps_what_wa
 
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
         long_term = memory.long_term("p")
-        assert everything(long_term) == others
+        assert all_statements(long_term) == others
         long_term.insert([(A, "urn:example:in", "again")], graph=graph)
-        assert said(long_term, graph) == [(A, "urn:example:in", "again")]
+        assert statements_of(long_term, graph) == [(A, "urn:example:in", "again")]
 
 
 def test_an_empty_graph_is_cleared_without_a_commit(memory):
@@ -406,19 +406,19 @@ def test_an_empty_graph_is_cleared_without_a_commit(memory):
     assert [len(list(memory.journal.read(stream))) for stream in memory.journal.streams()] == [2]
 
 
-def test_the_graph_of_memories_is_never_cleared(memory):
+def test_the_context_graph_cannot_be_cleared(memory):
     # E045
     memory.writer.submit_intent("p", intent())
-    before = everything(memory.long_term("p"))
+    before = all_statements(memory.long_term("p"))
 
     with pytest.raises(PolicyDenied, match="are never cleared") as refusal:
         memory.long_term("p").clear_graph("context")
 
     assert (refusal.value.code, "invalidate" in refusal.value.hint) == ("index_is_derived", True)
-    assert everything(memory.long_term("p")) == before
+    assert all_statements(memory.long_term("p")) == before
 
 
-def test_inserts_and_clears_of_many_threads_leave_whole_inserts(memory):
+def test_concurrent_inserts_and_clears_leave_complete_inserts(memory):
     # E050
     long_term, sizes = memory.long_term("p"), set()
     memory.writer.submit_intent("p", intent())
@@ -428,8 +428,8 @@ def test_inserts_and_clears_of_many_threads_leave_whole_inserts(memory):
         long_term.insert([(node, "urn:example:n", n) for n in range(8)], graph="history")
         if number % 5 == 0:
             long_term.clear_graph("history")
-        asked = "SELECT ?s (COUNT(*) AS ?n) { ?s <urn:example:n> ?o } GROUP BY ?s"
-        sizes.update(row["n"] for row in long_term.query(asked))
+        query = "SELECT ?s (COUNT(*) AS ?n) { ?s <urn:example:n> ?o } GROUP BY ?s"
+        sizes.update(row["n"] for row in long_term.query(query))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(20)))
@@ -439,12 +439,12 @@ def test_inserts_and_clears_of_many_threads_leave_whole_inserts(memory):
     (history,) = [stream for stream in memory.journal.streams() if stream.name == "history"]
     clears = [c for c in memory.journal.read(history) if any("#clears>" in p for _, p, _ in c.triples)]
     assert {len({s for s, _, _ in commit.triples}) for commit in clears} == {1}  # what it says is of itself alone
-    kept = sorted(said(long_term, "history"))
-    with jidomem.open(memory.settings.root, sources=fixed_sources()) as again:
-        assert sorted(said(again.long_term("p"), "history")) == kept
+    statements = sorted(statements_of(long_term, "history"))
+    with jidomem.open(memory.settings.root, sources=fixed_sources()) as reopened:
+        assert sorted(statements_of(reopened.long_term("p"), "history")) == statements
 
 
-def test_a_roots_index_refuses_what_only_the_journal_may_change(memory):
+def test_the_index_of_a_root_refuses_direct_changes(memory):
     store = memory.long_term("p").store
 
     for change in (lambda: store.insert([(A, "urn:p", "x")]), lambda: store.clear_graph("history")):
@@ -454,7 +454,7 @@ def test_a_roots_index_refuses_what_only_the_journal_may_change(memory):
         assert "long_term(project).insert" in refusal.value.hint
 
 
-def test_everything_that_was_inserted_is_there_after_the_index_is_built_again(tmp_path):
+def test_all_inserted_statements_are_present_after_the_index_is_rebuilt(tmp_path):
     # E048
     root = tmp_path / "root"
     with jidomem.open(root, sources=fixed_sources()) as memory:
@@ -464,18 +464,18 @@ def test_everything_that_was_inserted_is_there_after_the_index_is_built_again(tm
         long_term.insert(fact())
         for graph in ("codebase", "history", "system"):
             long_term.insert([(A, "urn:example:in", graph), (A, "urn:example:n", 1.5)], graph=graph)
-        before = everything(long_term)
+        before = all_statements(long_term)
         memory.follower.rebuild()
-        assert everything(long_term) == before
+        assert all_statements(long_term) == before
 
     code = (
         "import sys\nimport jidomem\nwith jidomem.open(sys.argv[1]) as memory:\n"
         "    rows = memory.long_term('p').query('SELECT ?g ?s ?p ?o { GRAPH ?g { ?s ?p ?o } }')\n"
         "    print(*sorted(map(str, rows)), sep='\\n')\n"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, str(root)], capture_output=True, text=True, check=True, env=os.environ
     )
 
-    assert done.stdout.splitlines() == before
+    assert result.stdout.splitlines() == before
     assert sum("urn:example:in" in row for row in before) == 3

@@ -24,37 +24,37 @@ from jidomem.runtime.location import init
 STALE = "stale_supersession"
 
 
-def opened(root, number, second):
+def open_branch(root, number, second):
     """Open a branch with ids of its own at a moment."""
     random, moment = Random(f"{number} {second}"), datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=second)
     ids = lambda: f"01900000-0000-7000-8000-{random.randrange(16**12):012x}"  # noqa: E731
     return jidomem.open(root, sources=Sources(lambda: moment, ids, lambda: random.randbytes(32)))
 
 
-def named_by_check(memory):
-    found = chains(JournalSource(memory.journal, Stream("p")))
+def successors_of_check(memory):
+    problems = chains(JournalSource(memory.journal, Stream("p")))
     return {
         pair
-        for each in found
+        for each in problems
         if each.rule == SUCCESSORS
         for pair in combinations(sorted(map(plain_value, each.beside)), 2)
     }
 
 
-def listed(memory):
+def listed_conflicts(memory):
     return {(row["a"], row["b"]) for row in memory.reader.ask("conflicts", project="p") if row["kind"] == STALE}
 
 
-def of_one_origin(memory):
+def pending_conflicts(memory):
     return [one for one in queue(memory.reader, "p", memory.sources.now()) if one.why == STALE]
 
 
-def revised(memory, random, word):
+def revise_fact(memory, random, word):
     """Revise one of the active facts, or withdraw it; where all were withdrawn, record one."""
-    found = memory.reader.ask("facts", project="p")
-    if not found:
+    facts = memory.reader.ask("facts", project="p")
+    if not facts:
         return memory.writer.submit_intent("p", intent(summary=f"{word} {random.random()}"))
-    item = random.choice(found)["fact"]
+    item = random.choice(facts)["fact"]
     if random.random() < 0.2:
         return memory.writer.invalidate("p", item, reason="it is wrong")
     return memory.writer.revise("p", item, changes={"summary": f"{word} {random.random()}"}, reason="measured")
@@ -62,11 +62,11 @@ def revised(memory, random, word):
 
 @settings(max_examples=5)
 @given(seed=st.integers(0, 2**32))
-def test_the_ends_that_check_names_are_those_listed_and_settling_each_leaves_none(seed, tmp_path_factory):
+def test_check_and_review_list_the_same_conflicting_successors_until_all_are_settled(seed, tmp_path_factory):
     random, folder = Random(seed), tmp_path_factory.mktemp("branches")
     init(folder / "0", "p")
     roots = [folder / str(number) / ".jidomem" for number in range(3)]
-    with opened(roots[0], 0, 0) as memory:
+    with open_branch(roots[0], 0, 0) as memory:
         for number in range(3):
             memory.writer.submit_intent("p", intent(summary=f"fact {number}"))
     for round_ in range(2):
@@ -74,22 +74,22 @@ def test_the_ends_that_check_names_are_those_listed_and_settling_each_leaves_non
             shutil.copytree(roots[0], root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock", "index"))
         for number, root in enumerate(roots):
             for step in range(random.randrange(1, 4)):
-                with opened(root, number, 1000 * round_ + 100 + 10 * step + number) as memory:
-                    revised(memory, random, f"branch {number}")
+                with open_branch(root, number, 1000 * round_ + 100 + 10 * step + number) as memory:
+                    revise_fact(memory, random, f"branch {number}")
         for root in roots[1:]:
             shutil.copytree(root, roots[0], dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock", "index"))
-        with opened(roots[0], 0, 1000 * round_ + 500) as memory:
-            assert listed(memory) == named_by_check(memory)
+        with open_branch(roots[0], 0, 1000 * round_ + 500) as memory:
+            assert listed_conflicts(memory) == successors_of_check(memory)
 
     second = 5000
     while True:
         second += 1
-        with opened(roots[0], 0, second) as memory:
-            waiting = of_one_origin(memory)
-            assert bool(waiting) == bool(listed(memory)) == bool(named_by_check(memory))
-            if not waiting:
+        with open_branch(roots[0], 0, second) as memory:
+            pending = pending_conflicts(memory)
+            assert bool(pending) == bool(listed_conflicts(memory)) == bool(successors_of_check(memory))
+            if not pending:
                 return
-            one = random.choice(waiting)
+            one = random.choice(pending)
             memory.writer.settle("p", one.item, random.choice(one.actions), other=one.other)
 
 
@@ -105,24 +105,24 @@ def branches(tmp_path):
     return left, Branch(tmp_path / "right", 2)
 
 
-def test_two_values_that_two_branches_gave_one_property_are_listed_and_settled(branches):
+def test_two_values_of_a_property_from_two_branches_are_listed_and_settled(branches):
     file = "https://example.org/files/a"
     typed = [file, "rdf:type", {"@id": "jido:SourceFile"}]
     left, right = branches
     here = left.write(10, summary="it is in src", extra_triples=[typed, [file, "jido:filePath", "src/a.py"]])
     there = right.write(11, summary="it is in lib", extra_triples=[typed, [file, "jido:filePath", "lib/a.py"]])
     other = "https://example.org/files/b"
-    more = [[other, *typed[1:]], [other, "jido:filePath", "src/b.py"]]
-    right.write(12, summary="another is in src, too", extra_triples=more)
+    further = [[other, *typed[1:]], [other, "jido:filePath", "src/b.py"]]
+    right.write(12, summary="another is in src, too", extra_triples=further)
     merge(left, right)
 
     with left.open(20) as memory:
         (one,) = queue(memory.reader, "p", memory.sources.now())
-        why = memory.reader.why("p", here)["conflicts"]
+        conflicts = memory.reader.why("p", here)["conflicts"]
         memory.writer.settle("p", one.item, "accept", other=one.other, reason="r")
         after = queue(memory.reader, "p", memory.sources.now())
 
     assert (one.why, {one.item, one.other}) == ("contradicting_value", {here, there})
     assert one.actions == ("accept", "reject", "supersede")
-    assert [(row["iri"], row["kind"]) for row in why] == [(there, "contradicting_value")]
+    assert [(row["iri"], row["kind"]) for row in conflicts] == [(there, "contradicting_value")]
     assert after == []

@@ -10,7 +10,7 @@ from jidomem.runtime import location
 FILES = {".gitattributes", ".gitignore", "config.toml"}
 
 
-def staged(folder):
+def staged_files(folder):
     """The files that git would commit after `git add .jidomem`."""
     for command in (["init", "-q"], ["add", ".jidomem"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
@@ -18,32 +18,32 @@ def staged(folder):
     return {line.removeprefix(".jidomem/") for line in listed.stdout.splitlines()}
 
 
-def test_first_write_of_python_leaves_only_memory_to_git(tmp_path):
+def test_the_first_write_in_python_leaves_only_memory_files_to_git(tmp_path):
     with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
         receipt = memory.remember("orders are kept for ten years")
         assert [hit.id for hit in memory.recall("how long are orders kept?").entries] == [receipt.iri]
-    names = staged(tmp_path)
+    names = staged_files(tmp_path)
     assert names >= FILES
     assert all(name.startswith("projects/shop/memory/") and name.endswith(".ttl") for name in names - FILES)
     with jidomem.open(tmp_path / ".jidomem") as memory:
         assert memory.project == "shop"
 
 
-def test_first_write_to_another_project_leaves_the_default(tmp_path):
+def test_a_first_write_to_another_project_sets_no_default_project(tmp_path):
     with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
         memory.writer.remember("stock", "shelves are counted in May")
-    assert staged(tmp_path) >= {".gitattributes", ".gitignore"}
+    assert staged_files(tmp_path) >= {".gitattributes", ".gitignore"}
     assert not (tmp_path / ".jidomem" / "config.toml").exists()
 
 
-def test_working_memory_before_any_memory_is_left_out_by_git(tmp_path):
+def test_working_memory_before_the_first_memory_is_ignored_by_git(tmp_path):
     with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
         memory.agent("writer").update(lambda now: now.world_put("draft", "not for others"))
         assert (memory.settings.root / "state" / "working.sqlite").exists()
-    assert staged(tmp_path) == {".gitattributes", ".gitignore"}
+    assert staged_files(tmp_path) == {".gitattributes", ".gitignore"}
 
 
-def test_first_write_leaves_existing_files(tmp_path):
+def test_a_first_write_preserves_existing_files(tmp_path):
     root = tmp_path / ".jidomem"
     root.mkdir()
     (root / ".gitignore").write_text("mine\n")
@@ -56,7 +56,7 @@ def test_first_write_leaves_existing_files(tmp_path):
     assert not (root / "config.toml").exists()
 
 
-def test_reads_and_dry_runs_make_no_root(tmp_path):
+def test_reads_and_dry_runs_create_no_root(tmp_path):
     with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
         memory.remember("orders are kept for ten years", dry_run=True)
         with pytest.raises(jidomem.NotFound):
@@ -64,7 +64,7 @@ def test_reads_and_dry_runs_make_no_root(tmp_path):
     assert not (tmp_path / ".jidomem").exists()
 
 
-def test_memory_of_the_user_names_no_project(tmp_path, monkeypatch):
+def test_the_memory_of_the_user_has_no_configured_project(tmp_path, monkeypatch):
     """It serves many repositories, each under the name of its folder."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.delenv("JIDOMEM_ROOT", raising=False)

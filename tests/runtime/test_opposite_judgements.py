@@ -12,7 +12,7 @@ from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 
-def edited(memory, item):
+def edit(memory, item):
     """The memory that replaces *item* with another text."""
     return memory.writer.revise("p", item, changes={"summary": f"Use {item[-3:]} and more"}, reason="r").iri
 
@@ -28,9 +28,9 @@ ACTIONS = {
     "withdraw": lambda memory, a, b: memory.writer.invalidate("p", a, reason="it is wrong"),
     "edit": lambda memory, a, b: memory.writer.revise("p", a, changes={"summary": f"Use {a[-3:]}"}, reason="r"),
     "edit and accept": lambda memory, a, b: memory.writer.settle(
-        "p", edited(memory, a), "accept", other=b, reason="its newer version"
+        "p", edit(memory, a), "accept", other=b, reason="its newer version"
     ),
-    "edit and withdraw": lambda memory, a, b: memory.writer.invalidate("p", edited(memory, a), reason="it is wrong"),
+    "edit and withdraw": lambda memory, a, b: memory.writer.invalidate("p", edit(memory, a), reason="it is wrong"),
 }
 #: What is done to X, or to Y, on the two clones -> the kinds of conflict that are reported.
 TABLE = {
@@ -100,7 +100,7 @@ def run(branch, *args):
 
 
 @pytest.mark.parametrize(("here", "there"), [*TABLE])
-def test_what_two_curators_judge_differently_is_reported_after_a_merge(clones, here, there):
+def test_opposite_judgements_of_two_curators_are_reported_after_a_merge(clones, here, there):
     left, right, items = clones
     act(left, 100, here, items)
     act(right, 101, there, items)
@@ -108,18 +108,18 @@ def test_what_two_curators_judge_differently_is_reported_after_a_merge(clones, h
 
     with left.open(200) as memory:
         before = kinds(memory, as_of=left.commits()[1].recorded_at)
-        found = kinds(memory)
-        waiting = queue(memory.reader, "p", memory.sources.now())
+        conflicts = kinds(memory)
+        pending = queue(memory.reader, "p", memory.sources.now())
 
-    assert (before, found) == ({"overlapping_decision"}, TABLE[here, there])
-    assert {one.tier for one in waiting} == ({1} if found else set())
-    is_same = "duplicate" in found  # a warning: one of the two is enough
-    assert run(left, "check").exit_code == (1 if found and not is_same else 0)
+    assert (before, conflicts) == ({"overlapping_decision"}, TABLE[here, there])
+    assert {one.tier for one in pending} == ({1} if conflicts else set())
+    is_same = "duplicate" in conflicts  # a warning: one of the two is enough
+    assert run(left, "check").exit_code == (1 if conflicts and not is_same else 0)
 
 
 @pytest.mark.parametrize("first", ["accept X", "keep both Y"])
 @pytest.mark.parametrize("second", ["withdraw X", "edit and withdraw X"])
-def test_a_curator_who_knows_the_first_judgement_may_withdraw_what_stayed(clones, first, second):
+def test_a_curator_withdraws_a_memory_after_its_settlement_without_a_conflict(clones, first, second):
     left, _, items = clones
     act(left, 100, first, items)
     act(left, 101, second, items)
@@ -129,7 +129,7 @@ def test_a_curator_who_knows_the_first_judgement_may_withdraw_what_stayed(clones
 
 
 @pytest.mark.parametrize(
-    ("there", "which", "active"),
+    ("there", "action", "active"),
     [
         ("accept Y", "accept", {X}),
         ("accept Y", "reject", {Y}),
@@ -139,18 +139,18 @@ def test_a_curator_who_knows_the_first_judgement_may_withdraw_what_stayed(clones
         ("keep both X", "reject", {X, Y}),
     ],
 )
-def test_review_settles_opposite_judgements(clones, there, which, active):
+def test_review_settles_opposite_judgements(clones, there, action, active):
     left, right, items = clones
     act(left, 100, "accept X", items)
     act(right, 101, there, items)
     merge(left, right)
     with left.open(200) as memory:
         (one,) = queue(memory.reader, "p", memory.sources.now())
-        ours, theirs = sorted((one.item, one.other))  # the ids of the left clone come first
+        left_item, right_item = sorted((one.item, one.other))  # the ids of the left clone come first
         assert one.actions == ("accept", "reject")
         with pytest.raises(InvalidRequest, match="judge one memory differently"):
-            memory.writer.settle("p", ours, "supersede", other=theirs, reason="r")
-        memory.writer.settle("p", ours, which, other=theirs, reason="looked at again")
+            memory.writer.settle("p", left_item, "supersede", other=right_item, reason="r")
+        memory.writer.settle("p", left_item, action, other=right_item, reason="looked at again")
         after = {row["summary"] for row in memory.reader.ask("decisions", project="p")}
         assert (after, kinds(memory), queue(memory.reader, "p", memory.sources.now())) == (active, set(), [])
     assert run(left, "check").exit_code == 0

@@ -33,7 +33,7 @@ def with_similar(monkeypatch):
 
 
 @pytest.fixture
-def opened(root, monkeypatch):
+def open_with_model(root, monkeypatch):
     """Opens a root that proposes similar facts, for a user whose chat model is at an address."""
     root.mkdir()
     (root / "config.toml").write_text('[on_similar]\nfact = "propose"\n')
@@ -56,28 +56,28 @@ def judgements(root, item):
         return memory.reader.get_memory("p", item)["properties"].get("judgement", [])
 
 
-def test_the_answer_of_the_model_is_shown_with_the_proposal_and_settles_nothing(opened, root):  # C008 C054
+def test_the_judgement_of_the_model_is_shown_with_the_proposal_and_settles_nothing(open_with_model, root):  # C008 C054
     with served(CONTRADICTS) as endpoint:
-        with opened(endpoint) as memory:
+        with open_with_model(endpoint) as memory:
             first, second = memory.remember(FIVE, asserted_by="ben"), memory.remember(TWENTY, evidence=["the log"])
-        (asked,) = endpoint.bodies
-        with opened(endpoint) as memory:
-            (waiting,) = queue(memory.reader, "p", memory.sources.now())
+        (request,) = endpoint.bodies
+        with open_with_model(endpoint) as memory:
+            (pending,) = queue(memory.reader, "p", memory.sources.now())
             active = [row["summary"] for row in memory.ask("timeline")]
 
     judgement = f"judge: contradicts {first.iri[-8:]}: {REASON}"
     assert second.status == "proposed"
     assert judgements(root, second.iri) == [judgement]
-    assert (waiting.item, waiting.other) == (second.iri, first.iri)
-    assert judgement in waiting.source
+    assert (pending.item, pending.other) == (second.iri, first.iri)
+    assert judgement in pending.source
     assert FIVE in active
     assert TWENTY not in active
-    assert all(text in asked["messages"][1]["content"] for text in (FIVE, TWENTY))
+    assert all(text in request["messages"][1]["content"] for text in (FIVE, TWENTY))
 
 
-def test_nothing_is_sent_for_a_memory_that_becomes_active(opened):
+def test_no_request_is_sent_for_an_active_memory(open_with_model):
     with served(CONTRADICTS) as endpoint:
-        with opened(endpoint) as memory:
+        with open_with_model(endpoint) as memory:
             memory.remember(FIVE)
             memory.remember("The office closes at noon on Fridays")
             memory.remember(TWENTY, dry_run=True)
@@ -87,26 +87,26 @@ def test_nothing_is_sent_for_a_memory_that_becomes_active(opened):
 
 
 @pytest.mark.parametrize(
-    ("replies", "said"),
+    ("replies", "message"),
     [
         ([answer(relation="maybe", reason="?")], "gave two unusable answers: relation is none of repeats, contradicts"),
         ([answer(relation="repeats")], "gave two unusable answers: reason is not a text"),
         ([reply({"error": {"message": "no"}}, "401 Unauthorized")], "401"),
     ],
 )
-def test_the_curator_reads_why_the_model_compared_nothing(opened, root, replies, said):
-    with served(*replies) as endpoint, opened(endpoint) as memory:
+def test_the_proposal_shows_why_the_model_compared_nothing(open_with_model, root, replies, message):
+    with served(*replies) as endpoint, open_with_model(endpoint) as memory:
         memory.remember(FIVE)
         second = memory.remember(TWENTY)
 
-    (only,) = judgements(root, second.iri)
-    assert "not compared with" in only
-    assert said in only
+    (judgement,) = judgements(root, second.iri)
+    assert "not compared with" in judgement
+    assert message in judgement
 
 
-def test_a_slow_model_delays_no_receipt_and_is_left_at_the_end(opened, root, monkeypatch):
+def test_a_slow_model_delays_no_receipt_and_is_abandoned_at_close(open_with_model, root, monkeypatch):
     monkeypatch.setattr(similar, "JUDGE_TIMEOUT", 0.2)
-    with served(STALL) as endpoint, opened(endpoint) as memory:
+    with served(STALL) as endpoint, open_with_model(endpoint) as memory:
         memory.remember(FIVE)
         second = memory.remember(TWENTY)
 
@@ -115,23 +115,23 @@ def test_a_slow_model_delays_no_receipt_and_is_left_at_the_end(opened, root, mon
     assert judgements(root, second.iri) == []
 
 
-def test_one_model_compares_all_pairs_in_order_and_closing_waits_for_them(opened, root):
-    asked = []
+def test_all_proposals_are_judged_and_close_waits_for_them(open_with_model, root):
+    requests = []
 
     def slow(body):
         time.sleep(0.05)
-        asked.append(body)
+        requests.append(body)
         return CONTRADICTS
 
-    with served(slow) as endpoint, opened(endpoint) as memory:
+    with served(slow) as endpoint, open_with_model(endpoint) as memory:
         memory.remember(FIVE)
         proposals = [memory.remember(f"The connection pool has {number} threads") for number in range(20, 26)]
 
     assert [len(judgements(root, each.iri)) for each in proposals] == [1] * 6
-    assert len(asked) == 6
+    assert len(requests) == 6
 
 
-def test_a_judgement_is_added_to_a_pending_proposal_only_and_supports_nothing(root):
+def test_a_judgement_is_added_only_to_a_pending_proposal_and_is_no_evidence(root):
     with jidomem.open(root, project="p", agent="ana") as memory:
         active = memory.remember(FIVE)
         proposal = memory.writer.submit_intent("p", intent(summary=TWENTY, evidence=[]), propose=True)

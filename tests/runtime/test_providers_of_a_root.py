@@ -9,7 +9,7 @@ from jidomem.providers import execute_directive
 from jidomem.records.directive import MemoryQuery, lookup, remember
 
 
-def opened(root, project="p", agent="planner"):
+def open_root(root, project="p", agent="planner"):
     return jidomem.open(root, project=project, agent=agent)
 
 
@@ -17,24 +17,24 @@ def values(providers, directive):
     return [row["value"] for row in execute_directive(directive, providers).data["result"]]
 
 
-def test_what_is_kept_is_there_for_that_agent_of_that_project_when_the_root_is_opened_again(tmp_path):
-    with opened(tmp_path) as memory:
+def test_kept_values_are_stored_for_the_agent_and_the_project(tmp_path):
+    with open_root(tmp_path) as memory:
         providers = memory.providers()
         assert providers.names == ("inline", "kept", "graph")
         assert execute_directive(remember("plan", {"steps": ["test"]}, provider="kept"), providers).ok
         memory.agent().update(lambda held: held.world_put("a", 1))
 
-    asked = lookup("plan", provider="kept")
-    with opened(tmp_path) as memory:
-        assert values(memory.providers(), asked) == [{"steps": ["test"]}]
-        assert values(memory.providers(project="q"), asked) == []
+    directive = lookup("plan", provider="kept")
+    with open_root(tmp_path) as memory:
+        assert values(memory.providers(), directive) == [{"steps": ["test"]}]
+        assert values(memory.providers(project="q"), directive) == []
         assert memory.agent().get().world_get("a") == 1
-    with opened(tmp_path, agent="ana") as memory:
-        assert values(memory.providers(), asked) == []
+    with open_root(tmp_path, agent="ana") as memory:
+        assert values(memory.providers(), directive) == []
 
 
-def test_the_graph_is_the_memory_of_the_project_that_is_named(tmp_path):
-    with opened(tmp_path) as memory:
+def test_the_graph_provider_uses_the_named_project(tmp_path):
+    with open_root(tmp_path) as memory:
         providers = memory.providers(project="q")
         assert execute_directive(remember("planner:fact", "it embeds", provider="graph"), providers).ok
 
@@ -45,8 +45,8 @@ def test_the_graph_is_the_memory_of_the_project_that_is_named(tmp_path):
             memory.providers(project="A B")
 
 
-def test_nothing_is_written_before_a_directive_asks_for_it(tmp_path):
-    with opened(tmp_path) as memory:
+def test_providers_write_nothing_before_a_directive(tmp_path):
+    with open_root(tmp_path) as memory:
         memory.providers()
 
     assert files(tmp_path) == {}

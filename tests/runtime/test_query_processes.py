@@ -57,7 +57,7 @@ ECHO = {
 }
 
 
-def lay(root, **texts):
+def write_queries(root, **texts):
     """Questions for a root, each by its name."""
     for name, text in texts.items():
         path = root / "queries" / "mine" / f"{name.replace('_', '-')}.rq"
@@ -65,9 +65,9 @@ def lay(root, **texts):
         path.write_text(text, "utf-8")
 
 
-def workers(root):
+def worker_ids(root):
     """The processes that answer for this one about *root*, alive ones only."""
-    found = []
+    ids = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             state, parent = (path / "stat").read_text().rsplit(")", 1)[1].split()[:2]
@@ -75,12 +75,12 @@ def workers(root):
         except OSError:
             continue
         if int(parent) == os.getpid() and state != "Z" and str(root).encode() in words:
-            found.append(int(path.name))
-    return found
+            ids.append(int(path.name))
+    return ids
 
 
-def fill(memory):
-    kept = [
+def record_examples(memory):
+    receipts = [
         memory.writer.submit_intent("p", decision(topic="store", about=["src/a.py"])),
         memory.writer.submit_intent("p", intent(type="task", summary="Ship it", assigned_to="ana", status="blocked")),
         memory.writer.submit_intent(
@@ -90,51 +90,55 @@ def fill(memory):
         memory.writer.submit_intent("p", intent(type="risk", summary="It may be lost")),
         *(memory.writer.submit_intent("p", intent(summary=f"fact {n}", about=["src/a.py"])) for n in range(5)),
     ]
-    newer = decision(summary="Use Oxigraph on disk", topic="store", supersedes=[kept[0].iri], reason="it grew")
+    newer = decision(summary="Use Oxigraph on disk", topic="store", supersedes=[receipts[0].iri], reason="it grew")
     memory.writer.submit_intent("p", newer)
-    return kept[0].iri
+    return receipts[0].iri
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory):
+def memory_with_overlay(tmp_path_factory):
     """A memory with a copy of each shipped question in its overlay, and the memory that the questions name."""
     root = tmp_path_factory.mktemp("apart") / "root"
-    lay(root, **{f"own-{path.stem}": path.read_text("utf-8") for path in SHIPPED})
+    write_queries(root, **{f"own-{path.stem}": path.read_text("utf-8") for path in SHIPPED})
     for kind in ECHO:
         text = HEADER.format(f"value:{kind}", "project value", "value")
-        lay(root, **{f"echo-{kind}": f"{text}SELECT ?project ?value WHERE {{ VALUES ?one {{ 1 }} }} ORDER BY ?value"})
+        write_queries(
+            root, **{f"echo-{kind}": f"{text}SELECT ?project ?value WHERE {{ VALUES ?one {{ 1 }} }} ORDER BY ?value"}
+        )
     with jidomem.open(root, sources=fixed_sources(), project="p") as memory:
-        yield memory, fill(memory)
+        yield memory, record_examples(memory)
 
 
-def given(query, item):
+def parameter_values(query, item):
     """A value for each parameter that has to be given."""
     values = {"agent": "https://jido.ai/agents/ana", "since": "2026-11-21T08:00:02Z", "about": "src/a.py"}
-    named = {"item": item, "iri": item, "string": "src/a.py", "integer": 1, "boolean": True}
+    by_type = {"item": item, "iri": item, "string": "src/a.py", "integer": 1, "boolean": True}
     return {
-        param.name: values.get(param.name, named.get(param.type))
+        param.name: values.get(param.name, by_type.get(param.type))
         for param in query.params
         if param.default is None and param.name != "project"
     }
 
 
 @pytest.mark.parametrize("name", [path.stem for path in SHIPPED])
-def test_a_shipped_question_in_an_overlay_answers_what_the_shipped_one_answers(both, name):
-    memory, item = both
+def test_an_overlay_copy_of_a_shipped_query_gives_the_same_rows(memory_with_overlay, name):
+    memory, item = memory_with_overlay
     query = memory.playbook.get(name)
-    values = given(query, item)
+    values = parameter_values(query, item)
     moments = [{}, {"as_of": "2026-11-21T08:00:20Z"}, {"include_inactive": True}, {"valid_at": "2026-11-21"}]
     known = {"as_of": "asOf", "include_inactive": "includeInactive", "valid_at": "validAt"}
 
     for options in [each for each in moments if all(query.takes(known[key]) for key in each)]:
-        here, apart = (memory.reader.ask(each, project="p", **options, **values) for each in (name, f"own-{name}"))
-        assert apart == here
-        assert pages(memory, f"own-{name}", {**options, **values}) == here
+        rows, overlay_rows = (
+            memory.reader.ask(each, project="p", **options, **values) for each in (name, f"own-{name}")
+        )
+        assert overlay_rows == rows
+        assert all_pages(memory, f"own-{name}", {**options, **values}) == rows
     assert memory.playbook.get(f"own-{name}").is_isolated
     assert not query.is_isolated
 
 
-def pages(memory, name, options):
+def all_pages(memory, name, options):
     """The rows of a question, got by pages of two."""
     page = memory.reader.ask_page(name, project="p", limit=2, **options)
     rows = list(page.rows)
@@ -145,8 +149,8 @@ def pages(memory, name, options):
 
 
 @pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind, values in ECHO.items() for value in values])
-def test_a_parameter_arrives_as_the_term_it_is(both, kind, value):
-    memory, _ = both
+def test_a_parameter_is_passed_to_the_worker_as_the_same_term(memory_with_overlay, kind, value):
+    memory, _ = memory_with_overlay
     query = memory.playbook.get(f"echo-{kind}")
     bound = query.bind({"project": "p", "value": value})
 
@@ -156,30 +160,32 @@ def test_a_parameter_arrives_as_the_term_it_is(both, kind, value):
     assert to_value(row[1]) == to_value(bound["value"])
 
 
-def test_every_door_asks_it_apart_and_shows_what_was_just_kept(both, monkeypatch):
-    memory, _ = both
+def test_every_interface_runs_an_overlay_query_in_a_worker_and_includes_the_last_write(
+    memory_with_overlay, monkeypatch
+):
+    memory, _ = memory_with_overlay
     iri = memory.writer.submit_intent("p", intent(summary="just now")).iri
     place = ["--root", str(memory.settings.root), "--project", "p"]
-    asked, query = [], memory.index.query
-    monkeypatch.setattr(memory.index, "query", lambda text, **more: asked.append(text) or query(text, **more))
+    texts, query = [], memory.index.query
+    monkeypatch.setattr(memory.index, "query", lambda text, **more: texts.append(text) or query(text, **more))
 
     rows = memory.reader.ask("own-facts", project="p")
     http = create_app(memory).test_client().get("/projects/p/queries/own-facts").json["rows"]
-    shown = CliRunner().invoke(cli, ["ask", "own-facts", *place, "--format", "jsonl"])
+    printed = CliRunner().invoke(cli, ["ask", "own-facts", *place, "--format", "jsonl"])
 
     assert iri in [row["fact"] for row in rows]
     assert [row["fact"] for row in http] == [row["fact"] for row in rows]
-    assert [json.loads(line)["fact"] for line in shown.stdout.splitlines()] == [row["fact"] for row in rows]
+    assert [json.loads(line)["fact"] for line in printed.stdout.splitlines()] == [row["fact"] for row in rows]
     assert "?fact" in memory.playbook.get("own-facts").text
-    assert [text for text in asked if "?fact" in text] == []  # the marks of disagreements alone are found here
+    assert [text for text in texts if "?fact" in text] == []  # the marks of disagreements alone are found here
 
 
-def test_items_that_are_no_memories_are_shown_without_marks(tmp_path):
+def test_query_items_that_are_no_memories_have_no_marks(tmp_path):
     values = "VALUES (?item ?kind ?status) { ('a b>' jido:Task 'active') (7 jido:Task 'active') }"
     head = HEADER.format(" includeInactive:boolean=false", "item kind status", "item")
     prefix = "PREFIX jido: <https://jido.ai/ontology#>\n"
     columns = "?project ?includeInactive ?item ?kind ?status"
-    lay(tmp_path / "root", short=f"{head}{prefix}SELECT {columns} WHERE {{ {values} }} ORDER BY ?item")
+    write_queries(tmp_path / "root", short=f"{head}{prefix}SELECT {columns} WHERE {{ {values} }} ORDER BY ?item")
     with jidomem.open(tmp_path / "root", project="p") as memory:
         memory.writer.submit_intent("p", intent(valid_until="2999-01-01"))
         for options in ({}, {"include_inactive": True}):
@@ -188,30 +194,30 @@ def test_items_that_are_no_memories_are_shown_without_marks(tmp_path):
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_one_without_end_is_cut_while_others_are_answered_and_leaves_nothing_running(tmp_path, name):
+def test_an_endless_query_is_stopped_while_others_are_answered(tmp_path, name):
     # Given a root whose question takes more than it may
     text, codes = BOMBS[name]
-    lay(tmp_path / "root", **{name: HEADER.format("", "n", "n") + text})
-    with jidomem.open(tmp_path / "root", project="p") as memory, ThreadPoolExecutor(1) as aside:
+    write_queries(tmp_path / "root", **{name: HEADER.format("", "n", "n") + text})
+    with jidomem.open(tmp_path / "root", project="p") as memory, ThreadPoolExecutor(1) as pool:
         memory.writer.submit_intent("p", intent())
         memory.pool.limits = RootLimits(query_seconds=2.0 if "query_timeout" in codes else 60.0)
 
         # When it is asked
-        cut = aside.submit(memory.reader.ask, name, project="p")
-        answered = 0
-        while not wait([cut], 0.1).done:
-            answered += len(memory.reader.ask("facts", project="p"))
+        stopped = pool.submit(memory.reader.ask, name, project="p")
+        count = 0
+        while not wait([stopped], 0.1).done:
+            count += len(memory.reader.ask("facts", project="p"))
 
         # Then it is refused, others are answered meanwhile, and none that works is left
         with pytest.raises(JidomemError, match=r"stopped|more than") as refusal:
-            cut.result()
+            stopped.result()
         assert refusal.value.code in codes
-        assert answered > 0
-        assert name == "many" or workers(tmp_path / "root") == []
-    assert workers(tmp_path / "root") == []
+        assert count > 0
+        assert name == "many" or worker_ids(tmp_path / "root") == []
+    assert worker_ids(tmp_path / "root") == []
 
 
-def test_what_a_question_says_it_goes_over_is_not_run_by_whoever_opens_the_root(tmp_path):
+def test_the_header_of_an_overlay_query_is_not_executed(tmp_path):
     # Given a question whose header would call out, or never end, where lists are kept
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
@@ -223,34 +229,34 @@ def test_what_a_question_says_it_goes_over_is_not_run_by_whoever_opens_the_root(
             "SELECT ?project ?item WHERE { ?item <https://jido.ai/ontology#appliesToProject> ?project } ORDER BY ?item"
         )
         head = HEADER.format("", "item", "item")
-        lay(tmp_path / "root", **{f"over{n}": f"{head}{line}{text}" for n, line in enumerate(over)})
+        write_queries(tmp_path / "root", **{f"over{n}": f"{head}{line}{text}" for n, line in enumerate(over)})
         with jidomem.open(tmp_path / "root", project="p") as memory:
-            kept = [memory.writer.submit_intent("p", intent(summary=str(n))).iri for n in range(3)]
+            iris = [memory.writer.submit_intent("p", intent(summary=str(n))).iri for n in range(3)]
 
             # When it is asked by pages, beside the lists that are kept
             memory.ask("timeline", limit=2)
-            rows = [pages(memory, f"over{n}", {}) for n in range(2)]
+            rows = [all_pages(memory, f"over{n}", {}) for n in range(2)]
 
         # Then it is answered, and nobody called
-        assert rows == [[{"item": iri} for iri in kept]] * 2
+        assert rows == [[{"item": iri} for iri in iris]] * 2
         listener.setblocking(False)
         with pytest.raises(BlockingIOError):
             listener.accept()
 
 
-def test_more_at_once_than_are_answered_wait_their_turn(both, monkeypatch):
+def test_more_concurrent_queries_than_workers_wait_their_turn(memory_with_overlay, monkeypatch):
     monkeypatch.setattr("jidomem.runtime.worker_pool._PATIENCE", 600.0)  # however slow the machine is
-    memory, _ = both
+    memory, _ = memory_with_overlay
     memory.reader.ask("own-facts", project="p")  # so that one is warm
     with ThreadPoolExecutor(6) as many:
-        told = list(many.map(lambda _: len(memory.reader.ask("own-facts", project="p")), range(12)))
+        counts = list(many.map(lambda _: len(memory.reader.ask("own-facts", project="p")), range(12)))
 
-    assert len(set(told)) == 1
+    assert len(set(counts)) == 1
 
 
-def test_closing_a_root_stops_a_question_that_is_being_answered(tmp_path):
-    lay(tmp_path / "root", endless=HEADER.format("", "n", "n") + BOMBS["endless"][0])
-    memory, told = jidomem.open(tmp_path / "root", project="p"), []
+def test_closing_a_root_stops_a_running_query(tmp_path):
+    write_queries(tmp_path / "root", endless=HEADER.format("", "n", "n") + BOMBS["endless"][0])
+    memory, codes = jidomem.open(tmp_path / "root", project="p"), []
     memory.pool.limits = RootLimits(query_seconds=600.0)
     memory.writer.submit_intent("p", intent())
 
@@ -258,17 +264,17 @@ def test_closing_a_root_stops_a_question_that_is_being_answered(tmp_path):
         try:
             memory.reader.ask("endless", project="p")
         except JidomemError as error:
-            told.append(error.code)
+            codes.append(error.code)
 
-    asking = Thread(target=ask)
-    asking.start()
-    while not any(_busy(worker) for worker in workers(tmp_path / "root")):
-        assert asking.is_alive()
+    thread = Thread(target=ask)
+    thread.start()
+    while not any(_busy(worker) for worker in worker_ids(tmp_path / "root")):
+        assert thread.is_alive()
         time.sleep(0.2)
     memory.close()
-    asking.join()
+    thread.join()
 
-    assert (told, workers(tmp_path / "root")) == (["busy"], [])
+    assert (codes, worker_ids(tmp_path / "root")) == (["busy"], [])
 
 
 def _busy(worker):
@@ -279,37 +285,37 @@ def _busy(worker):
         return False
 
 
-def showing(folder, text):
+def files_with_text(folder, text):
     """The files below a folder that contain a text."""
-    found = []
+    paths = []
     for place, _, names in os.walk(folder):  # a process may remove its index in the meantime
         for path in (Path(place, name) for name in names):
             with suppress(FileNotFoundError):
-                found += [path] if text.encode() in path.read_bytes() else []
-    return found
+                paths += [path] if text.encode() in path.read_bytes() else []
+    return paths
 
 
-def test_the_index_of_a_worker_loses_what_was_redacted_once_this_process_has_seen_it(tmp_path):
+def test_the_index_of_a_worker_loses_a_redacted_text_after_the_next_catch_up(tmp_path):
     root, secret = tmp_path / "root", "opens with 4711"
     with jidomem.open(root, project="p") as memory:
         many = [intent(summary=f"fact {n}", detailed_explanation=f"{n} " * 3000) for n in range(200)]
         memory.writer.submit_many("p", [intent(summary=f"the vault {secret}"), *many])
     with jidomem.open(root, project="p") as memory:
-        ask = "SELECT (COUNT(*) AS ?n) WHERE { ?s <https://jido.ai/ontology#summary> ?o }"
-        before = memory.pool.solutions("p", ask).rows
-        (worker,) = workers(root)
-        had = showing(root / "index", secret)
+        query = "SELECT (COUNT(*) AS ?n) WHERE { ?s <https://jido.ai/ontology#summary> ?o }"
+        before = memory.pool.solutions("p", query).rows
+        (worker,) = worker_ids(root)
+        before_redaction = files_with_text(root / "index", secret)
         with jidomem.open(root, project="p") as other:
             other.keeper.redact(other.keeper.plan("p", None, texts=[secret]), agent="ana", reason="private")
 
         memory.catch_up("p")
-        ended, left = workers(root), showing(root / "index", secret)
-        after = memory.pool.solutions("p", ask).rows
+        ended, after_redaction = worker_ids(root), files_with_text(root / "index", secret)
+        after = memory.pool.solutions("p", query).rows
 
-    assert had, "the worker had an index on disk"
-    assert (ended, left, showing(root, secret)) == ([], [], [])
+    assert before_redaction, "the worker had an index on disk"
+    assert (ended, after_redaction, files_with_text(root, secret)) == ([], [], [])
     assert after != before
-    assert workers(root) != [worker]
+    assert worker_ids(root) != [worker]
 
 
 def test_a_busy_worker_ends_after_its_query_when_the_journal_was_rewritten(tmp_path):
@@ -319,56 +325,56 @@ def test_a_busy_worker_ends_after_its_query_when_the_journal_was_rewritten(tmp_p
     assert (running, busy.lives(), memory.pool._idle) == (True, False, [])
 
 
-def test_a_worker_that_was_starting_when_the_journal_was_rewritten_ends_as_well(tmp_path):
+def test_a_starting_worker_ends_when_the_journal_is_rewritten(tmp_path):
     root = tmp_path / "root"
     with jidomem.open(root, project="p") as memory:
         memory.writer.submit_intent("p", intent())
         starting = Thread(target=memory.pool.warm)
         starting.start()
-        while not (found := workers(root)):
+        while not (ids := worker_ids(root)):
             time.sleep(0.001)
-        os.kill(found[0], signal.SIGSTOP)  # it is not ready before the journal was rewritten
+        os.kill(ids[0], signal.SIGSTOP)  # it is not ready before the journal was rewritten
         memory.pool.renew()
-        os.kill(found[0], signal.SIGCONT)
+        os.kill(ids[0], signal.SIGCONT)
         starting.join()
-        left = workers(root), memory.pool._idle
+        remaining = worker_ids(root), memory.pool._idle
 
-    assert left == ([], [])
+    assert remaining == ([], [])
 
 
-@pytest.mark.parametrize("asked", ["p", "q"])
-def test_a_process_that_starts_before_the_old_snapshots_are_gone_does_not_use_them(tmp_path, asked):
+@pytest.mark.parametrize("project_read", ["p", "q"])
+def test_a_process_started_before_old_snapshots_are_removed_does_not_use_them(tmp_path, project_read):
     root, snapshots, secret = tmp_path / "root", tmp_path / "root" / "index" / "snapshots", "opens with 4711"
     with jidomem.open(root, project="p") as memory:
         for project in ("p", "q"):
             many = [intent(summary=f"fact {n}", detailed_explanation=f"{n} " * 3000) for n in range(200)]
-            named = [{**each, "applies_to_project": project} for each in many]
-            memory.writer.submit_many(project, named)
+            intents = [{**each, "applies_to_project": project} for each in many]
+            memory.writer.submit_many(project, intents)
         memory.writer.submit_intent("q", intent(summary=secret, applies_to_project="q"))
         memory.follower.rebuild()
-        had = showing(snapshots, secret)
+        before_redaction = files_with_text(snapshots, secret)
         shutil.copytree(snapshots, tmp_path / "before")
         memory.keeper.redact(memory.keeper.plan("q", None, texts=[secret]), agent="ana", reason="private")
     shutil.rmtree(snapshots)
     (tmp_path / "before").rename(snapshots)  # as if the redaction was stopped between its record and their removal
     with jidomem.open(root, project="p") as memory:
-        memory.catch_up(asked)
+        memory.catch_up(project_read)
         assert memory.follower.on_disk
-        left = showing(root / "index" / "live", secret)
+        after_redaction = files_with_text(root / "index" / "live", secret)
 
-    assert had
-    assert left == []
+    assert before_redaction
+    assert after_redaction == []
 
 
-def test_a_redaction_ends_the_workers_of_its_own_process(tmp_path):
+def test_a_redaction_ends_the_workers_of_its_process(tmp_path):
     root, secret = tmp_path / "root", "opens with 4711"
     with jidomem.open(root, project="p") as memory:
         many = [intent(summary=f"fact {n}", detailed_explanation=f"{n} " * 3000) for n in range(200)]
         memory.writer.submit_many("p", [intent(summary=f"the vault {secret}"), *many])
         memory.pool.warm()
-        had = showing(root / "index", secret)
+        before_redaction = files_with_text(root / "index", secret)
         memory.keeper.redact(memory.keeper.plan("p", None, texts=[secret]), agent="ana", reason="private")
-        left = showing(root, secret), workers(root)
+        after_redaction = files_with_text(root, secret), worker_ids(root)
 
-    assert had
-    assert left == ([], [])
+    assert before_redaction
+    assert after_redaction == ([], [])

@@ -13,7 +13,7 @@ from jidomem.runtime.state import FILE
 
 
 @pytest.fixture
-def briefed(memory):
+def shown_memories(memory):
     """A memory of a decision that was shown in two briefings, and of a fact too long for either of them."""
     old = memory.writer.submit_intent("p", decision()).iri
     fact = memory.writer.submit_intent("p", intent(summary="the build needs Rust 1.80 and more " * 20)).iri
@@ -23,8 +23,8 @@ def briefed(memory):
     return old, fact
 
 
-def test_a_memory_tells_in_which_briefings_it_was_shown_and_to_whom(memory, briefed):
-    old, fact = briefed
+def test_why_lists_the_briefings_that_showed_a_memory_and_their_agents(memory, shown_memories):
+    old, fact = shown_memories
 
     shown = memory.reader.why("p", old)["shown"]
 
@@ -34,8 +34,8 @@ def test_a_memory_tells_in_which_briefings_it_was_shown_and_to_whom(memory, brie
     assert memory.reader.why("p", old, as_of=shown[1]["at"])["shown"] == shown[1:]
 
 
-def test_what_is_asked_plainly_is_not_logged_and_no_text_is_kept(memory, briefed, tmp_path):
-    old, _ = briefed
+def test_queries_are_not_logged_and_no_text_is_stored(memory, shown_memories, tmp_path):
+    old, _ = shown_memories
     memory.reader.ask("decisions", project="p")
     memory.reader.get_memory("p", old)
     memory.reader.why("p", old)
@@ -47,19 +47,19 @@ def test_what_is_asked_plainly_is_not_logged_and_no_text_is_kept(memory, briefed
     assert "Use Oxigraph" not in json.dumps(rows)
 
 
-def test_no_more_is_kept_of_a_memory_than_is_told(memory, briefed, tmp_path, monkeypatch):
+def test_the_read_log_has_a_limit_for_each_memory(memory, shown_memories, tmp_path, monkeypatch):
     monkeypatch.setattr(logs, "MAX_READS", 3)
-    old, _ = briefed
+    old, _ = shown_memories
     for number in range(5):
         memory.briefing("p", agent=f"agent-{number}")
 
     with sqlite3.connect(tmp_path / "root" / FILE) as store:
-        kept = store.execute("SELECT agent FROM shown WHERE item = ? ORDER BY at", (old,)).fetchall()
+        agents = store.execute("SELECT agent FROM shown WHERE item = ? ORDER BY at", (old,)).fetchall()
 
-    assert kept == [("agent-2",), ("agent-3",), ("agent-4",)]
+    assert agents == [("agent-2",), ("agent-3",), ("agent-4",)]
 
 
-def test_a_root_without_a_read_log_keeps_none_and_says_so(tmp_path):
+def test_a_root_without_a_read_log_stores_none_and_why_reports_none(tmp_path):
     root = tmp_path / "root"
     root.mkdir()
     (root / "config.toml").write_text("read_log = false\n")
@@ -72,7 +72,7 @@ def test_a_root_without_a_read_log_keeps_none_and_says_so(tmp_path):
     assert not [name for name in files(root) if name.startswith("state")]
 
 
-def test_a_briefing_is_given_where_the_log_cannot_be_written(memory, tmp_path):
+def test_a_briefing_is_given_if_the_log_cannot_be_written(memory, tmp_path):
     old = memory.writer.submit_intent("p", decision()).iri
     (tmp_path / "root" / "state").write_text("in the way")
 
@@ -80,7 +80,7 @@ def test_a_briefing_is_given_where_the_log_cannot_be_written(memory, tmp_path):
     assert memory.reader.why("p", old)["shown"] == []
 
 
-def test_a_switch_that_is_neither_on_nor_off_is_refused(tmp_path):
+def test_an_invalid_value_of_read_log_is_refused(tmp_path):
     (tmp_path / "config.toml").write_text('read_log = "no"\n')
 
     with pytest.raises(Failed, match='read_log = "no" is not true or false') as refusal:

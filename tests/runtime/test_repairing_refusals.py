@@ -12,20 +12,20 @@ def memory(tmp_path):
         yield opened
 
 
-def test_unknown_field_without_a_near_name_has_a_place_for_its_content(memory):
+def test_an_unknown_field_is_refused_with_the_fields_for_its_content(memory):
     with pytest.raises(IntentRefused) as refusal:
         memory.remember("the order is late", customer="acme")
     assert refusal.value.hint == "leave 'customer' out, and say it in `summary`, `topic` or `about`"
 
 
-def test_unknown_id_says_where_ids_are_shown(memory):
+def test_an_unknown_id_is_refused_with_a_hint_to_recall(memory):
     with pytest.raises(IntentRefused, match="no memory 'deadbeef'") as refusal:
         memory.remember("the order is late", supersedes=["deadbeef"])
     assert "recall shows ids" in refusal.value.violations[0].hint
 
 
 @pytest.mark.parametrize("until", ["2026-09-01", "2026-10-01"])
-def test_empty_interval_of_recording_is_refused(memory, until):
+def test_an_empty_recording_interval_is_refused(memory, until):
     memory.remember("the order is late")
     with pytest.raises(InvalidRequest, match="since=2026-10-01 is not before until") as refusal:
         memory.recall("order", since="2026-10-01", until=until)
@@ -33,7 +33,7 @@ def test_empty_interval_of_recording_is_refused(memory, until):
     assert memory.recall("order", since="2026-09-01", until="2126-10-01").entries
 
 
-def test_revision_without_changes_writes_nothing(memory):
+def test_a_revision_without_changes_is_refused_and_writes_nothing(memory):
     receipt = memory.remember("the order is late")
     with pytest.raises(InvalidRequest, match="no field") as refusal:
         memory.writer.revise("p", receipt.iri, changes={}, reason="none")

@@ -56,13 +56,13 @@ def root():
     """A new root in a repository that all of TEAM may write in, and made with the umask 022 like all in it."""
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
-        made = Path(place, "repository", ".jidomem")
-        made.mkdir(parents=True)
-        (made / "config.toml").write_text('project = "p"\nread_log = true\n')
-        for path in (made.parent, made, made / "config.toml"):
+        folder = Path(place, "repository", ".jidomem")
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text('project = "p"\nread_log = true\n')
+        for path in (folder.parent, folder, folder / "config.toml"):
             os.chown(path, ANA, TEAM)
             path.chmod(0o2775 if path.is_dir() else 0o664)
-        yield made
+        yield folder
 
 
 #: What makes files in a root: the journal, working state, turns, the words and vectors of recall, the rules of the
@@ -93,7 +93,7 @@ ALL = [
 ]
 
 
-def closed(root):
+def inaccessible_paths(root):
     """What below a root its group may not read and write, or is of no group of the users."""
     paths = [path for path in root.rglob("*") if "/store/" not in str(path) or "/snapshots/" in str(path)]
     return [
@@ -104,18 +104,18 @@ def closed(root):
 
 
 @pytest.mark.parametrize(("large", "mode"), [(2**21, 0o2775), (0, 0o775)], ids=["in memory", "on disk, no setgid"])
-def test_all_that_one_user_of_a_group_makes_another_can_use(root, large, mode):
+def test_files_created_by_one_user_of_a_group_are_usable_by_another(root, large, mode):
     root.chmod(mode)
     with user(BOB, root, large=large) as bob, user(ANA, root, large=large) as ana:
         for each, name in ((bob, "Bob"), (ana, "Ana"), (bob, "Bob again")):
             for words in ALL:
                 each.run(*(word.format(user=name) for word in words))
         assert "ask about the index" in ana.run("agent", "working", "tasks")
-        assert closed(root) == []
+        assert inaccessible_paths(root) == []
         assert "can be read and written (uid 2001)" in ana.run("status", "--doctor")
 
 
-def test_what_uid_0_makes_in_a_root_belongs_to_its_owner(root):
+def test_files_created_by_uid_0_belong_to_the_owner_of_the_root(root):
     root.chmod(0o755)
     with user(0, root, group=0) as administrator, user(ANA, root) as ana:
         administrator.run("remember", "CI runs on ARM", "--type", "fact")
@@ -138,33 +138,33 @@ PUT, REMEMBER = ["agent", "working", "put", "language", "fr"], ["remember", "CI 
         ("projects/p/memory", REMEMBER),
     ],
 )
-def test_a_refusal_names_what_a_group_cannot_write_and_its_hint_repairs_it(root, path, words):
+def test_a_refusal_names_an_unwritable_path_and_its_hint_repairs_it(root, path, words):
     with user(ANA, root) as ana:
         ana.run("remember", "CI runs on ARM", "--type", "fact")
         ana.run(*PUT)
-    closed = root / path
-    os.chown(closed, ANA, ANA)
-    closed.chmod(0o755 if closed.is_dir() else 0o644)
+    unwritable = root / path
+    os.chown(unwritable, ANA, ANA)
+    unwritable.chmod(0o755 if unwritable.is_dir() else 0o644)
 
     with user(BOB, root) as bob:
-        told, doctor = bob.run(*words, code=1), bob.run("status", "--doctor")
-        hint = told.partition("hint: ")[2].strip()
-        mode, bits = ("0755", "g+rwxs") if closed.is_dir() else ("0644", "g+rw")
-        assert f"uid {BOB} may not read and write {closed} (mode {mode}, {ANA}:{ANA})" in told
-        assert hint == f"sudo chgrp {TEAM} {closed} && sudo chmod {bits} {closed}"
+        message, doctor = bob.run(*words, code=1), bob.run("status", "--doctor")
+        hint = message.partition("hint: ")[2].strip()
+        mode, bits = ("0755", "g+rwxs") if unwritable.is_dir() else ("0644", "g+rw")
+        assert f"uid {BOB} may not read and write {unwritable} (mode {mode}, {ANA}:{ANA})" in message
+        assert hint == f"sudo chgrp {TEAM} {unwritable} && sudo chmod {bits} {unwritable}"
         assert hint in doctor
         subprocess.run(hint.replace("sudo ", ""), shell=True, check=True)
         bob.run(*words)
 
 
-def test_a_user_who_is_in_no_group_of_a_root_is_told_to_become_the_owner(root):
+def test_a_user_outside_the_group_of_a_root_is_given_the_command_to_become_its_owner(root):
     with user(ANA, root) as ana:
         ana.run(*PUT)
     with user(EVE, root, group=OTHERS) as eve:
-        told = eve.run(*PUT, code=1)
+        message = eve.run(*PUT, code=1)
         assert (
             f"uid {EVE} may not read and write {root}/state (mode 2775, {ANA}:{TEAM}), {root}/state/working.sqlite ("
-            in told
+            in message
         )
-        subprocess.run(told.partition("hint: ")[2].replace("sudo ", ""), shell=True, check=True)
+        subprocess.run(message.partition("hint: ")[2].replace("sudo ", ""), shell=True, check=True)
         eve.run(*PUT)

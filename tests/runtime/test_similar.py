@@ -33,7 +33,7 @@ class Scripted(HashedStems):
         return super().generate(texts) if self.value is None else [[self.value] * 64 for _ in texts]
 
 
-def opened(root, **options):
+def open_root(root, **options):
     memory = jidomem.open(root, project="p", agent="ana", **options)
     memory.similar_within = 60.0
     return memory
@@ -47,30 +47,30 @@ def with_similar(monkeypatch):
 
 @pytest.fixture
 def memory(root):
-    with opened(root) as opened_memory:
+    with open_root(root) as opened_memory:
         yield opened_memory
 
 
-def similar(receipt):
+def relations(receipt):
     return [(each.id, each.relation) for each in receipt.similar]
 
 
-def test_a_receipt_names_the_memory_that_the_new_one_repeats(memory):
+def test_a_receipt_names_a_repeated_memory(memory):
     first = memory.remember(RECURSION, asserted_by="ben")
-    (found,) = memory.remember(BANNED).similar
+    (known,) = memory.remember(BANNED).similar
 
-    assert (found.id, found.text, found.relation) == (first.iri, RECURSION, "repeats")
-    assert (found.asserted_by, found.differences) == ("ben", ())
-    assert 0.5 <= found.likeness <= 1.0
+    assert (known.id, known.text, known.relation) == (first.iri, RECURSION, "repeats")
+    assert (known.asserted_by, known.differences) == ("ben", ())
+    assert 0.5 <= known.likeness <= 1.0
 
 
 @pytest.mark.parametrize("choice", ["supersede", "confirm"])
-def test_choices_of_a_similar_memory_are_calls_that_settle_it(memory, choice):
+def test_the_choices_of_a_similar_memory_are_calls_that_settle_it(memory, choice):
     first = memory.remember(RECURSION)
-    again = memory.remember(BANNED)
-    (found,) = again.similar
-    choices = again.choices(found)
-    assert again.to_dict()["similar"][0]["choices"] == choices
+    receipt = memory.remember(BANNED)
+    (known,) = receipt.similar
+    choices = receipt.choices(known)
+    assert receipt.to_dict()["similar"][0]["choices"] == choices
 
     call = choices[choice][choices[choice].index("memory.writer") :]
     if REASON in call:
@@ -82,28 +82,28 @@ def test_choices_of_a_similar_memory_are_calls_that_settle_it(memory, choice):
     assert len(memory.ask("facts")) == 1
 
 
-def test_a_receipt_names_the_values_in_which_the_new_memory_differs(memory):
+def test_a_receipt_names_the_differing_values_of_a_similar_memory(memory):
     memory.remember("The connection pool has 5 threads")
-    (found,) = memory.remember("The connection pool has 20 threads").similar
+    (known,) = memory.remember("The connection pool has 20 threads").similar
 
-    assert (found.relation, found.differences) == ("near", ("20 / 5 threads",))
+    assert (known.relation, known.differences) == ("near", ("20 / 5 threads",))
 
 
-def test_the_receipt_of_an_undo_names_the_memory_that_contradicts_the_revived_one(memory):
+def test_the_receipt_of_an_undo_names_a_memory_in_conflict_with_the_restored_one(memory):
     old = memory.remember("The connection pool has 5 threads").iri
     memory.writer.invalidate("p", old, reason="measured anew")
     rival = memory.remember("The connection pool has 20 threads").iri
 
-    tried = memory.writer.undo("p", old, dry_run=True)
+    preview = memory.writer.undo("p", old, dry_run=True)
     first = memory.writer.correct("p", old, undo=True, reason="it was right")
     memory.writer.invalidate("p", first.iri, reason="no")
     second = memory.writer.undo("p", first.iri)
 
-    assert tried.similar is None
-    assert [similar(receipt) for receipt in (first, second)] == [[(rival, "near")]] * 2
+    assert preview.similar is None
+    assert [relations(receipt) for receipt in (first, second)] == [[(rival, "near")]] * 2
 
 
-def test_the_receipt_of_another_matter_names_nothing(memory):
+def test_the_receipt_of_an_unrelated_memory_has_no_similar_memory(memory):
     assert memory.remember(RECURSION).similar == ()
     receipt = memory.remember("The office closes at noon on Fridays")
 
@@ -111,22 +111,22 @@ def test_the_receipt_of_another_matter_names_nothing(memory):
     assert receipt.to_dict()["similar"] == []
 
 
-def test_a_memory_that_another_process_wrote_is_found(memory, root):
+def test_a_memory_written_by_another_process_is_found(memory, root):
     memory.remember("The office closes at noon on Fridays")
     memory.recall("office")
-    with opened(root) as other:
+    with open_root(root) as other:
         first = other.remember(RECURSION)
 
-    assert similar(memory.remember(BANNED)) == [(first.iri, "repeats")]
+    assert relations(memory.remember(BANNED)) == [(first.iri, "repeats")]
 
 
-def test_the_writes_of_this_process_are_found_after_the_search_file_has_them_too(memory):
+def test_writes_of_this_process_are_still_found_after_they_are_indexed(memory):
     first = memory.remember(RECURSION)
     memory.recall("recursion")
     for number in range(20):
         memory.remember(f"House {number} of the street is painted {'red' if number % 2 else 'blue'}")
 
-    assert similar(memory.remember(BANNED)) == [(first.iri, "repeats")]
+    assert relations(memory.remember(BANNED)) == [(first.iri, "repeats")]
 
 
 @pytest.mark.parametrize("field", ["supersedes", "coexists_with"])
@@ -135,28 +135,28 @@ def test_the_writes_of_this_process_are_found_after_the_search_file_has_them_too
     [str, lambda iri: iri[-8:], lambda iri: iri[-13:].upper(), lambda iri: iri.rpartition("/")[2][:-3]],
     ids=["IRI", "short id", "end", "beginning"],
 )
-def test_a_memory_that_the_new_one_names_is_not_similar(memory, field, name):
+def test_a_memory_named_as_superseded_or_coexisting_is_not_similar(memory, field, name):
     first = memory.remember(RECURSION)
 
     assert memory.remember(BANNED, **{field: [name(first.iri)], "about": ["src"]}).similar == ()
 
 
 @pytest.mark.parametrize("field", ["about", "evidence"])
-def test_a_word_at_the_end_of_an_id_names_no_memory_in_a_field_of_other_things(memory, field):
+def test_the_end_of_an_id_as_text_in_about_or_evidence_names_no_memory(memory, field):
     first = memory.remember(RECURSION, iri="https://jido.ai/memory/proxy-cache-plan")
 
-    assert similar(memory.remember(BANNED, **{field: ["plan"]})) == [(first.iri, "repeats")]
+    assert relations(memory.remember(BANNED, **{field: ["plan"]})) == [(first.iri, "repeats")]
 
 
 @pytest.mark.parametrize("field", ["about", "evidence"])
 @pytest.mark.parametrize("name", [str, lambda iri: iri[-8:]], ids=["IRI", "short id"])
-def test_a_memory_that_is_evidence_or_subject_of_the_new_one_is_not_similar(memory, field, name):
+def test_a_memory_named_as_evidence_or_subject_is_not_similar(memory, field, name):
     first = memory.remember(RECURSION)
 
     assert memory.remember(BANNED, **{field: [name(first.iri)]}).similar == ()
 
 
-def test_a_memory_that_ended_is_not_similar(memory):
+def test_a_superseded_memory_is_not_similar(memory):
     first = memory.remember(RECURSION)
     memory.remember("The office closes at noon on Fridays", supersedes=[first.iri])
 
@@ -171,16 +171,16 @@ def test_a_withdrawn_memory_is_not_similar(memory):
     assert memory.remember(BANNED).similar == ()
 
 
-def test_a_proposal_is_not_similar_but_its_receipt_names_what_is(memory):
+def test_a_proposal_is_not_similar_but_its_receipt_names_similar_memories(memory):
     first = memory.remember(RECURSION)
     memory.writer.submit_intent("p", intent(summary=BANNED), propose=True)
 
-    assert similar(memory.writer.submit_intent("p", intent(summary=f"{BANNED} here"), propose=True)) == [
+    assert relations(memory.writer.submit_intent("p", intent(summary=f"{BANNED} here"), propose=True)) == [
         (first.iri, "repeats")
     ]
 
 
-def test_an_equal_memory_is_a_deduplication_and_names_nothing(memory):
+def test_an_equal_memory_is_deduplicated_without_similar_memories(memory):
     memory.writer.submit_intent("p", intent(summary=RECURSION))
     receipt = memory.writer.submit_intent("p", intent(summary=RECURSION))
 
@@ -192,27 +192,27 @@ def test_a_dry_run_names_the_similar_memories(memory):
     first = memory.remember(RECURSION)
     receipt = memory.remember(BANNED, dry_run=True)
 
-    assert (receipt.commit, similar(receipt)) == (None, [(first.iri, "repeats")])
+    assert (receipt.commit, relations(receipt)) == (None, [(first.iri, "repeats")])
 
 
-def test_a_batch_looks_nothing_up(memory):
+def test_a_batch_searches_no_similar_memories(memory):
     memory.remember(RECURSION)
     (receipt,) = memory.writer.submit_many("p", [intent(summary=BANNED)])
 
     assert receipt.similar is None
 
 
-def test_a_receipt_of_a_retry_has_the_first_outcome(memory):
+def test_a_retry_has_the_same_receipt(memory):
     memory.remember(RECURSION)
-    once, again = (memory.remember(BANNED, idempotency_key="k") for _ in range(2))
+    first, second = (memory.remember(BANNED, idempotency_key="k") for _ in range(2))
 
-    assert once.iri == again.iri
-    assert similar(once)
+    assert first.iri == second.iri
+    assert relations(first)
 
 
-def test_the_vector_of_a_new_memory_is_made_once(root):
+def test_the_vector_of_a_new_memory_is_computed_once(root):
     embedder = Scripted()
-    with opened(root, embedder=embedder) as memory:
+    with open_root(root, embedder=embedder) as memory:
         memory.remember(RECURSION, topic="recursion")
         memory.remember("The office closes at noon", type="convention")
         memory.embedding.embed("p")
@@ -222,14 +222,14 @@ def test_the_vector_of_a_new_memory_is_made_once(root):
         assert memory.embedding.status("p")["vectors"] == 2
 
 
-def test_vectors_are_made_only_of_memories_with_words_in_common(root):
+def test_vectors_are_computed_only_for_memories_with_common_words(root):
     embedder = Scripted()
-    with opened(root, embedder=embedder) as memory:
+    with open_root(root, embedder=embedder) as memory:
         for text in (RECURSION, "The office closes at noon on Fridays", "Orders are shipped within a week"):
             memory.remember(text)
         assert embedder.texts == []
 
-        assert similar(memory.remember(BANNED))
+        assert relations(memory.remember(BANNED))
         assert sorted(embedder.texts) == sorted([RECURSION, BANNED])
 
 
@@ -239,25 +239,25 @@ def failure():
 
 @pytest.mark.parametrize("embedder", [Scripted(failure), Scripted(value=math.nan)], ids=["raises", "NaN"])
 def test_without_a_vector_memories_are_compared_by_words(root, embedder):
-    with opened(root, embedder=embedder) as memory:
+    with open_root(root, embedder=embedder) as memory:
         first = memory.remember(RECURSION)
 
-        assert similar(memory.remember(BANNED)) == [(first.iri, "repeats")]
+        assert relations(memory.remember(BANNED)) == [(first.iri, "repeats")]
 
 
 def test_a_slow_embedder_delays_no_receipt(root):
-    answers = threading.Event()
-    with opened(root, embedder=Scripted(answers.wait)) as memory:
+    released = threading.Event()
+    with open_root(root, embedder=Scripted(released.wait)) as memory:
         memory.similar_within = 0.01
         memory.remember(RECURSION)
         receipt = memory.remember(BANNED)
-        answers.set()
+        released.set()
 
         assert (receipt.status, receipt.similar) == ("asserted", None)
 
 
 @pytest.fixture
-def no_more_threads(monkeypatch):
+def thread_limit(monkeypatch):
     """The limit of threads is reached, for the search only."""
     start = threading.Thread.start
 
@@ -270,50 +270,50 @@ def no_more_threads(monkeypatch):
 
 
 @pytest.mark.parametrize("policy", ["ask", "propose"])
-def test_without_a_further_thread_a_memory_is_recorded(root, no_more_threads, policy):
+def test_without_a_search_thread_a_memory_is_recorded(root, thread_limit, policy):
     root.mkdir()
     (root / "config.toml").write_text(f'[on_similar]\nfact = "{policy}"\n')
-    with opened(root) as memory:
+    with open_root(root) as memory:
         for number in range(20):  # more than there are slots
             receipt = memory.remember(f"House {number} of the street is red")
 
         assert (receipt.status, receipt.similar) == ("asserted", None)
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_an_interrupt_of_the_wait_returns_the_receipt_and_a_second_one_ends(root, again):
-    answers = threading.Event()
+@pytest.mark.parametrize("is_repeated", [False, True])
+def test_an_interrupt_during_the_search_returns_the_receipt_and_a_second_one_is_raised(root, is_repeated):
+    released = threading.Event()
 
     def interrupt():
-        if not answers.is_set():
+        if not released.is_set():
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-            answers.wait()
+            released.wait()
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with opened(root, embedder=Scripted(interrupt)) as memory:
+        with open_root(root, embedder=Scripted(interrupt)) as memory:
             memory.remember(RECURSION)
             receipt = memory.remember(BANNED)
             assert (receipt.status, receipt.similar) == ("asserted", None)
-            if again:
+            if is_repeated:
                 with pytest.raises(KeyboardInterrupt):
                     memory.remember(f"{BANNED} again")
-            answers.set()
+            released.set()
     finally:
-        answers.set()
+        released.set()
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_memory_that_the_policy_could_not_compare_is_recorded_with_a_warning(root):
+def test_a_late_comparison_required_by_the_policy_gives_a_warning(root):
     root.mkdir()
     (root / "config.toml").write_text('[on_similar]\nfact = "propose"\n')
-    answers = threading.Event()
-    with opened(root, embedder=Scripted(answers.wait)) as memory:
+    released = threading.Event()
+    with open_root(root, embedder=Scripted(released.wait)) as memory:
         memory.similar_within = 0.01
         memory.remember(RECURSION, type="convention")
         late = memory.remember(BANNED)
         another = memory.remember("The office closes at noon", type="convention")
-        answers.set()
+        released.set()
         memory.similar_within = 60.0
         in_time = memory.remember("Water boils at a lower temperature on mountains")
 
@@ -323,24 +323,24 @@ def test_a_memory_that_the_policy_could_not_compare_is_recorded_with_a_warning(r
 
 
 def test_receipts_wait_less_after_a_late_search_until_one_is_in_time(root):
-    answers = threading.Event()
-    with opened(root, embedder=Scripted(answers.wait)) as memory:
+    released = threading.Event()
+    with open_root(root, embedder=Scripted(released.wait)) as memory:
         memory.similar_within = 0.01
         memory.remember(RECURSION)
         memory.remember(BANNED)
         assert memory._search.is_late
 
-        answers.set()
+        released.set()
         memory.similar_within = 60.0
         memory.remember("The office closes at noon on Fridays")
         for thread in threading.enumerate():
             if thread.name == "jidomem-similar":
                 thread.join()
         assert not memory._search.is_late
-        assert similar(memory.remember(f"{BANNED} again"))
+        assert relations(memory.remember(f"{BANNED} again"))
 
 
-def test_a_search_file_that_is_damaged_fails_no_write(memory, root):
+def test_a_damaged_search_index_fails_no_write(memory, root):
     first = memory.remember(RECURSION)
     memory.recall("recursion")
     memory.texts.close()
@@ -348,14 +348,14 @@ def test_a_search_file_that_is_damaged_fails_no_write(memory, root):
 
     assert memory.remember("The office closes at noon on Fridays").similar is None
     memory.recall("recursion")
-    assert similar(memory.remember(BANNED)) == [(first.iri, "repeats")]
+    assert relations(memory.remember(BANNED)) == [(first.iri, "repeats")]
 
 
-def test_a_search_file_of_many_memories_is_not_built_by_a_write(root, monkeypatch):
+def test_a_large_search_index_is_not_built_before_a_receipt(root, monkeypatch):
     monkeypatch.setattr("jidomem.index.search_index.MAX_AWAITED", 1)
-    with opened(root) as memory:
+    with open_root(root) as memory:
         memory.remember(RECURSION)
-    with opened(root) as memory:
+    with open_root(root) as memory:
         assert memory.remember(BANNED).similar is None
         memory.recall("recursion")
         memory.texts.wait(Stream("p"), 60.0, lambda added, total: None)
@@ -363,14 +363,14 @@ def test_a_search_file_of_many_memories_is_not_built_by_a_write(root, monkeypatc
         assert memory.remember(f"{BANNED} here").similar
 
 
-def test_a_large_search_file_is_built_beside_the_writes_and_not_by_them(root, monkeypatch):
+def test_a_large_search_index_is_built_in_a_background_thread(root, monkeypatch):
     monkeypatch.setattr("jidomem.index.search_index.MAX_AWAITED", 1)
     builders = set()
-    with opened(root) as memory:
+    with open_root(root) as memory:
         memory.writer.submit_many("p", [intent(summary=f"Tree {number} bears apples") for number in range(3)])
         fill = memory.texts._fill
         monkeypatch.setattr(
-            memory.texts, "_fill", lambda *given: (builders.add(threading.current_thread().name), fill(*given))
+            memory.texts, "_fill", lambda *arguments: (builders.add(threading.current_thread().name), fill(*arguments))
         )
         for number in range(20):
             memory.remember(f"House {number} of the street is red")
@@ -381,14 +381,14 @@ def test_a_large_search_file_is_built_beside_the_writes_and_not_by_them(root, mo
         assert builders == {"jidomem-texts-p"}
 
 
-def test_a_write_whose_search_begins_late_is_not_found_twice(memory):
+def test_a_write_with_a_late_search_is_found_once(memory):
     first = memory.remember("The office closes at noon on Fridays")
     memory.recall("office")
-    begins, find = threading.Event(), memory._search._find
+    released, find = threading.Event(), memory._search._find
 
-    def late(project, given, receipt):
-        begins.wait()
-        return find(project, given, receipt)
+    def late(project, intent_, receipt):
+        released.wait()
+        return find(project, intent_, receipt)
 
     memory._search._find = late
     writer = threading.Thread(target=memory.remember, args=(RECURSION,))
@@ -398,16 +398,16 @@ def test_a_write_whose_search_begins_late_is_not_found_twice(memory):
     memory._search._find = find
     memory.recall("recursion")
     memory.remember("The office opens at nine")
-    begins.set()
+    released.set()
     writer.join()
-    found = memory.remember(BANNED).similar
+    matches = memory.remember(BANNED).similar
 
-    assert first.iri not in {each.id for each in found}
-    assert [each.text for each in found] == [RECURSION]
+    assert first.iri not in {each.id for each in matches}
+    assert [each.text for each in matches] == [RECURSION]
 
 
-def test_few_writes_of_few_projects_are_in_memory_while_no_file_can_be_read(memory, monkeypatch):
-    def fail(*given, **options):
+def test_recent_writes_in_memory_are_limited_if_the_index_cannot_be_read(memory, monkeypatch):
+    def fail(*arguments, **options):
         raise OSError("no space left on device")
 
     monkeypatch.setattr(memory.texts, "read", fail)
@@ -421,10 +421,10 @@ def test_few_writes_of_few_projects_are_in_memory_while_no_file_can_be_read(memo
     assert {project: len(each) for project, each in writes.items()} == {"r": 5, "p": 5}
 
 
-def test_similar_memories_are_off_for_a_kind_by_the_policy(root):
+def test_similar_memories_are_disabled_for_a_kind_by_the_policy(root):
     root.mkdir()
     (root / "config.toml").write_text('[on_similar]\nfact = "off"\n')
-    with opened(root) as memory:
+    with open_root(root) as memory:
         memory.remember(RECURSION)
         memory.recall("recursion")
 
@@ -432,10 +432,10 @@ def test_similar_memories_are_off_for_a_kind_by_the_policy(root):
         assert memory.remember(BANNED, type="convention").similar
 
 
-def test_by_the_policy_a_near_memory_is_proposed_and_the_queue_names_the_other(root):
+def test_a_similar_memory_is_proposed_by_the_policy_and_the_queue_names_the_other(root):
     root.mkdir()
     (root / "config.toml").write_text('[on_similar]\nfact = "propose"\n')
-    with opened(root) as memory:
+    with open_root(root) as memory:
         first = memory.remember(RECURSION)
         second = memory.remember(BANNED)
         apart = memory.remember("The office closes at noon on Fridays")
@@ -448,30 +448,30 @@ def test_by_the_policy_a_near_memory_is_proposed_and_the_queue_names_the_other(r
             "asserted",
         ]
         assert first.warnings == apart.warnings == ()
-        assert similar(second)[0] == (first.iri, "repeats")
+        assert relations(second)[0] == (first.iri, "repeats")
         assert first.iri in second.warnings[0]
-        (waiting,) = queue(memory.reader, "p", memory.sources.now())
-        assert (waiting.item, waiting.kind, waiting.other) == (second.iri, "proposal", first.iri)
+        (pending,) = queue(memory.reader, "p", memory.sources.now())
+        assert (pending.item, pending.kind, pending.other) == (second.iri, "proposal", first.iri)
         assert memory.writer.settle("p", second.iri, "keep-both").status == "asserted"
 
 
-def test_an_unknown_treatment_is_refused_with_the_known_ones(root):
+def test_an_invalid_on_similar_value_is_refused_with_the_valid_ones(root):
     root.mkdir()
     (root / "config.toml").write_text('[on_similar]\nfact = "merge"\n')
     with pytest.raises(JidomemError) as refusal:
-        opened(root)
+        open_root(root)
 
     assert refusal.value.code == "invalid_config"
     assert all(word in str(refusal.value) + refusal.value.hint for word in ("on_similar.fact", "ask", "propose", "off"))
 
 
-def test_a_journal_has_the_same_bytes_with_and_without_the_search(tmp_path):
+def test_the_journal_is_identical_with_and_without_the_similarity_search(tmp_path):
     journals = []
     for name in ("ask", "off"):
         root = tmp_path / name / "root"
         root.mkdir(parents=True)
         (root / "config.toml").write_text(f'[on_similar]\nfact = "{name}"\n')
-        with opened(root, sources=fixed_sources()) as memory:
+        with open_root(root, sources=fixed_sources()) as memory:
             for text in (RECURSION, BANNED):
                 memory.remember(text, idempotency_key=text)
         journals.append({path: data for path, data in files(root).items() if path.startswith("projects")})
@@ -480,22 +480,22 @@ def test_a_journal_has_the_same_bytes_with_and_without_the_search(tmp_path):
     assert "similar" not in json.dumps([data.decode() for data in journals[0].values()])
 
 
-def test_a_brief_statement_that_shares_only_its_subject_repeats_nothing(memory):
+def test_a_short_statement_with_only_a_common_subject_is_no_repetition(memory):
     plan = memory.remember("ACME Corp is on the Business plan").iri
 
-    assert "repeats" not in dict(similar(memory.remember("ACME Corp is located in Madrid"))).values()
-    assert (plan, "repeats") in similar(memory.remember("The Business plan is that of ACME Corp"))
+    assert "repeats" not in dict(relations(memory.remember("ACME Corp is located in Madrid"))).values()
+    assert (plan, "repeats") in relations(memory.remember("The Business plan is that of ACME Corp"))
 
 
 VAULT = "Cards are vaulted at Basis Theory."
 
 
-@pytest.mark.parametrize("again", [VAULT, "Cards are vaulted at Basis Theory", "cards are vaulted at Basis Theory."])
+@pytest.mark.parametrize("text", [VAULT, "Cards are vaulted at Basis Theory", "cards are vaulted at Basis Theory."])
 @pytest.mark.parametrize("kind", ["fact", "convention"])
-def test_a_receipt_warns_that_a_withdrawn_memory_said_the_same(memory, again, kind):
+def test_a_receipt_warns_that_a_withdrawn_memory_had_the_same_text(memory, text, kind):
     first = memory.remember(VAULT, topic="vault")
     memory.writer.invalidate("p", first.iri, reason="contract ended, Stripe keeps the cards now")
-    receipt = memory.remember(again, topic="vault", asserted_by="ben", type=kind)
+    receipt = memory.remember(text, topic="vault", asserted_by="ben", type=kind)
 
     (ended,) = receipt.similar
     assert (ended.id, ended.relation, ended.status, ended.asserted_by) == (first.iri, "repeats", "invalidated", "ana")
@@ -505,7 +505,7 @@ def test_a_receipt_warns_that_a_withdrawn_memory_said_the_same(memory, again, ki
     assert receipt.warnings == (f"{first.iri} said the same and ended on {day} because {reason}",)
 
 
-def test_a_receipt_warns_that_a_superseded_value_is_said_again_and_names_what_replaced_it(memory):
+def test_a_receipt_warns_that_a_superseded_value_is_repeated_and_names_its_successor(memory):
     first = memory.remember("The API is limited to 120 requests a minute", topic="rate limit")
     text = "The API is limited to 200 requests a minute"
     second = memory.writer.correct("p", first.iri, supersede=text, reason="the database has 8 cores")
@@ -523,13 +523,13 @@ def test_a_receipt_warns_that_a_decision_was_rejected(memory):
     rejected = memory.remember("Use Kafka for events", rationale="too heavy to run", status="rejected", **fields)
     receipt = memory.remember("Use Kafka for events", rationale="fast", asserted_by="ben", **fields)
 
-    (similar,) = receipt.similar
-    assert (similar.id, similar.status) == (rejected.iri, "rejected")
-    assert "confirm" not in receipt.choices(similar)
+    (known,) = receipt.similar
+    assert (known.id, known.status) == (rejected.iri, "rejected")
+    assert "confirm" not in receipt.choices(known)
     assert receipt.warnings[0].endswith(" because too heavy to run")
 
 
-def test_a_rejection_of_what_ended_has_no_warning(memory):
+def test_a_recorded_rejection_of_a_withdrawn_decision_has_no_warning(memory):
     fields = {"type": "decision", "topic": "event bus", "rationale": "fast"}
     first = memory.remember("Use Kafka for events", **fields)
     memory.writer.invalidate("p", first.iri, reason="too heavy")
@@ -538,25 +538,25 @@ def test_a_rejection_of_what_ended_has_no_warning(memory):
 
 
 @pytest.mark.parametrize("link", ["supersedes", "revives", "evidence"])
-def test_a_memory_that_names_what_ended_has_no_warning(memory, link):
+def test_a_memory_linked_to_a_withdrawn_one_has_no_warning(memory, link):
     first = memory.remember(VAULT)
     end = memory.writer.invalidate("p", first.iri, reason="contract ended")
-    named = {"supersedes": {"supersedes": [end.iri], "revives": [first.iri]}, "revives": {"revives": [first.iri]}}
-    receipt = memory.remember(VAULT, **named.get(link, {link: [first.iri]}))
+    links = {"supersedes": {"supersedes": [end.iri], "revives": [first.iri]}, "revives": {"revives": [first.iri]}}
+    receipt = memory.remember(VAULT, **links.get(link, {link: [first.iri]}))
 
     assert (receipt.warnings, receipt.similar) == ((), ())
 
 
-def test_an_earlier_version_of_an_active_memory_with_the_same_text_is_no_end(memory):
+def test_a_repetition_of_a_confirmed_memory_has_no_warning(memory):
     first = memory.remember(VAULT)
     current = memory.writer.confirm("p", first.iri)
     receipt = memory.remember(VAULT, type="convention", asserted_by="ben")
 
-    assert similar(receipt) == [(current.iri, "repeats")]
+    assert relations(receipt) == [(current.iri, "repeats")]
     assert receipt.warnings == ()
 
 
-def test_of_several_ends_of_one_text_the_last_is_named(memory):
+def test_the_last_of_several_withdrawn_memories_with_one_text_is_named(memory):
     for reason in ("first", "second"):
         last = memory.remember(VAULT)
         memory.writer.invalidate("p", last.iri, reason=reason)
@@ -566,7 +566,7 @@ def test_of_several_ends_of_one_text_the_last_is_named(memory):
     assert receipt.warnings[0].endswith("because second")
 
 
-def test_a_dry_run_warns_as_the_write_does(memory):
+def test_a_dry_run_warns_like_the_write(memory):
     first = memory.remember(VAULT)
     memory.writer.invalidate("p", first.iri, reason="contract ended")
     receipt = memory.remember(VAULT, dry_run=True)
@@ -575,10 +575,10 @@ def test_a_dry_run_warns_as_the_write_does(memory):
     assert receipt.choices(receipt.similar[0])["invalidate"].endswith(": do not write it")
 
 
-def test_by_the_policy_what_ended_is_said_again_only_as_a_proposal(root):
+def test_a_repeated_withdrawn_statement_is_proposed_by_the_policy(root):
     root.mkdir()
     (root / "config.toml").write_text('[on_similar]\nfact = "propose"\n')
-    with opened(root) as memory:
+    with open_root(root) as memory:
         first = memory.remember(VAULT)
         memory.writer.invalidate("p", first.iri, reason="contract ended")
         receipt = memory.remember(VAULT, asserted_by="ben")
@@ -587,30 +587,30 @@ def test_by_the_policy_what_ended_is_said_again_only_as_a_proposal(root):
         assert any(f"it says again what ended with {first.iri}" in warning for warning in receipt.warnings)
 
 
-def test_a_task_that_is_completed_is_named_as_such(memory):
+def test_a_completed_task_is_named_with_its_status(memory):
     task = memory.remember("Add dead letter queue for webhooks", type="task", assigned_to="ana")
-    done = memory.writer.correct("p", task.iri, changes={"status": "Completed"})
+    completed = memory.writer.correct("p", task.iri, changes={"status": "Completed"})
     receipt = memory.remember("Add a dead letter queue for webhooks", type="task", assigned_to="ben")
 
-    (similar,) = receipt.similar
-    assert (similar.id, similar.status) == (done.iri, "Completed")
-    assert receipt.choices(similar)["keep"] == "if yours is to be done apart from it: nothing to do"
+    (known,) = receipt.similar
+    assert (known.id, known.status) == (completed.iri, "Completed")
+    assert receipt.choices(known)["keep"] == "if yours is to be done apart from it: nothing to do"
     day = memory.sources.now().date().isoformat()
-    assert receipt.warnings == (f"{done.iri} says the same, already Completed on {day}",)
+    assert receipt.warnings == (f"{completed.iri} says the same, already Completed on {day}",)
 
 
 def test_a_resolved_error_is_named_with_its_lesson(memory):
     error = memory.remember("The webhook handler returned 500 for events seen twice", type="error")
     lesson = memory.remember("Answer 200 for events already seen", type="lesson_learned", evidence=[error.iri])
-    done = memory.writer.correct("p", error.iri, changes={"status": "Resolved"})
+    resolved = memory.writer.correct("p", error.iri, changes={"status": "Resolved"})
     receipt = memory.remember("The webhook handler returns 500 for events seen twice", type="error")
 
-    (similar,) = receipt.similar
-    assert (similar.id, similar.status) == (done.iri, "Resolved")
+    (known,) = receipt.similar
+    assert (known.id, known.status) == (resolved.iri, "Resolved")
     assert f"; see {lesson.iri}: Answer 200 for events already seen" in receipt.warnings[0]
 
 
-def test_an_open_task_has_its_status_and_no_warning(memory):
+def test_an_open_task_is_named_with_its_status_without_a_warning(memory):
     memory.remember("Add dead letter queue for webhooks", type="task", assigned_to="ana")
     receipt = memory.remember("Add a dead letter queue for webhooks", type="task", assigned_to="ben")
 
@@ -635,8 +635,8 @@ SESSION = "Session 1 summary: chose Postgres 16 and Stripe, ledger schema done; 
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("is_swapped", [False, True])
-def test_a_statement_repeats_no_summary_and_none_that_says_much_more(memory, known, new, is_swapped):
+def test_a_statement_is_no_repetition_of_a_summary_or_a_much_longer_statement(memory, known, new, is_swapped):
     memory.remember(new if is_swapped else known)
     receipt = memory.remember(known if is_swapped else new)
 
-    assert [relation for _, relation in similar(receipt)] in ([], ["near"])
+    assert [relation for _, relation in relations(receipt)] in ([], ["near"])

@@ -39,32 +39,32 @@ def repository(tmp_path):
     commit_all(folder)
     git(folder, "checkout", "-q", "-b", "main")
     with jidomem.open(init(folder, "p")) as memory:
-        keep(memory, "the queue has seven workers")
+        record(memory, "the queue has seven workers")
     commit_all(folder)
     return folder
 
 
-def keep(memory, summary):
+def record(memory, summary):
     return memory.writer.submit_intent("p", intent(summary=summary, evidence=[]))
 
 
-def vanish(folder, way):
+def remove_root(folder, method):
     """Take the root in *folder* away, and return what brings it back."""
-    kept = folder.with_name("elsewhere")
-    if way == "checkout":
+    moved = folder.with_name("elsewhere")
+    if method == "checkout":
         git(folder, "checkout", "-q", "without")
         return lambda: git(folder, "checkout", "-q", "main")
-    if way == "move":
-        folder.rename(kept)
-        return lambda: kept.rename(folder)
-    shutil.copytree(folder / ".jidomem", kept)
+    if method == "move":
+        folder.rename(moved)
+        return lambda: moved.rename(folder)
+    shutil.copytree(folder / ".jidomem", moved)
     shutil.rmtree(folder / ".jidomem")
-    return lambda: shutil.copytree(kept, folder / ".jidomem")
+    return lambda: shutil.copytree(moved, folder / ".jidomem")
 
 
 #: By its name, what is done with an open memory.
 DOORS = {
-    "remember": lambda memory: keep(memory, "the queue has eight workers"),
+    "remember": lambda memory: record(memory, "the queue has eight workers"),
     "entries written": lambda memory: memory.entry_store("p").write(WriteRequest(Entry(agent_id="a", content="x"))),
     "recall": lambda memory: memory.recall("queue", "p"),
     "briefing": lambda memory: memory.briefing("p"),
@@ -77,60 +77,60 @@ def journal_files(folder):
     return [path for path in files(folder.parent) if path.endswith((".ttl", ".toml"))]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("door", DOORS)
-def test_a_memory_that_vanished_is_neither_read_nor_begun_anew_and_answers_once_it_is_back(repository, way, door):
+@pytest.mark.parametrize("method", WAYS)
+@pytest.mark.parametrize("operation", DOORS)
+def test_a_missing_root_is_neither_read_nor_created_and_is_used_after_its_return(repository, method, operation):
     with jidomem.open(repository / ".jidomem", project="p") as memory:
-        version = keep(memory, "the queue has a limit").version
+        version = record(memory, "the queue has a limit").version
         commit_all(repository)
-        bring_back = vanish(repository, way)
+        restore = remove_root(repository, method)
         before = journal_files(repository)
 
         with pytest.raises(MemoryMissing) as refusal:
-            DOORS[door](memory)
+            DOORS[operation](memory)
 
         assert refusal.value.code == "memory_missing"
         assert f"{repository}/.jidomem is gone or was moved (it had version {version} of p)" in refusal.value.detail
-        assert ("check out the branch that has it" in refusal.value.hint) == (way != "move")
+        assert ("check out the branch that has it" in refusal.value.hint) == (method != "move")
         assert "to begin an empty one there" in refusal.value.hint
         assert journal_files(repository) == before
-        assert way == "checkout" or not (repository / ".jidomem").exists()
+        assert method == "checkout" or not (repository / ".jidomem").exists()
 
-        bring_back()
+        restore()
         assert len(memory.recall("queue", "p").entries) == 2
-        keep(memory, "the queue is back")
+        record(memory, "the queue is back")
 
 
-@pytest.mark.parametrize("way", ["move", "remove"])
-def test_working_memory_of_a_root_that_vanished_is_refused(repository, way):
+@pytest.mark.parametrize("method", ["move", "remove"])
+def test_working_memory_of_a_missing_root_is_refused(repository, method):
     with jidomem.open(repository / ".jidomem", project="p") as memory:
-        keep(memory, "the queue has a limit")
+        record(memory, "the queue has a limit")
         agent = memory.agent("a", project="p")
-        agent.update(lambda held: held)
-        vanish(repository, way)
+        agent.update(lambda current: current)
+        remove_root(repository, method)
 
         with pytest.raises(MemoryMissing):
-            agent.update(lambda held: held)
+            agent.update(lambda current: current)
         assert not (repository / ".jidomem").exists()
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_servers_refuse_the_memory_that_vanished_with_its_code(repository, way):
+@pytest.mark.parametrize("method", WAYS)
+def test_servers_refuse_a_missing_root_with_its_code(repository, method):
     with jidomem.open(repository / ".jidomem", project="p") as memory:
         client, session = create_app(memory).test_client(), ClientSession(memory, "agent")
         assert client.get("/readyz").status_code == 200
-        keep(memory, "the queue has a limit")
+        record(memory, "the queue has a limit")
         commit_all(repository)
-        vanish(repository, way)
+        remove_root(repository, method)
         before = journal_files(repository)
 
-        for tool, given in (
+        for tool, arguments in (
             ("remember", {"text": "the queue has eight workers"}),
             ("recall", {"query": "queue"}),
             ("briefing", {}),
             ("status", {}),
         ):
-            answer = call(next(each for each in TOOLS if each.name == tool), session, given)
+            answer = call(next(each for each in TOOLS if each.name == tool), session, arguments)
             assert (answer.is_error, answer.values["code"]) == (True, "memory_missing"), tool
         answers = [
             client.post("/projects/p/intents", json=intent(summary="x", evidence=[])),
@@ -143,23 +143,23 @@ def test_servers_refuse_the_memory_that_vanished_with_its_code(repository, way):
         assert journal_files(repository) == before
 
 
-def test_a_branch_that_has_the_root_without_a_memory_is_begun_by_its_first_write(repository):
+def test_a_branch_with_an_empty_root_gets_its_first_write(repository):
     git(repository, "checkout", "-q", "without")
     init(repository, "p")
     commit_all(repository)
     git(repository, "checkout", "-q", "main")
     with jidomem.open(repository / ".jidomem", project="p") as memory:
-        keep(memory, "the queue has a limit")
+        record(memory, "the queue has a limit")
         commit_all(repository)
         git(repository, "checkout", "-q", "without")
 
         assert not memory.recall("queue", "p").entries
-        assert keep(memory, "the queue has eight workers").version.position == 1
+        assert record(memory, "the queue has eight workers").version.position == 1
 
 
-def test_a_root_that_vanished_is_begun_anew_by_a_memory_that_is_opened_then(repository):
+def test_a_removed_root_is_created_again_by_a_newly_opened_memory(repository):
     with jidomem.open(repository / ".jidomem", project="p") as memory:
-        keep(memory, "the queue has a limit")
-    vanish(repository, "remove")
+        record(memory, "the queue has a limit")
+    remove_root(repository, "remove")
     with jidomem.open(repository / ".jidomem", project="p") as memory:
-        assert keep(memory, "the queue has eight workers").version.position == 1
+        assert record(memory, "the queue has eight workers").version.position == 1
