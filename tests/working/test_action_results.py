@@ -18,15 +18,15 @@ START = put(
 )
 
 
-def test_an_action_reads_memory_from_the_state_it_is_given():
-    ctx = SimpleNamespace(state=world_put(Agent(), "language", "en").state)
+def test_an_action_reads_memory_from_its_context_state():
+    context = SimpleNamespace(state=world_put(Agent(), "language", "en").state)
 
-    assert ctx.state["__memory__"].spaces["world"].data == {"language": "en"}  # A102
-    assert ctx.state["__memory__"].spaces.world.data["language"] == "en"
-    assert ctx.state["__memory__"].spaces.tasks.data == []
+    assert context.state["__memory__"].spaces["world"].data == {"language": "en"}  # A102
+    assert context.state["__memory__"].spaces.world.data["language"] == "en"
+    assert context.state["__memory__"].spaces.tasks.data == []
 
 
-def test_the_result_of_an_action_is_merged_and_each_space_counts_once():
+def test_the_result_of_an_action_is_merged_and_increments_each_space_revision_once():
     result = {
         "world": {"b": 3, "c": 4},
         "tasks": [{"id": "t2", "text": "two", "status": "done"}, {"id": "t3", "text": "three", "status": "open"}],
@@ -40,28 +40,28 @@ def test_the_result_of_an_action_is_merged_and_each_space_counts_once():
 
 
 @pytest.mark.parametrize("result", [{}, {"world": {}}, {"tasks": []}, {"tasks": (), "world": {}}])
-def test_a_result_of_nothing_changes_nothing(result):
+def test_an_empty_result_changes_nothing(result):
     assert apply_action_result(START, result) is START
 
 
-def test_either_part_may_be_left_out():
+def test_a_result_may_have_only_world_or_only_tasks():
     assert get(apply_action_result(START, {"world": {"z": 1}})).rev == get(START).rev + 1
     after = get(apply_action_result(START, {"tasks": ({"id": "t1", "text": "1", "status": "done"},)}))
     assert after.rev == get(START).rev + 1
     assert after.tasks()[0] == {"id": "t1", "text": "1", "status": "done"}
 
 
-def test_an_agent_without_memory_gets_one_by_its_first_result():
+def test_an_agent_without_memory_gets_one_from_its_first_result():
     assert world(apply_action_result(Agent(), {"world": {"a": 1}})) == {"a": 1}
 
 
-def test_a_key_given_back_ends_no_more():
+def test_a_key_in_a_result_loses_its_expiry():
     agent = world_put(START, "scratch", "x", ttl_ms=10, now=0)
 
     assert get(apply_action_result(agent, {"world": {"scratch": "y"}})).world(now=50)["scratch"] == "y"
 
 
-def test_items_among_the_tasks_that_are_none_stay_where_they_are():
+def test_items_of_the_task_space_without_a_matching_id_are_left_unchanged():
     agent = space_put(START, "tasks", TheSpace(["note", {"id": 5}, {"id": "t1"}]))
 
     after = apply_action_result(agent, {"tasks": [{"id": "t1", "text": "1", "status": "open"}]})
@@ -73,7 +73,7 @@ TASK = {"id": "t", "text": "x", "status": "open"}
 
 
 @pytest.mark.parametrize(
-    ("result", "told"),
+    ("result", "message"),
     [
         ([], r"the result of an action has world and tasks, not \[\]"),
         ({"answer": 1, "world": {}}, "the result of an action has world and tasks, not 'answer'"),
@@ -91,11 +91,11 @@ TASK = {"id": "t", "text": "x", "status": "open"}
         ({"tasks": [TASK, TASK]}, "two of the tasks given have the same id"),
     ],
 )
-def test_a_result_that_cannot_be_merged_is_refused_whole(result, told):
+def test_an_invalid_result_is_refused_and_changes_nothing(result, message):
     agent = tasks_add(START, "x", id="t")
     before = get(agent)
 
-    with pytest.raises(InvalidRequest, match=rf"^{told}"):
+    with pytest.raises(InvalidRequest, match=rf"^{message}"):
         apply_action_result(agent, {"world": {"lost": 1}, **result} if isinstance(result, dict) else result)
 
     assert get(agent) is before  # A103

@@ -9,14 +9,14 @@ from jidomem.working import Memory
 from jidomem.working.memory import CHANGES, applied
 
 EMPTY = Memory(id="mem_1", created_at=0)
-HELD = (
+BASE = (
     EMPTY.world_put("language", "en", now=1)
     .tasks_add("ship", id="t1", now=2)
     .tasks_add("rest", id="t2", now=2)
     .ensure_space("log", [{"id": "a"}], now=3)
     .ensure_space("notes", {"x": 1}, now=3)
 )
-DONE = [
+CHANGE_CASES = [
     ({"do": "world_put", "key": "k", "value": [1]}, lambda m: m.world_put("k", [1], now=9)),
     ({"do": "world_put", "key": "k", "value": 1, "ttl_ms": 5}, lambda m: m.world_put("k", 1, ttl_ms=5, now=9)),
     ({"do": "world_delete", "key": "language"}, lambda m: m.world_delete("language", now=9)),
@@ -39,21 +39,21 @@ DONE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "move"), DONE, ids=[change["do"] for change, _ in DONE])
-def test_a_change_does_what_the_method_of_its_name_does(change, move):
-    assert applied(HELD, [change], now=9) == move(HELD) != HELD
+@pytest.mark.parametrize(("change", "move"), CHANGE_CASES, ids=[change["do"] for change, _ in CHANGE_CASES])
+def test_a_change_is_equal_to_the_method_of_its_name(change, move):
+    assert applied(BASE, [change], now=9) == move(BASE) != BASE
 
 
-def test_each_change_there_is_is_shown_above():
-    assert {change["do"] for change, _ in DONE} == set(CHANGES)
+def test_the_cases_cover_every_change():
+    assert {change["do"] for change, _ in CHANGE_CASES} == set(CHANGES)
 
 
-def test_changes_are_done_in_order_and_leave_the_memory_they_were_given_as_it_was():
-    before = HELD.to_dict()
-    after = applied(HELD, [change for change, _ in DONE if change["do"] in ("world_put", "tasks_add")], now=9)
+def test_changes_are_applied_in_order_without_modifying_the_input():
+    before = BASE.to_dict()
+    after = applied(BASE, [change for change, _ in CHANGE_CASES if change["do"] in ("world_put", "tasks_add")], now=9)
 
-    assert (after.rev, after.world_get("k", now=9)) == (HELD.rev + 3, 1)
-    assert HELD.to_dict() == before
+    assert (after.rev, after.world_get("k", now=9)) == (BASE.rev + 3, 1)
+    assert BASE.to_dict() == before
 
 
 REFUSED = [
@@ -69,14 +69,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "why", "hint"), REFUSED)
-def test_what_is_no_change_is_refused_and_says_what_to_send(changes, why, hint):
-    with pytest.raises(InvalidRequest, match=why) as refusal:
-        applied(HELD, changes)
+@pytest.mark.parametrize(("changes", "message", "hint"), REFUSED)
+def test_an_invalid_change_is_refused_with_a_hint(changes, message, hint):
+    with pytest.raises(InvalidRequest, match=message) as refusal:
+        applied(BASE, changes)
     assert refusal.value.hint.startswith(hint.replace("\\", ""))
 
 
-def test_more_changes_than_are_done_at_once_are_refused():
+def test_too_many_changes_in_one_call_are_refused():
     each = {"do": "world_put", "key": "k", "value": 1}
 
     with pytest.raises(InvalidRequest, match="1,001 changes are more than the limit of 1,000") as refusal:
@@ -86,9 +86,9 @@ def test_more_changes_than_are_done_at_once_are_refused():
     assert applied(EMPTY, [each] * 1000).world() == {"k": 1}
 
 
-def test_a_refusal_says_which_change_it_is_about_and_none_is_done():
+def test_a_refusal_has_the_position_of_its_change():
     with pytest.raises(NotFound, match="change 2: ") as refusal:
-        applied(HELD, [{"do": "world_put", "key": "k", "value": 1}, {"do": "tasks_complete", "id": "t9"}])
+        applied(BASE, [{"do": "world_put", "key": "k", "value": 1}, {"do": "tasks_complete", "id": "t9"}])
     assert refusal.value.position == 1
     assert refusal.value.to_dict()["detail"].startswith("change 2: ")
 
@@ -106,18 +106,18 @@ JSON = st.recursive(
 
 @settings(max_examples=300)
 @given(st.sampled_from(sorted(CHANGES)), st.data())
-def test_whatever_is_sent_is_done_or_refused_in_words(name, data):
+def test_any_change_is_applied_or_refused_with_a_message(name, data):
     needed, optional = CHANGES[name]
     fields = {
         field: data.draw(JSON, label=field)
         for field in (*needed, *optional)
         if data.draw(st.booleans() | st.just(True))
     }
-    before = HELD.to_dict()
+    before = BASE.to_dict()
     try:
-        told = applied(HELD, [{"do": name, **fields}], now=9).rev
+        outcome = applied(BASE, [{"do": name, **fields}], now=9).rev
     except JidomemError as error:
-        told = error.detail
+        outcome = error.detail
 
-    assert told in (HELD.rev, HELD.rev + 1) or told.startswith("change 1: ")
-    assert HELD.to_dict() == before
+    assert outcome in (BASE.rev, BASE.rev + 1) or outcome.startswith("change 1: ")
+    assert BASE.to_dict() == before

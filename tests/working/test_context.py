@@ -31,43 +31,43 @@ def opened(tmp_path):
 
 @pytest.fixture
 def context(opened):
-    with opened.context("s-1", interval=None) as made:
-        yield made
+    with opened.context("s-1", interval=None) as context_manager:
+        yield context_manager
 
 
-def another(opened, session="s-2", **options):
+def open_context(opened, session="s-2", **options):
     return opened.context(session, interval=None, **options)
 
 
-def said(opened, iri):
+def properties_of(opened, iri):
     """What is said of a memory, less what every memory has."""
     return opened.reader.get_memory("p", iri)["properties"]
 
 
-def in_force(opened):
+def active_summaries(opened):
     rows = opened.reader.ask("timeline", project="p")
     return sorted(row["summary"] for row in rows)
 
 
-def journal(opened):
+def journal_files(opened):
     return {name: data for name, data in files(opened.settings.root).items() if name.startswith("projects/")}
 
 
 # --- storing and retrieving ------------------------------------------------------------------------------------------
 
 
-def test_what_is_stored_is_held_for_the_session_and_written_nowhere(opened, context):
+def test_a_stored_value_is_in_short_term_memory_and_not_in_the_journal(opened, context):
     # E083
     assert context.store("plan", ["read", "write"]) is True
 
     assert context.retrieve("plan") == context.short_term.get("plan") == ["read", "write"]
     assert context.short_term.get_all() == [("plan", ["read", "write"])]
-    assert journal(opened) == {}
+    assert journal_files(opened) == {}
 
 
-def test_a_session_has_a_short_term_memory_of_its_own_and_shares_the_long_term_one(opened, context):
+def test_each_session_has_its_own_short_term_memory_and_shares_the_long_term_memory(opened, context):
     # E082 E084
-    other = another(opened)
+    other = open_context(opened)
     context.store("store", DECISION, promote=True)
     context.store("plan", "read")
 
@@ -78,7 +78,7 @@ def test_a_session_has_a_short_term_memory_of_its_own_and_shares_the_long_term_o
     assert other.short_term.get_all() == []
 
 
-def test_what_is_promoted_at_once_is_in_the_context_graph(opened, context):
+def test_a_value_stored_with_promote_is_in_the_context_graph(opened, context):
     # E005 E084
     decision = context.store("store", DECISION, promote=True)
 
@@ -89,22 +89,22 @@ def test_what_is_promoted_at_once_is_in_the_context_graph(opened, context):
     assert context.short_term.get("store") == DECISION
 
 
-def test_what_is_not_important_enough_is_held_and_not_promoted_and_says_why(opened, context):
+def test_an_unimportant_value_is_stored_and_not_promoted_with_a_reason(opened, context):
     # E084
     decision = context.store("note", "the build is slow", promote=True)
 
     assert (decision.outcome, decision.iri, decision.receipt, decision.error) == ("discarded", None, None, None)
     assert decision.reason.startswith("importance 0 of 'fact' is below the threshold 0.5")
-    assert (context.retrieve("note"), journal(opened)) == ("the build is slow", {})
+    assert (context.retrieve("note"), journal_files(opened)) == ("the build is slow", {})
 
 
-def test_what_is_forced_is_promoted_however_important_it_is(opened, context):
+def test_a_forced_value_is_promoted_regardless_of_its_importance(opened, context):
     decision = context.store("note", "the build is slow", promote="force")
     assert (decision.outcome, decision.reason) == ("promoted", "importance 0 of 'fact', forced")
-    assert in_force(opened) == ["the build is slow"]
+    assert active_summaries(opened) == ["the build is slow"]
 
 
-def test_a_promoted_value_has_its_type_its_content_the_moment_and_the_session(opened, context):
+def test_a_promoted_value_has_its_type_content_time_session_and_agent(opened, context):
     # E085
     before = opened.sources.now()
     typed = context.store("store", DECISION, promote=True)
@@ -113,7 +113,7 @@ def test_a_promoted_value_has_its_type_its_content_the_moment_and_the_session(op
 
     memory, note = opened.reader.get_memory("p", typed.iri), opened.reader.get_memory("p", plain.iri)
     assert (memory["type"], note["type"]) == ("decision", "fact")
-    assert (said(opened, typed.iri)["summary"], note["properties"]["summary"]) == (
+    assert (properties_of(opened, typed.iri)["summary"], note["properties"]["summary"]) == (
         ["Use Oxigraph"],
         ["the build is slow"],
     )
@@ -122,53 +122,53 @@ def test_a_promoted_value_has_its_type_its_content_the_moment_and_the_session(op
     assert memory["properties"]["assertedBy"] == ["https://jido.ai/agents/architect"]
 
 
-def test_promoted_triples_carry_all_that_is_asked_for_and_the_documented_three_among_them(opened, context):
+def test_a_promoted_value_has_its_fields_and_the_three_documented_triples(opened, context):
     # E059 E087
-    held = {**DECISION, "id": "d-1", "context": "indexing", "affected_module": "Index", "verified_by_user": True}
-    decision = context.store("store", held, promote=True)
+    value = {**DECISION, "id": "d-1", "context": "indexing", "affected_module": "Index", "verified_by_user": True}
+    decision = context.store("store", value, promote=True)
 
-    known = said(opened, decision.iri)
-    assert {name: known[name] for name in ("key", "localId", "context", "affectedModule", "verified", "category")} == {
+    fields = properties_of(opened, decision.iri)
+    assert {name: fields[name] for name in ("key", "localId", "context", "affectedModule", "verified", "category")} == {
         "key": ["store"], "localId": ["d-1"], "context": ["indexing"], "affectedModule": ["Index"], "verified": [True],
         "category": ["decisions"],
     }  # fmt: skip
-    assert known["hasConfidence"] == [f"{JIDO}Medium"]
-    moment = known["hasTimestamp"][0]
+    assert fields["hasConfidence"] == [f"{JIDO}Medium"]
+    moment = fields["hasTimestamp"][0]
     three = Promotion.new().promote(
-        {**held, "timestamp": moment}, new_id=lambda: decision.iri.removeprefix("https://jido.ai/memory/")
+        {**value, "timestamp": moment}, new_id=lambda: decision.iri.removeprefix("https://jido.ai/memory/")
     )
     assert len(three) == 3
     assert set(three) <= set(opened.reader.describe("p", decision.iri))
 
 
-def test_an_agent_and_rules_of_its_own_are_taken(opened):
-    with another(opened, agent="planner", promotion=Promotion.new(rules=EXTENDED_RULES)) as context:
+def test_a_context_uses_its_own_agent_and_rules(opened):
+    with open_context(opened, agent="planner", promotion=Promotion.new(rules=EXTENDED_RULES)) as context:
         decision = context.store("note", "the build is slow", promote=True)
         assert (context.agent, decision.outcome, decision.importance) == ("planner", "promoted", 0.5)
-        assert said(opened, decision.iri)["assertedBy"] == ["https://jido.ai/agents/planner"]
+        assert properties_of(opened, decision.iri)["assertedBy"] == ["https://jido.ai/agents/planner"]
 
 
 @pytest.mark.parametrize("kind", GUIDE_TYPES)
-def test_every_type_can_be_promoted_and_is_kept_as_what_it_is(opened, kind):
+def test_every_type_is_promoted_and_stored_with_its_type(opened, kind):
     # E003
-    with another(opened, promotion=Promotion.new(rules=EXTENDED_RULES)) as context:
+    with open_context(opened, promotion=Promotion.new(rules=EXTENDED_RULES)) as context:
         decision = context.store("k", {"type": kind, "content": "what it says", "rationale": "why"}, promote=True)
         memory = opened.reader.get_memory("p", decision.iri)
         assert (decision.outcome, memory["type"], memory["status"]) == ("promoted", kind, "active")
 
 
-def test_a_completed_task_is_no_open_one_and_a_preference_is_a_convention(opened, context):
+def test_a_completed_task_is_not_open_and_a_preference_is_a_convention(opened, context):
     task = context.store("t", {"type": "task_completed", "content": "ship it"}, promote=True)
     preference = context.store("c", {"type": "preference", "content": "indent with spaces"}, promote=True)
 
     assert opened.reader.list_open_tasks("p") == []
-    assert said(opened, task.iri)["hasTaskStatus"] == [f"{JIDO}Completed"]
+    assert properties_of(opened, task.iri)["hasTaskStatus"] == [f"{JIDO}Completed"]
     assert [row["name"] for row in opened.reader.list_conventions("p")] == ["indent with spaces"]
     assert (task.category, preference.category) == ("tasks", "conventions")
     assert preference.reason.endswith('what one person prefers is promoted with the type "fact"')
 
 
-def test_a_forced_value_is_of_its_own_type_and_one_of_an_unknown_type_is_refused(opened, context):
+def test_a_forced_value_has_its_own_type_and_an_unknown_type_is_refused(opened, context):
     lesson = context.store("l", {"type": "lesson_learned", "content": "close the file"}, promote="force")
     assert opened.reader.get_memory("p", lesson.iri)["type"] == "lesson_learned"
 
@@ -180,40 +180,40 @@ def test_a_forced_value_is_of_its_own_type_and_one_of_an_unknown_type_is_refused
 # --- what is known already -------------------------------------------------------------------------------------------
 
 
-def test_what_is_known_under_its_key_is_not_written_twice(opened, context):
+def test_a_known_value_under_its_key_is_not_written_again(opened, context):
     # E062 E063
     first = context.store("store", DECISION, promote=True)
-    before = journal(opened)
+    before = journal_files(opened)
 
-    again = context.store("store", dict(DECISION), promote=True)
-    elsewhere = another(opened).store("store", DECISION, promote=True)
+    second = context.store("store", dict(DECISION), promote=True)
+    elsewhere = open_context(opened).store("store", DECISION, promote=True)
 
-    assert (again.outcome, elsewhere.outcome) == ("known", "known")
-    assert again.iri == elsewhere.iri == again.receipt.iri == first.iri
-    assert (again.receipt.status, journal(opened)) == ("deduplicated", before)
+    assert (second.outcome, elsewhere.outcome) == ("known", "known")
+    assert second.iri == elsewhere.iri == second.receipt.iri == first.iri
+    assert (second.receipt.status, journal_files(opened)) == ("deduplicated", before)
 
 
-def test_changed_content_under_a_key_supersedes_what_was_there(opened, context):
+def test_a_changed_value_under_a_key_supersedes_the_former_memory(opened, context):
     # E062 E063
     first = context.store("store", DECISION, promote=True)
     changed = {"type": "decision", "content": "Use SQLite", "rationale": "it is everywhere"}
 
-    second = another(opened).store("store", changed, promote=True)
+    second = open_context(opened).store("store", changed, promote=True)
 
     assert (second.outcome, second.reason) == ("updated", "importance 1 of 'decision' reaches the threshold 0.5")
     assert [row["content"] for row in opened.reader.list_decisions("p")] == ["Use SQLite"]
-    assert said(opened, second.iri)["supersedes"] == [first.iri]
-    assert said(opened, second.iri)["revisionReason"] == ["A session holds something else under its key."]
-    assert said(opened, second.iri)["rationale"] == ["it is everywhere"]
+    assert properties_of(opened, second.iri)["supersedes"] == [first.iri]
+    assert properties_of(opened, second.iri)["revisionReason"] == ["A session holds something else under its key."]
+    assert properties_of(opened, second.iri)["rationale"] == ["it is everywhere"]
     context.short_term.clear()
     assert context.retrieve("store") == changed
 
 
-def test_the_key_of_another_agent_is_a_conflict_with_choices_and_the_value_stays_in_the_session(opened, context):
+def test_a_changed_value_under_the_key_of_another_agent_is_a_conflict_with_choices(opened, context):
     # E062
     first = context.store("store", DECISION, promote=True)
     changed = {"type": "decision", "content": "Use SQLite", "rationale": "it is everywhere"}
-    other = another(opened, agent="ben")
+    other = open_context(opened, agent="ben")
 
     refused = other.store("store", changed, promote=True)
 
@@ -221,74 +221,74 @@ def test_the_key_of_another_agent_is_a_conflict_with_choices_and_the_value_stays
     assert refused.reason == f"{first.iri} has that key, and says something else: Use Oxigraph"
     assert [each.kind for each in refused.error.conflicts] == ["same_key"]
     assert [each.name for each in refused.error.choices] == ["supersedes", "key"]
-    assert (other.retrieve("store"), in_force(opened)) == (changed, ["Use Oxigraph"])
+    assert (other.retrieve("store"), active_summaries(opened)) == (changed, ["Use Oxigraph"])
 
     chosen = {**changed, **refused.error.choices[0].fields, "reason": "agreed with the architect"}
     settled = other.store("store", chosen, promote=True)
-    assert (settled.outcome, in_force(opened)) == ("updated", ["Use SQLite"])
-    assert said(opened, settled.iri)["revisionReason"] == ["agreed with the architect"]
+    assert (settled.outcome, active_summaries(opened)) == ("updated", ["Use SQLite"])
+    assert properties_of(opened, settled.iri)["revisionReason"] == ["agreed with the architect"]
     assert other.store("store", {**chosen}, promote=True).outcome == "known"
 
 
-def test_another_type_under_a_key_is_a_conflict_unless_the_content_is_the_same(opened, context):
+def test_a_value_of_another_type_under_a_key_is_a_conflict(opened, context):
     context.store("k", {"type": "error", "content": "it hangs", "severity": "high"}, promote=True)
 
     refused = context.store("k", {"type": "discovery", "content": "it waits for a lock"}, promote=True)
 
-    assert (refused.outcome, refused.error.code, in_force(opened)) == ("refused", "conflict", ["it hangs"])
+    assert (refused.outcome, refused.error.code, active_summaries(opened)) == ("refused", "conflict", ["it hangs"])
 
 
-def test_the_key_of_another_agent_is_a_proposal_by_the_policy_that_replaces_it_once_accepted(tmp_path):
+def test_a_value_under_the_key_of_another_agent_is_proposed_by_the_policy_and_replaces_it_once_accepted(tmp_path):
     root = tmp_path / "root"
     root.mkdir()
     (root / "config.toml").write_text('project = "p"\n[conflicts]\ndecision = "propose"\n')
     with jidomem.open(root, project="p", agent="ana") as memory:
-        kept = memory.context("s-1", interval=None).store("store", DECISION, promote=True)
+        first = memory.context("s-1", interval=None).store("store", DECISION, promote=True)
         changed = {"type": "decision", "content": "Use SQLite", "rationale": "it is everywhere"}
         with memory.context("s-2", agent="ben", interval=None) as context:
             proposed = context.store("store", changed, promote=True)
 
-            assert (proposed.outcome, in_force(memory)) == ("proposed", ["Use Oxigraph"])
+            assert (proposed.outcome, active_summaries(memory)) == ("proposed", ["Use Oxigraph"])
             memory.writer.settle("p", proposed.iri, "accept", reason="agreed")
-            assert in_force(memory) == ["Use SQLite"]
+            assert active_summaries(memory) == ["Use SQLite"]
             context.short_term.clear()
             assert context.retrieve("store") == changed
-    assert kept.outcome == "promoted"
+    assert first.outcome == "promoted"
 
 
 @pytest.mark.parametrize("content", ["the build is slow", "The  Build is slow"])
-def test_the_same_content_under_another_key_is_one_memory_known_by_both(opened, context, content):
+def test_the_same_content_under_another_key_is_one_memory_with_both_keys(opened, context, content):
     # E063
     first = context.store("a", "the build is slow", promote="force")
 
     second = context.store("b", content, promote="force")
 
     assert second.outcome == "updated"
-    assert said(opened, second.iri)["supersedes"] == [first.iri]
-    assert said(opened, second.iri)["revisionReason"] == ["A session says more of it."]
-    assert sorted(said(opened, second.iri)["key"]) == ["a", "b"]
-    assert len(in_force(opened)) == 1
+    assert properties_of(opened, second.iri)["supersedes"] == [first.iri]
+    assert properties_of(opened, second.iri)["revisionReason"] == ["A session says more of it."]
+    assert sorted(properties_of(opened, second.iri)["key"]) == ["a", "b"]
+    assert len(active_summaries(opened)) == 1
     context.short_term.clear()
     assert context.retrieve("b") == content
     assert context.retrieve("a").casefold().split() == content.casefold().split()
 
 
-def test_a_key_that_shares_a_memory_goes_its_own_way_when_its_value_changes(opened, context):
+def test_two_keys_of_one_memory_separate_when_one_value_changes(opened, context):
     # E063
     for key in "ab":
         context.store(key, "ok", promote="force")
 
     changed = context.store("a", "failed", promote="force")
 
-    assert (changed.outcome, in_force(opened)) == ("updated", ["failed", "ok"])
+    assert (changed.outcome, active_summaries(opened)) == ("updated", ["failed", "ok"])
     context.short_term.clear()
     assert (context.retrieve("a"), context.retrieve("b")) == ("failed", "ok")
-    assert said(opened, changed.iri)["key"] == ["a"]
+    assert properties_of(opened, changed.iri)["key"] == ["a"]
 
 
-def test_what_somebody_else_said_is_added_to_and_loses_nothing(opened, context):
+def test_a_promotion_adds_to_an_equal_memory_of_another_writer_without_losing_fields(opened, context):
     # E062
-    kept = opened.writer.submit_intent(
+    receipt = opened.writer.submit_intent(
         "p",
         intent(
             evidence=["rust-toolchain.toml"], about=["Cargo.toml"], topic="toolchain", detailed_explanation="since 1.2",
@@ -298,37 +298,37 @@ def test_what_somebody_else_said_is_added_to_and_loses_nothing(opened, context):
 
     added = context.store("rust", "the build needs Rust 1.80", promote="force")
 
-    known = said(opened, added.iri)
-    assert (added.outcome, known["supersedes"]) == ("updated", [kept.iri])
-    assert (known["key"], known["localId"], known["topic"]) == (["rust"], ["f-7"], ["toolchain"])
-    assert (known["about"], known["detailedExplanation"]) == (["Cargo.toml"], ["since 1.2"])
-    assert (known["hasConfidence"], len(known["derivedFrom"])) == ([f"{JIDO}High"], 1)
-    assert another(opened).retrieve("rust") == "the build needs Rust 1.80"
-    assert len(in_force(opened)) == 1
+    properties = properties_of(opened, added.iri)
+    assert (added.outcome, properties["supersedes"]) == ("updated", [receipt.iri])
+    assert (properties["key"], properties["localId"], properties["topic"]) == (["rust"], ["f-7"], ["toolchain"])
+    assert (properties["about"], properties["detailedExplanation"]) == (["Cargo.toml"], ["since 1.2"])
+    assert (properties["hasConfidence"], len(properties["derivedFrom"])) == ([f"{JIDO}High"], 1)
+    assert open_context(opened).retrieve("rust") == "the build needs Rust 1.80"
+    assert len(active_summaries(opened)) == 1
 
 
-def test_fewer_lines_under_a_key_are_another_content(opened, context):
+def test_fewer_lines_under_a_key_are_a_changed_content(opened, context):
     # E063
     context.store("k", "one\ntwo", promote="force")
 
     fewer = context.store("k", "one", promote="force")
 
-    assert (fewer.outcome, "detailedExplanation" in said(opened, fewer.iri)) == ("updated", False)
-    assert another(opened).retrieve("k") == "one"
+    assert (fewer.outcome, "detailedExplanation" in properties_of(opened, fewer.iri)) == ("updated", False)
+    assert open_context(opened).retrieve("k") == "one"
 
 
-def test_contents_that_begin_with_the_same_line_disagree(opened, context):
+def test_contents_with_the_same_first_line_conflict(opened, context):
     # E063
     context.store("a", "one\ntwo", promote="force")
 
     refused = [context.store("b", content, promote="force") for content in ("one", "one\nthree")]
 
     assert [(one.outcome, one.error.code) for one in refused] == [("refused", "conflict")] * 2
-    with another(opened) as later:
-        assert (later.retrieve("a"), later.retrieve("b", None), len(in_force(opened))) == ("one\ntwo", None, 1)
+    with open_context(opened) as later:
+        assert (later.retrieve("a"), later.retrieve("b", None), len(active_summaries(opened))) == ("one\ntwo", None, 1)
 
 
-def test_the_same_content_under_a_key_may_become_another_type(opened, context):
+def test_the_same_content_under_a_key_can_change_its_type(opened, context):
     # E063
     context.store("k", {"type": "error", "content": "it hangs", "severity": "high"}, promote=True)
 
@@ -338,99 +338,102 @@ def test_the_same_content_under_a_key_may_become_another_type(opened, context):
     assert opened.reader.list_open_errors("p") == []
 
 
-def test_an_explanation_is_added_where_there_is_none_and_changes_nobody_elses(opened, context):
+def test_an_explanation_is_added_if_missing_and_an_existing_one_is_not_replaced(opened, context):
     # E063
     context.store("a", "the build is slow", promote="force")
-    why = {"content": "the build is slow", "detailed_explanation": "it links twice"}
-    added = context.store("b", why, promote="force")
-    other = {**why, "detailed_explanation": "it is cold"}
-    kept = context.store("c", other, promote="force")
+    explained = {"content": "the build is slow", "detailed_explanation": "it links twice"}
+    added = context.store("b", explained, promote="force")
+    other = {**explained, "detailed_explanation": "it is cold"}
+    unchanged = context.store("c", other, promote="force")
 
-    assert said(opened, added.iri)["detailedExplanation"] == ["it links twice"]
-    assert said(opened, kept.iri)["detailedExplanation"] == ["it links twice"]
-    with another(opened) as later:
-        assert [later.retrieve(key) for key in "abc"] == ["the build is slow", why, other]
-    assert [context.store("a", "the build is slow", promote="force").outcome, len(in_force(opened))] == ["known", 1]
+    assert properties_of(opened, added.iri)["detailedExplanation"] == ["it links twice"]
+    assert properties_of(opened, unchanged.iri)["detailedExplanation"] == ["it links twice"]
+    with open_context(opened) as later:
+        assert [later.retrieve(key) for key in "abc"] == ["the build is slow", explained, other]
+    assert [context.store("a", "the build is slow", promote="force").outcome, len(active_summaries(opened))] == [
+        "known",
+        1,
+    ]
 
 
-def test_what_is_about_something_else_is_not_the_same(opened, context):
+def test_equal_content_about_another_subject_is_a_separate_memory(opened, context):
     # E063
     opened.writer.submit_intent("p", intent(type="error", summary="it hangs", about=["a.py"]))
 
     other = context.store("hang", {"type": "error", "content": "it hangs", "about": ["b.py"]}, promote=True)
     topic = context.store("h2", {"type": "error", "content": "it hangs", "topic": "locks"}, promote=True)
 
-    assert (other.outcome, topic.outcome, in_force(opened)) == ("promoted", "promoted", ["it hangs"] * 3)
+    assert (other.outcome, topic.outcome, active_summaries(opened)) == ("promoted", "promoted", ["it hangs"] * 3)
 
 
-def test_what_is_withdrawn_is_no_longer_found_and_may_be_promoted_again(opened, context):
+def test_a_withdrawn_memory_is_not_retrieved_and_can_be_promoted_again(opened, context):
     first = context.store("note", "the build is slow", promote="force")
     opened.writer.invalidate("p", first.iri, reason="it is fast now")
 
-    assert another(opened).retrieve("note", None) is None
-    again = context.store("note", "the build is slow", promote="force")
-    assert (again.outcome, in_force(opened)[:1]) == ("promoted", ["Withdrawn: the build is slow"])
-    assert again.iri != first.iri
+    assert open_context(opened).retrieve("note", None) is None
+    second = context.store("note", "the build is slow", promote="force")
+    assert (second.outcome, active_summaries(opened)[:1]) == ("promoted", ["Withdrawn: the build is slow"])
+    assert second.iri != first.iri
 
 
-def test_two_memories_of_one_key_that_a_merge_brought_become_one(opened, context):
+def test_two_merged_memories_with_one_key_are_replaced_by_one(opened, context):
     for text in ("one", "two"):
         opened.writer.submit_intent("p", intent(summary=text, extra_triples=[["jido:key", "k"]]))
-    assert another(opened).retrieve("k") == "two"
+    assert open_context(opened).retrieve("k") == "two"
 
     context.store("k", "three", promote="force")
 
-    assert in_force(opened) == ["three"]
+    assert active_summaries(opened) == ["three"]
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 
-def test_a_decision_without_a_reason_is_refused_by_the_writer_and_told_not_lost(opened, context):
+def test_a_decision_without_a_rationale_is_refused_and_stays_in_the_session(opened, context):
     refused = context.store("store", {"type": "decision", "content": "Use Oxigraph"}, promote=True)
 
     assert (refused.outcome, refused.iri, refused.key) == ("refused", None, "store")
     assert (refused.error.code, refused.reason) == ("missing_rationale", "a decision says why: give it a rationale")
     assert (refused.importance, refused.category) == (1.0, "decisions")
-    assert (context.retrieve("store"), journal(opened)) == ({"type": "decision", "content": "Use Oxigraph"}, {})
+    assert (context.retrieve("store"), journal_files(opened)) == ({"type": "decision", "content": "Use Oxigraph"}, {})
 
 
-def test_what_disagrees_is_judged_like_every_other_intent(opened, context):
+def test_a_promotion_is_checked_for_conflicts_like_other_intents(opened, context):
     opened.writer.submit_intent("p", intent(topic="toolchain"))
 
     refused = context.store("rust", {"content": "the build needs Rust 1.81", "topic": "toolchain"}, promote="force")
 
     assert (refused.outcome, refused.error.code) == ("refused", "conflict")
     assert isinstance(refused.error, Conflict)
-    assert in_force(opened) == ["the build needs Rust 1.80"]
+    assert active_summaries(opened) == ["the build needs Rust 1.80"]
 
 
-def test_what_a_document_says_waits_for_a_curator(opened, context):
-    waits = context.store("claim", {"content": "the API is free", "source": "document"}, promote="force")
+def test_a_value_from_a_document_is_proposed(opened, context):
+    proposed = context.store("claim", {"content": "the API is free", "source": "document"}, promote="force")
 
-    assert (waits.outcome, waits.receipt.status) == ("proposed", "proposed")
-    assert "memories of source type ExternalDocumentSource become active by review" in waits.reason
-    assert another(opened).retrieve("claim", None) is None
+    assert (proposed.outcome, proposed.receipt.status) == ("proposed", "proposed")
+    assert "memories of source type ExternalDocumentSource become active by review" in proposed.reason
+    assert open_context(opened).retrieve("claim", None) is None
     assert [row["summary"] for row in opened.reader.ask("proposals", project="p")] == ["the API is free"]
 
 
-def test_what_working_memory_holds_is_promoted_as_it_is(opened, context):
+def test_values_of_working_memory_are_promoted_and_retrieved_unchanged(opened, context):
     # E093
-    found = {"type": "discovery", "content": "a clone is fast", "about": ["a.py"], "seen": [{"at": None}]}
-    held = Memory().world_put("found", found).ensure_space("steps", ["read", "write"])
+    discovery = {"type": "discovery", "content": "a clone is fast", "about": ["a.py"], "seen": [{"at": None}]}
+    memory = Memory().world_put("found", discovery).ensure_space("steps", ["read", "write"])
 
     outcomes = [
-        context.store("found", held.world_get("found"), promote=True).outcome,
-        context.store("steps", held.spaces.steps.data, promote="force").outcome,
+        context.store("found", memory.world_get("found"), promote=True).outcome,
+        context.store("steps", memory.spaces.steps.data, promote="force").outcome,
     ]
 
     assert outcomes == ["promoted", "promoted"]
-    later = another(opened)
-    assert (later.retrieve("found"), later.retrieve("steps")) == (found, ["read", "write"])
+    later = open_context(opened)
+    assert (later.retrieve("found"), later.retrieve("steps")) == (discovery, ["read", "write"])
 
 
 @pytest.mark.parametrize(
-    ("held", "words"),
+    ("value", "message"),
     [
         ((1, 2), "value is a tuple, and JSON has no form for that"),
         ({"type": 5}, "type=5 is not a type of item"),
@@ -440,24 +443,24 @@ def test_what_working_memory_holds_is_promoted_as_it_is(opened, context):
         (" ", "summary is missing"),
     ],
 )
-def test_what_cannot_be_kept_is_told_and_held_for_the_session(opened, context, held, words):
-    refused = context.store("k", held, promote="force")
+def test_an_invalid_value_is_refused_and_stays_in_the_session(opened, context, value, message):
+    refused = context.store("k", value, promote="force")
 
     assert refused.outcome == "refused"
-    assert words in refused.reason
+    assert message in refused.reason
     assert isinstance(refused.error, JidomemError)
-    assert (context.retrieve("k"), journal(opened)) == (held, {})
+    assert (context.retrieve("k"), journal_files(opened)) == (value, {})
 
 
-def test_a_decision_is_returned_as_plain_json_too(context):
+def test_a_decision_is_convertible_to_json(context):
     asserted = context.store("db", DECISION, promote=True)
     discarded = context.store("k", "small talk", promote=True)
     refused = context.store("k", {"type": "fact", "content": "x", "confidence": "sure"}, promote="force")
 
     for decision in (asserted, discarded, refused):
-        told = decision.to_dict()
-        assert json.loads(json.dumps(told)) == told
-        assert {name: told[name] for name in ("outcome", "reason", "importance", "category", "key", "iri")} == {
+        data = decision.to_dict()
+        assert json.loads(json.dumps(data)) == data
+        assert {name: data[name] for name in ("outcome", "reason", "importance", "category", "key", "iri")} == {
             "outcome": decision.outcome,
             "reason": decision.reason,
             "importance": decision.importance,
@@ -471,14 +474,14 @@ def test_a_decision_is_returned_as_plain_json_too(context):
 
 
 @pytest.mark.parametrize("promote", ["yes", 2, None])
-def test_what_is_no_way_to_promote_is_refused(context, promote):
+def test_an_invalid_promote_option_is_refused(context, promote):
     with pytest.raises(InvalidRequest, match="promote="):
         context.store("k", "v", promote=promote)
     assert context.short_term.get_all() == []
 
 
 @pytest.mark.parametrize("name", ["", " ", None, 5, ["s"]])
-def test_a_session_has_a_name(opened, name):
+def test_an_invalid_session_name_is_refused(opened, name):
     for opener in (opened.context, lambda name: ContextManager(opened, name)):
         with pytest.raises(InvalidRequest, match="is not a name of a session"):
             opener(name)
@@ -487,7 +490,7 @@ def test_a_session_has_a_name(opened, name):
 # --- retrieving ------------------------------------------------------------------------------------------------------
 
 
-def test_short_term_memory_is_asked_before_long_term_memory(opened, context):
+def test_short_term_memory_takes_precedence_over_long_term_memory(opened, context):
     # E086
     context.store("k", {"content": "for long"}, promote="force")
     context.store("k", "for now")
@@ -507,7 +510,7 @@ def test_a_none_in_short_term_memory_hides_the_long_term_value(context):
     assert context.retrieve("k", "default") is None
 
 
-def test_a_key_finds_the_newest_memory_and_no_other_key_does(opened, context):
+def test_retrieve_returns_the_newest_memory_of_exactly_the_key(opened, context):
     # E086 E087
     for number, text in enumerate(("one", "two")):
         opened.writer.submit_intent(
@@ -518,55 +521,55 @@ def test_a_key_finds_the_newest_memory_and_no_other_key_does(opened, context):
     assert context.retrieve('k" } UNION { ?item jido:summary "one', None) is None
 
 
-def test_nothing_is_found_in_a_project_nobody_wrote_to(opened, context):
+def test_a_project_without_memories_returns_defaults(opened, context):
     # E086
     assert context.retrieve("k", "default") == "default"
     assert context.get_context("anything") == {"short_term": [], "long_term": []}
 
 
 @pytest.mark.parametrize(
-    "held",
+    "value",
     [
         "plain", " spaces ", "two\nlines", "\ttab\n", 'quo"ted \\ {braces} <iri>', "{}", '{"a": 1}', 5, 2.5, True, None,
         [], {}, [1, [2, {"a": None}]], {"b": 1, "a": [1.5, "x"]}, {"type": "fact", "content": "c", "n": {"deep": []}},
         {"content": "one\ntwo", "detailed_explanation": " more "}, {"content": ["no", "text"]},
     ],
 )  # fmt: skip
-def test_what_was_promoted_comes_back_as_it_was(opened, context, held):
+def test_a_promoted_value_is_retrieved_unchanged(opened, context, value):
     # E093
-    assert context.store("k", held, promote="force").outcome == "promoted"
-    found = another(opened).retrieve("k")
-    assert (found, type(found)) == (held, type(held))
+    assert context.store("k", value, promote="force").outcome == "promoted"
+    retrieved = open_context(opened).retrieve("k")
+    assert (retrieved, type(retrieved)) == (value, type(value))
 
 
-def test_a_memory_made_by_its_type_comes_back_as_the_mapping_of_its_fields(opened, context):
+def test_a_typed_memory_is_retrieved_as_a_mapping_of_its_fields(opened, context):
     # E093
     memory = create_memory("error", "torn file", {"timestamp": START, "metadata": {"affectedModule": "Files"}})
     context.store("torn", memory, promote=True)
 
     assert context.retrieve("torn") is memory
-    assert another(opened).retrieve("torn") == {
+    assert open_context(opened).retrieve("torn") == {
         "type": "error", "content": "torn file", "timestamp": "2026-11-21T08:00:00.000000Z", "confidence": 0.5,
         "source": "system", "verified": False, "metadata": {"affectedModule": "Files"},
     }  # fmt: skip
 
 
-def test_what_somebody_revised_since_is_what_is_retrieved(opened, context):
+def test_a_revised_memory_is_retrieved_with_its_revision(opened, context):
     decision = context.store("k", {"content": "the build is slow", "n": 1}, promote="force")
     opened.writer.revise("p", decision.iri, changes={"summary": "the build is fast"}, reason="measured")
-    assert another(opened).retrieve("k") == "the build is fast"
+    assert open_context(opened).retrieve("k") == "the build is fast"
 
 
-def test_what_is_redacted_is_gone_from_the_value_too(opened, context):
-    held = {"content": 'naïve "plans" of Ana', "note": "call her at home"}
-    decision = context.store("k", held, promote="force")
+def test_a_redacted_memory_is_not_retrieved(opened, context):
+    value = {"content": 'naïve "plans" of Ana', "note": "call her at home"}
+    decision = context.store("k", value, promote="force")
 
     plan = opened.keeper.plan("p", decision.iri)
     opened.keeper.redact(plan, agent="architect", reason="it is private")
 
-    kept = b"".join(journal(opened).values())
-    assert [text for text in (b"Ana", b"call her", b"plans") if text in kept] == []
-    with another(opened) as later:
+    data = b"".join(journal_files(opened).values())
+    assert [text for text in (b"Ana", b"call her", b"plans") if text in data] == []
+    with open_context(opened) as later:
         assert later.retrieve("k", "gone") == "gone"
         assert later.store("k", "anew", promote="force").outcome == "promoted"
         assert later.get_context("anew k")["long_term"][0]["content"] == "anew"
@@ -575,46 +578,46 @@ def test_what_is_redacted_is_gone_from_the_value_too(opened, context):
 # --- what both tiers hold of a query ---------------------------------------------------------------------------------
 
 
-def test_the_context_of_a_query_is_what_both_tiers_hold_of_its_words(opened, context):
+def test_the_context_of_a_query_contains_matching_entries_of_both_tiers(opened, context):
     # E088 E089
     context.store("index_choice", DECISION, promote=True)
     context.store("notes", {"files": ["oxigraph.py"]})
     context.store("oxigraph", 5)
     context.store("lunch", "soup")
 
-    found = context.get_context("Which Oxigraph?")
+    result = context.get_context("Which Oxigraph?")
 
-    assert list(found) == ["short_term", "long_term"]
-    assert [(entry["key"], entry["value"]) for entry in found["short_term"]] == [
+    assert list(result) == ["short_term", "long_term"]
+    assert [(entry["key"], entry["value"]) for entry in result["short_term"]] == [
         ("oxigraph", 5), ("notes", {"files": ["oxigraph.py"]}), ("index_choice", DECISION),
     ]  # fmt: skip
-    (known,) = found["long_term"]
-    assert list(known) == ["iri", "type", "content", "keys", "score"]
-    assert (known["type"], known["content"], known["keys"]) == ("decision", "Use Oxigraph", ["index_choice"])
-    assert known["score"] > 0
+    (memory,) = result["long_term"]
+    assert list(memory) == ["iri", "type", "content", "keys", "score"]
+    assert (memory["type"], memory["content"], memory["keys"]) == ("decision", "Use Oxigraph", ["index_choice"])
+    assert memory["score"] > 0
     assert context.get_context("dinner") == {"short_term": [], "long_term": []}
 
 
-def test_entries_with_more_of_the_words_come_first_and_of_these_the_newest(context):
+def test_entries_with_more_query_words_come_first_and_then_newer_ones(context):
     # E089
-    for key, held in (("a", "red boats"), ("b", "red"), ("c", "a boat"), ("d", "boats are red"), ("e", "blue")):
-        context.store(key, held)
-    found = context.get_context("the red boat")["short_term"]
-    assert [entry["key"] for entry in found] == ["d", "a", "c", "b"]
+    for key, value in (("a", "red boats"), ("b", "red"), ("c", "a boat"), ("d", "boats are red"), ("e", "blue")):
+        context.store(key, value)
+    entries = context.get_context("the red boat")["short_term"]
+    assert [entry["key"] for entry in entries] == ["d", "a", "c", "b"]
     assert [entry["key"] for entry in context.get_context("the")["short_term"]] == []
     context.store("f", {("green",): "ship"})  # which is no JSON
     assert [entry["key"] for entry in context.get_context("ships")["short_term"]] == ["f"]
 
 
-def test_what_is_known_by_a_key_of_the_query_comes_first_and_once(opened, context):
+def test_memories_with_a_key_in_the_query_come_first_and_only_once(opened, context):
     # E089
     for key, text in (("status", "all tests pass"), ("other", "status of status"), ("my plan", "read")):
         context.store(key, text, promote="force")
-    other = another(opened)
+    other = open_context(opened)
 
-    found = other.get_context("status")["long_term"]
+    memories = other.get_context("status")["long_term"]
 
-    assert [(entry["content"], entry["keys"], entry["score"] is None) for entry in found] == [
+    assert [(entry["content"], entry["keys"], entry["score"] is None) for entry in memories] == [
         ("all tests pass", ["status"], True), ("status of status", ["other"], False),
     ]  # fmt: skip
     assert [entry["content"] for entry in other.get_context(" my plan ")["long_term"]] == ["read"]
@@ -625,12 +628,12 @@ def test_what_is_known_by_a_key_of_the_query_comes_first_and_once(opened, contex
     assert other.get_context("half \ud83d status")["long_term"] != []
 
 
-def test_each_tier_gives_ten_entries_unless_it_is_said_how_many(opened, context):
+def test_each_tier_returns_ten_entries_by_default(opened, context):
     # E089
     for number in range(12):
         context.store(f"k{number}", f"boat number {number}", promote="force")
-    found = context.get_context("boat")
-    assert (len(found["short_term"]), len(found["long_term"])) == (10, 10)
+    result = context.get_context("boat")
+    assert (len(result["short_term"]), len(result["long_term"])) == (10, 10)
     few = context.get_context("boat k3 k4 k5", limit=2)
     assert (len(few["short_term"]), len(few["long_term"])) == (2, 2)
     for query, limit in (("", 5), (" ", 5), ("boat", 0), ("boat", -1), ("boat", True), ("boat", 1_001)):
@@ -641,53 +644,53 @@ def test_each_tier_gives_ten_entries_unless_it_is_said_how_many(opened, context)
 # --- the cycle -------------------------------------------------------------------------------------------------------
 
 
-def test_a_cycle_promotes_all_that_is_important_and_says_what_became_of_the_rest(opened, context):
+def test_a_cycle_promotes_important_values_and_returns_the_outcome_of_each(opened, context):
     # E091
     context.store("store", DECISION)
     context.store("torn", {"type": "error", "content": "torn file"})
     context.store("note", "the build is slow")
     context.store("why", {"type": "decision", "content": "no reason"})
 
-    found = context.promote_all()
+    decisions = context.promote_all()
 
-    assert [(one.key, one.outcome) for one in found] == [
+    assert [(one.key, one.outcome) for one in decisions] == [
         ("store", "promoted"), ("torn", "promoted"), ("note", "discarded"), ("why", "refused"),
     ]  # fmt: skip
-    assert context.last_cycle == tuple(found)
-    assert in_force(opened) == ["Use Oxigraph", "torn file"]
+    assert context.last_cycle == tuple(decisions)
+    assert active_summaries(opened) == ["Use Oxigraph", "torn file"]
     assert len(context.short_term) == 4
 
 
-def test_what_was_promoted_is_not_looked_at_again_until_it_changes(opened, context):
+def test_a_promoted_value_is_skipped_until_it_changes(opened, context):
     # E092
     context.store("store", DECISION)
     context.store("torn", {"type": "error", "content": "torn file"}, promote=True)
     context.promote_all()
-    before = journal(opened)
+    before = journal_files(opened)
 
     assert context.promote_all() == []
     context.store("store", dict(DECISION))
     assert (context.promote_all(), context.last_cycle) == ([], ())
-    assert journal(opened) == before
+    assert journal_files(opened) == before
     context.store("store", {**DECISION, "rationale": "it embeds, and is fast"})
     (changed,) = context.promote_all()
 
     assert (changed.key, changed.outcome) == ("store", "updated")
-    assert in_force(opened) == ["Use Oxigraph", "torn file"]
-    assert said(opened, changed.iri)["rationale"] == ["it embeds, and is fast"]
+    assert active_summaries(opened) == ["Use Oxigraph", "torn file"]
+    assert properties_of(opened, changed.iri)["rationale"] == ["it embeds, and is fast"]
 
 
 def test_a_value_changed_in_place_is_promoted_again(context):
     # E092
-    held = {"type": "error", "content": "torn file", "evidence": ["log"]}
-    context.store("torn", held)
+    value = {"type": "error", "content": "torn file", "evidence": ["log"]}
+    context.store("torn", value)
     context.promote_all()
-    held["evidence"].append("dump")
+    value["evidence"].append("dump")
     assert [one.outcome for one in context.promote_all()] == ["updated"]
     assert context.promote_all() == []
 
 
-def test_what_was_refused_is_tried_again_and_what_left_is_forgotten(opened, context):
+def test_a_refused_value_is_retried_and_a_removed_one_is_forgotten(opened, context):
     # E092
     context.store("why", {"type": "decision", "content": "no reason"})
     assert [one.outcome for one in context.promote_all()] == ["refused"]
@@ -699,13 +702,13 @@ def test_what_was_refused_is_tried_again_and_what_left_is_forgotten(opened, cont
     assert [one.outcome for one in context.promote_all()] == ["known"]
 
 
-def test_a_cycle_ends_where_nothing_can_be_written_and_the_next_takes_it_up(opened, context):
+def test_a_cycle_stops_at_a_damaged_journal_and_the_next_one_continues(opened, context):
     for number in range(3):
         context.store(f"e{number}", {"type": "error", "content": f"error {number}"})
     context.promote_all()
     (commit, *_) = sorted(opened.settings.root.glob("projects/p/memory/*.ttl"))
-    whole = commit.read_bytes()
-    commit.write_bytes(whole.replace(b"error 0", b"error 9"))
+    original = commit.read_bytes()
+    commit.write_bytes(original.replace(b"error 0", b"error 9"))
     for number in range(3):
         context.store(f"e{number}", {"type": "error", "content": f"failure {number}"})
 
@@ -713,32 +716,32 @@ def test_a_cycle_ends_where_nothing_can_be_written_and_the_next_takes_it_up(open
         jidomem.open(opened.settings.root, project="p", agent="architect") as fresh,
         fresh.context("s-9", interval=None) as other,
     ):
-        for key, held in context.short_term.get_all():
-            other.store(key, held)
+        for key, value in context.short_term.get_all():
+            other.store(key, value)
         assert [(one.outcome, one.error.code) for one in other.promote_all()] == [("refused", "journal_damaged")]
-        commit.write_bytes(whole)
+        commit.write_bytes(original)
         assert [one.outcome for one in other.promote_all()] == ["updated"] * 3
     context.short_term.clear()
 
 
-def test_the_cycle_runs_by_itself_until_the_context_is_closed(opened):
+def test_the_cycle_runs_in_the_background_until_the_context_is_closed(opened):
     # E090 E091
     context = opened.context("s-1", interval=0.001)
     context.store("store", DECISION)
-    while in_force_or_nothing(opened) != ["Use Oxigraph"]:
+    while active_summaries_or_none(opened) != ["Use Oxigraph"]:
         time.sleep(0.001)
-    assert cycles() == {"promotion of s-1"}
+    assert promotion_threads() == {"promotion of s-1"}
 
     context.close()
 
-    assert cycles() == set()
+    assert promotion_threads() == set()
     with pytest.raises(InvalidRequest, match="the context of 's-1' is closed: nothing was stored"):
         context.store("torn", {"type": "error", "content": "torn file"})
-    assert in_force(opened) == ["Use Oxigraph"]
+    assert active_summaries(opened) == ["Use Oxigraph"]
 
 
-def test_what_is_important_and_was_never_promoted_is_named_when_the_context_is_closed(opened):
-    context = another(opened)
+def test_closing_a_context_warns_of_important_values_that_were_not_promoted(opened):
+    context = open_context(opened)
     context.store("store", DECISION)
     context.store("plan", "read")
     context.store("refused", {"type": "decision", "content": "Use SQLite"}, promote=True)  # told to the caller
@@ -749,44 +752,44 @@ def test_what_is_important_and_was_never_promoted_is_named_when_the_context_is_c
     context.close()  # once more, without a warning
 
 
-def cycles():
+def promotion_threads():
     """The names of the threads that promote."""
     return {each.name for each in threading.enumerate() if each.name.startswith("promotion of ")}
 
 
-def in_force_or_nothing(opened):
+def active_summaries_or_none(opened):
     try:
-        return in_force(opened)
+        return active_summaries(opened)
     except NotFound:
         return []
 
 
-def test_the_cycle_comes_every_minute_and_can_be_switched_off(opened, monkeypatch):
+def test_the_cycle_runs_every_minute_and_can_be_disabled(opened, monkeypatch):
     # E090 E091
-    waited = []
+    waits = []
 
     class Stopped:
         """Says after two waits that it is to stop."""
 
         def wait(self, seconds):
-            waited.append(seconds)
-            return len(waited) > 2
+            waits.append(seconds)
+            return len(waits) > 2
 
         def set(self):
             pass
 
     monkeypatch.setattr("jidomem.base.background.Event", Stopped)
-    never = ContextManager(opened, "s-2", interval=None)
-    assert cycles() == set()
-    usual = ContextManager(opened, "s-1")
-    usual.close()
-    never.close()
+    disabled = ContextManager(opened, "s-2", interval=None)
+    assert promotion_threads() == set()
+    default = ContextManager(opened, "s-1")
+    default.close()
+    disabled.close()
 
-    assert waited == [60.0] * 3
+    assert waits == [60.0] * 3
 
 
 @pytest.mark.parametrize("promotion", ["x", 0.5, {}, Promotion])
-def test_what_is_no_promotion_is_refused_before_anything_is_promoted(opened, promotion):
+def test_an_invalid_promotion_is_refused_before_the_context_is_opened(opened, promotion):
     with pytest.raises(InvalidRequest, match=r"(?m)^promotion=.* is not a Promotion$") as refusal:
         opened.context("s-1", promotion=promotion)
 
@@ -796,23 +799,23 @@ def test_what_is_no_promotion_is_refused_before_anything_is_promoted(opened, pro
 
 
 @pytest.mark.parametrize("interval", [0, -1, "60", True, float("nan"), float("inf")])
-def test_what_is_no_time_between_two_cycles_is_refused(opened, interval):
+def test_an_invalid_interval_is_refused(opened, interval):
     with pytest.raises(InvalidRequest, match="interval="):
         ContextManager(opened, "s-1", interval=interval)
 
 
-def test_a_root_that_is_closed_closes_its_contexts(tmp_path):
+def test_closing_a_root_closes_its_contexts(tmp_path):
     # E091
     with jidomem.open(tmp_path / "root", project="p", sources=fixed_sources()) as memory:
         for number in range(2):
             memory.context(f"s-{number}")
-        assert cycles() == {"promotion of s-0", "promotion of s-1"}
-    assert cycles() == set()
+        assert promotion_threads() == {"promotion of s-0", "promotion of s-1"}
+    assert promotion_threads() == set()
 
 
 def test_a_session_has_one_context_until_it_is_closed(opened):
     # E082
-    first = another(opened, "s-1")
+    first = open_context(opened, "s-1")
     first.store("k", 1)
 
     assert opened.context("s-1") is first
@@ -820,7 +823,7 @@ def test_a_session_has_one_context_until_it_is_closed(opened):
     elsewhere = opened.context("s-1", project="q")
     assert (elsewhere.project, elsewhere.store("k", DECISION, promote=True).outcome) == ("q", "promoted")
     assert len(opened.reader.list_decisions("q")) == 1
-    assert all(name.startswith("projects/q/") for name in journal(opened))
+    assert all(name.startswith("projects/q/") for name in journal_files(opened))
     with pytest.raises(InvalidRequest, match="the context of 's-1' is open already") as refusal:
         opened.context("s-1", interval=None)
     assert refusal.value.hint == "leave the options out, or close it first"
@@ -831,17 +834,17 @@ def test_a_session_has_one_context_until_it_is_closed(opened):
         assert opened.context("s-1") is second
 
 
-def test_sessions_that_promote_the_same_at_once_make_one_memory_of_it(opened):
+def test_concurrent_sessions_that_promote_the_same_value_record_one_memory(opened):
     # E082
-    contexts = [another(opened, f"s-{number}") for number in range(4)]
+    contexts = [open_context(opened, f"s-{number}") for number in range(4)]
     for context in contexts:
         context.store("store", DECISION)
         context.store(f"own-{context.session_id}", {"type": "error", "content": f"error of {context.session_id}"})
 
     with ThreadPoolExecutor(4) as pool:
-        outcomes = [one.outcome for found in pool.map(ContextManager.promote_all, contexts) for one in found]
+        outcomes = [one.outcome for decisions in pool.map(ContextManager.promote_all, contexts) for one in decisions]
 
-    assert len(in_force(opened)) == 5
+    assert len(active_summaries(opened)) == 5
     assert "refused" not in outcomes
 
 
@@ -849,11 +852,11 @@ HELD_KEYS = """PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?key { ?item jido:key ?key MINUS { ?item jido:supersededBy ?next } } ORDER BY ?key"""
 
 
-def test_processes_that_promote_under_one_key_at_once_leave_one_memory_of_it(tmp_path):
+def test_concurrent_processes_that_promote_under_one_key_leave_one_memory(tmp_path):
     keys = [f"matter {number}" for number in range(6)]
     start = threading.Barrier(2)
 
-    def promoted(memory):
+    def promote_keys(memory):
         with memory.context("s-1", interval=None) as context:
             for key in keys:
                 start.wait()
@@ -864,10 +867,10 @@ def test_processes_that_promote_under_one_key_at_once_leave_one_memory_of_it(tmp
         jidomem.open(tmp_path / "root", project="p", agent="ben") as second,
         ThreadPoolExecutor(2) as pool,
     ):
-        [*pool.map(promoted, (first, second))]
+        [*pool.map(promote_keys, (first, second))]
 
-        held = first.reader.select("p", HELD_KEYS)
-    assert [row["key"] for row in held] == keys
+        rows = first.reader.select("p", HELD_KEYS)
+    assert [row["key"] for row in rows] == keys
 
 
 ITEMS = st.fixed_dictionaries(
@@ -885,7 +888,7 @@ def shared(tmp_path_factory):
         yield memory
 
 
-def written(memory, project):
+def commit_files(memory, project):
     return sorted((memory.settings.root / "projects" / project).rglob("*.ttl"))
 
 
@@ -893,17 +896,17 @@ NUMBERS = count()
 
 
 @settings(max_examples=30)
-@given(held=st.dictionaries(st.sampled_from("klm"), ITEMS, min_size=1))
-@example(held={"k": {"type": "preference", "content": "a"}, "l": {"type": "preference", "content": "A "}})
-def test_to_promote_twice_is_to_promote_once(shared, held):
+@given(values=st.dictionaries(st.sampled_from("klm"), ITEMS, min_size=1))
+@example(values={"k": {"type": "preference", "content": "a"}, "l": {"type": "preference", "content": "A "}})
+def test_a_second_promotion_writes_nothing(shared, values):
     # E092
     project = f"p{next(NUMBERS)}"
     with shared.context("s-1", project=project, interval=None) as context:
         for _ in range(2):  # an item may say more of what an earlier one says; then all is said
-            for key, item in held.items():
+            for key, item in values.items():
                 context.store(key, item, promote="force")
-        before = written(shared, project)
-        assert {context.store(key, item, promote="force").outcome for key, item in held.items()} == {"known"}
-        assert written(shared, project) == before
+        before = commit_files(shared, project)
+        assert {context.store(key, item, promote="force").outcome for key, item in values.items()} == {"known"}
+        assert commit_files(shared, project) == before
     with shared.context("s-2", project=project, interval=None) as other:
-        assert {key: other.retrieve(key) for key in held} == held
+        assert {key: other.retrieve(key) for key in values} == values

@@ -61,7 +61,7 @@ def changed(form, name, before=BEFORE, **options):
     return get(getattr(package, name)(put(Agent(), before), *MUTATIONS[name], **options))
 
 
-def test_the_table_has_every_mutation_there_is():
+def test_the_table_contains_every_mutation():
     public = [(name, each) for name, each in inspect.getmembers(Memory, callable) if not name.startswith("_")]
     of_memory = {name for name, each in public if takes_options(each)}
     helpers = {name for name, each in inspect.getmembers(package, inspect.isfunction) if takes_options(each)}
@@ -71,7 +71,7 @@ def test_the_table_has_every_mutation_there_is():
 
 @pytest.mark.parametrize("form", ["memory", "agent"])
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_every_mutation_says_when_it_was_and_the_moment_never_goes_back(form, name):  # A031 A034
+def test_every_mutation_sets_the_time_of_update_which_never_decreases(form, name):  # A031 A034
     after = changed(form, name, now=NOW)
 
     assert (after.created_at, after.updated_at, after.rev) == (1_000, NOW, BEFORE.rev + 1)
@@ -83,7 +83,7 @@ def test_every_mutation_says_when_it_was_and_the_moment_never_goes_back(form, na
 
 @pytest.mark.parametrize("form", ["memory", "agent"])
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_every_mutation_is_refused_where_the_revision_has_moved_on(form, name):  # A035
+def test_every_mutation_is_refused_with_an_outdated_revision(form, name):  # A035
     assert changed(form, name, expected_rev=BEFORE.rev, now=NOW).rev == BEFORE.rev + 1
     with pytest.raises(RevisionConflict):
         changed(form, name, expected_rev=BEFORE.rev - 1, now=NOW)

@@ -29,47 +29,47 @@ from jidomem.working import (
 MEMORY = Memory(id="mem_1", created_at=1000)
 
 
-def test_memory_is_kept_under_the_reserved_key_of_the_state_and_nowhere_else():
+def test_memory_is_stored_under_the_reserved_key_of_the_state():
     agent = put(Agent(), MEMORY)
 
     assert agent == Agent(state={"__memory__": MEMORY})  # A001 A040
     assert memory_key() == MEMORY_KEY == "__memory__"  # A002
 
 
-def test_no_other_key_of_the_state_is_made_removed_or_changed():
-    thread, own = object(), [1]
-    state = {"__thread__": thread, "__strategy__": {"a": 1}, "__parent__": None, "mine": own}
+def test_other_keys_of_the_state_are_unchanged():
+    thread, values = object(), [1]
+    state = {"__thread__": thread, "__strategy__": {"a": 1}, "__parent__": None, "mine": values}
     agent = Agent(state=state)
 
     for step in (ensure, lambda a: world_put(a, "plan", [1]), lambda a: tasks_add(a, "go")):
         agent = step(agent)
 
-    assert {key: held for key, held in agent.state.items() if key != MEMORY_KEY} == state  # A003 A004
+    assert {key: content for key, content in agent.state.items() if key != MEMORY_KEY} == state  # A003 A004
     assert agent.state["__thread__"] is thread  # A009
-    assert agent.state["mine"] is own
+    assert agent.state["mine"] is values
 
 
-def test_get_gives_the_memory_or_the_default():
+def test_get_returns_the_memory_or_the_default():
     assert get(Agent()) is None
     assert get(Agent(), "none yet") == "none yet"
     assert get(Agent(state={MEMORY_KEY: None}), 7) == 7
     assert get(put(Agent(), MEMORY), "none yet") is MEMORY  # A039
 
 
-def test_update_puts_what_the_function_makes_of_the_memory():
-    seen = []
+def test_update_puts_the_result_of_the_function():
+    arguments = []
 
     def fun(memory):
-        seen.append(memory)
+        arguments.append(memory)
         return MEMORY if memory is None else memory.world_put("a", 1)
 
     agent = update(update(Agent(), fun), fun)
 
-    assert seen == [None, MEMORY]  # A041
+    assert arguments == [None, MEMORY]  # A041
     assert get(agent).world() == {"a": 1}
 
 
-def test_ensure_makes_a_memory_with_both_built_in_spaces_once():
+def test_ensure_creates_a_memory_with_both_built_in_spaces_once():
     agent = ensure(Agent(), id="mem_mine", metadata={"of": "ana"}, now=5)
 
     memory = get(agent)
@@ -90,15 +90,15 @@ def test_ensure_makes_a_memory_with_both_built_in_spaces_once():
     ],
     ids=lambda move: move.func.__name__,
 )
-def test_a_memory_that_a_change_makes_is_as_old_as_the_change(move):
+def test_a_memory_created_by_a_change_has_the_time_of_the_change(move):
     assert get(move(Agent(), now=5)).created_at == 5
 
 
-def test_an_id_source_can_be_given_to_ensure():
+def test_ensure_uses_a_custom_id_source():
     assert get(ensure(Agent(), new_id=lambda: "7")).id == "mem_7"
 
 
-def test_has_memory_says_whether_there_is_one():
+def test_has_memory_is_true_only_with_a_memory():
     assert has_memory(Agent()) is False
     assert has_memory(Agent(state={MEMORY_KEY: None})) is False
     assert has_memory(ensure(Agent())) is True  # A045
@@ -145,7 +145,7 @@ Named = collections.namedtuple("Named", ["state", "name"])
     [Plain({}), Slotted({}), Frozen({}), Loose({}), Copied({}), Named({}, "n"), SimpleNamespace(state={}), Agent()],
     ids=lambda agent: type(agent).__name__,
 )
-def test_helpers_work_on_any_object_with_a_mapping_named_state(agent):
+def test_the_functions_accept_any_object_with_a_mapping_named_state(agent):
     after = world_put(agent, "a", 1)
 
     assert type(after) is type(agent)  # A008
@@ -174,7 +174,7 @@ def test_an_agent_keeps_its_other_attributes():
     ],
     ids=lambda state: type(state).__name__,
 )
-def test_a_state_stays_the_kind_of_mapping_it_is(state):
+def test_a_state_keeps_its_mapping_type(state):
     after = world_put(Plain(state), "a", 1).state
 
     assert type(after) is type(state)
@@ -213,14 +213,14 @@ class Guarded(Plain):
         self._held = held
 
 
-def test_a_state_that_is_a_property_is_set_on_the_copy_alone():
+def test_a_state_property_is_set_only_on_the_copy():
     agent = Guarded({})
 
     assert world_get(world_put(agent, "a", 1), "a") == 1
     assert agent.state == {}
 
 
-def test_the_agent_that_is_shipped_is_a_name_and_a_state():
+def test_an_agent_has_an_id_and_its_own_state_and_is_immutable():
     assert (Agent().id, Agent().state) == ("agent", {})
     assert Agent().state is not Agent().state
     with pytest.raises(AttributeError):
@@ -234,7 +234,7 @@ class Fixed:
 
 
 @pytest.mark.parametrize(
-    ("agent", "told", "hint"),
+    ("agent", "detail", "hint"),
     [
         (
             object(),
@@ -258,22 +258,22 @@ class Fixed:
         ),
     ],
 )
-def test_what_is_no_agent_is_refused_in_words(agent, told, hint):
+def test_an_invalid_agent_is_refused_with_a_hint(agent, detail, hint):
     with pytest.raises(InvalidRequest) as refusal:
         world_put(agent, "a", 1)
 
-    assert (refusal.value.detail, refusal.value.hint) == (told, hint)
+    assert (refusal.value.detail, refusal.value.hint) == (detail, hint)
 
 
 @pytest.mark.parametrize("memory", [None, {}, "x"])
-def test_what_is_no_memory_is_not_put(memory):
+def test_an_invalid_memory_is_not_put(memory):
     with pytest.raises(InvalidRequest, match=r"^the memory of an agent is a Memory, not"):
         put(Agent(), memory)
     with pytest.raises(InvalidRequest):
         update(Agent(), lambda _: memory)
 
 
-def test_an_agent_can_be_copied_with_its_memory():
+def test_an_agent_is_copied_and_pickled_with_its_memory():
     agent = world_put(Agent(), "a", {"b": [1]})
 
     assert copy.deepcopy(agent) == agent

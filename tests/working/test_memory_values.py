@@ -25,23 +25,23 @@ def test_a_new_memory_is_at_revision_0_with_empty_tasks_and_world():
     assert memory.metadata == {}  # A032
 
 
-def test_each_new_memory_has_an_id_of_its_own():
-    made = [Memory().id for _ in range(100)] + [Memory.new().id for _ in range(100)]
+def test_each_new_memory_has_a_distinct_id():
+    ids = [Memory().id for _ in range(100)] + [Memory.new().id for _ in range(100)]
 
-    assert len(set(made)) == 200  # A024
-    assert all(each.startswith("mem_") and len(each) > len("mem_") for each in made)  # A025
+    assert len(set(ids)) == 200  # A024
+    assert all(each.startswith("mem_") and len(each) > len("mem_") for each in ids)  # A025
     assert Memory(id="mine").id == Memory.new(id="mine").id == "mine"
 
 
-@pytest.mark.parametrize("bad", ["", 5, b"x"])
-def test_an_id_is_a_text_of_at_least_one_sign(bad):
+@pytest.mark.parametrize("id_", ["", 5, b"x"])
+def test_an_empty_or_non_text_id_is_refused(id_):
     with pytest.raises(InvalidRequest, match=r"^an id is a text of at least one character, not") as refusal:
-        Memory(id=bad)
+        Memory(id=id_)
 
     assert refusal.value.hint == "leave it out for a new one"
 
 
-def test_moments_are_whole_milliseconds_since_the_epoch():
+def test_times_are_whole_milliseconds_since_the_epoch():
     earliest = time.time_ns() // 1_000_000
     memory = Memory()
     latest = time.time_ns() // 1_000_000
@@ -52,7 +52,7 @@ def test_moments_are_whole_milliseconds_since_the_epoch():
     assert Memory.new(now=5).created_at == Memory.new(now=5).updated_at == 5
 
 
-def test_a_change_sets_when_it_was_changed_and_never_when_it_was_made():
+def test_a_change_sets_the_time_of_update_and_keeps_the_time_of_creation():
     memory = Memory(created_at=1000)
 
     later = memory.world_put("a", 1, now=2000)
@@ -63,7 +63,7 @@ def test_a_change_sets_when_it_was_changed_and_never_when_it_was_made():
     assert later.world_put("a", 2).updated_at > 1_700_000_000_000
 
 
-def test_a_memory_is_made_of_a_mapping_or_keywords_with_nested_mappings_for_spaces():
+def test_a_memory_is_created_from_a_mapping_or_keywords_with_nested_spaces():
     attrs = {"id": "m", "rev": 3, "spaces": {"plan": {"data": ["a"], "rev": 2}}, "metadata": {"k": 1}}
 
     memory = Memory.new(attrs, now=7)
@@ -74,7 +74,7 @@ def test_a_memory_is_made_of_a_mapping_or_keywords_with_nested_mappings_for_spac
     assert Memory.new(attrs, rev=4).rev == 4
 
 
-def test_a_memory_always_has_its_built_in_spaces_as_they_were_given():
+def test_a_memory_always_has_the_built_in_spaces():
     memory = Memory(spaces={"world": Space({"a": 1}, rev=5)})
 
     assert memory.spaces == {"tasks": Space([]), "world": Space({"a": 1}, rev=5)}
@@ -82,7 +82,7 @@ def test_a_memory_always_has_its_built_in_spaces_as_they_were_given():
 
 
 @pytest.mark.parametrize(
-    ("attrs", "told"),
+    ("attrs", "message"),
     [
         ({"name": "x"}, "a memory has no 'name'"),
         ({"rev": -1}, "the revision of a memory is a whole number from 0, not -1"),
@@ -100,12 +100,12 @@ def test_a_memory_always_has_its_built_in_spaces_as_they_were_given():
         ({"spaces": {"x": {}}}, "a space has data"),
     ],
 )
-def test_what_makes_no_memory_is_refused(attrs, told):
-    with pytest.raises(InvalidRequest, match=rf"^{told}"):
+def test_invalid_fields_of_a_memory_are_refused(attrs, message):
+    with pytest.raises(InvalidRequest, match=rf"^{message}"):
         Memory.new(attrs)
 
 
-def test_the_fields_of_a_memory_are_named_to_who_misses_one():
+def test_a_refusal_lists_the_fields_of_a_memory():
     with pytest.raises(InvalidRequest) as refusal:
         Memory.new(name="x")
 
@@ -127,12 +127,12 @@ def test_a_memory_cannot_be_changed_in_place():
         memory.metadata["x"] = 1
 
 
-def test_a_memory_is_written_as_plain_json_values():
+def test_a_memory_is_converted_to_plain_json_values():
     memory = Memory(id="m", created_at=1).world_put("a", [1, {"b": None}], now=2)
 
-    written = memory.to_dict()
+    data = memory.to_dict()
 
-    assert written == {  # A038
+    assert data == {  # A038
         "id": "m",
         "rev": 1,
         "spaces": {
@@ -143,20 +143,20 @@ def test_a_memory_is_written_as_plain_json_values():
         "updated_at": 2,
         "metadata": {},
     }
-    assert type(written["spaces"]["world"]["data"]["a"]) is list
-    written["spaces"]["world"]["data"]["a"].append(2)
+    assert type(data["spaces"]["world"]["data"]["a"]) is list
+    data["spaces"]["world"]["data"]["a"].append(2)
     assert memory.world_get("a") == [1, {"b": None}]
 
 
-def test_a_checkpoint_of_every_kind_of_space_comes_back(tmp_path):
+def test_a_checkpoint_with_every_kind_of_space_is_restored_equal(tmp_path):
     agent = ensure(Agent(), metadata={"owner": "ana"})
     memory = get(agent).ensure_space("rag:cache", {}).ensure_space("note", "just text").ensure_space("none", None)
     memory = memory.tasks_add("ship").world_put("scratch", 1.5, ttl_ms=10).append_to_space("tasks", 7)
-    kept = tmp_path / "checkpoint.json"
+    checkpoint = tmp_path / "checkpoint.json"
 
-    kept.write_text(json.dumps(memory.to_dict()))
+    checkpoint.write_text(json.dumps(memory.to_dict()))
 
-    assert Memory.from_dict(json.loads(kept.read_text())) == memory  # A038
+    assert Memory.from_dict(json.loads(checkpoint.read_text())) == memory  # A038
 
 
 class Colour(enum.IntEnum):
@@ -168,7 +168,7 @@ class Word(str):
 
 
 @pytest.mark.parametrize(
-    ("value", "told", "hint"),
+    ("value", "message", "hint"),
     [
         ({"g": {1}}, r"spaces\['x'\].data\['g'\] is a set, and JSON has no form for that", "keep it as a list"),
         ([(1,)], r"spaces\['x'\].data\[0\] is a tuple, and JSON has no form for that", "keep it as a list"),
@@ -185,16 +185,16 @@ class Word(str):
         ({"\udfff": 1}, r"spaces\['x'\].data has half a surrogate pair", "decode the text as it was written"),
     ],
 )
-def test_what_json_has_no_form_for_is_refused_with_its_place(value, told, hint):
+def test_a_value_without_json_form_is_refused_with_its_path(value, message, hint):
     memory = Memory().ensure_space("x", value)
 
-    with pytest.raises(InvalidRequest, match=rf"^{told}") as refusal:
+    with pytest.raises(InvalidRequest, match=rf"^{message}") as refusal:
         memory.to_dict()
 
     assert refusal.value.hint.startswith(hint)  # A038
 
 
-def test_what_json_has_no_form_for_is_refused_in_metadata_and_names_too():
+def test_metadata_and_names_without_json_form_are_refused():
     with pytest.raises(InvalidRequest, match=r"^metadata\['a'\] is a set"):
         Memory(metadata={"a": {1}}).to_dict()
     with pytest.raises(InvalidRequest, match=r"^spaces\['x'\].metadata\['a'\] is a tuple"):
@@ -210,53 +210,53 @@ def nested(levels):
     return value
 
 
-def test_what_is_nested_too_deep_for_whoever_reads_it_is_refused():
-    kept = Memory().ensure_space("x", nested(200))
+def test_a_too_deeply_nested_value_is_refused():
+    within_limit = Memory().ensure_space("x", nested(200))
     deeper = Memory().ensure_space("x", nested(150))
     for _ in range(51):
         deeper = deeper.space_update("x", lambda s: Space([s.data]))
 
-    assert Memory.from_dict(json.loads(json.dumps(kept.to_dict()))) == kept
+    assert Memory.from_dict(json.loads(json.dumps(within_limit.to_dict()))) == within_limit
     with pytest.raises(
         InvalidRequest, match=r"(?m)^spaces\['x'\].data is nested too deep, more than 200 levels$"
-    ) as no:
+    ) as refusal:
         deeper.to_dict()
-    assert no.value.hint == "store its parts under separate keys"
+    assert refusal.value.hint == "store its parts under separate keys"
     with pytest.raises(InvalidRequest, match="is nested too deep"):
         Memory().ensure_space("x", nested(201)).to_dict()
 
 
-def test_a_large_number_is_kept():
+def test_a_large_number_is_preserved():
     memory = Memory().world_put("n", 2**9_999)
 
     assert Memory.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
 
 
-def test_text_outside_ascii_is_kept():
+def test_text_outside_ascii_is_preserved():
     memory = Memory().world_put("größe", "日本 😀 \ud7ff \ue000")
 
     assert Memory.from_dict(memory.to_dict()) == memory
 
 
 @pytest.mark.parametrize("name", ["id", "rev", "spaces", "created_at", "updated_at", "metadata"])
-def test_a_checkpoint_that_lacks_a_field_is_refused(name):
-    kept = Memory().to_dict()
-    del kept[name]
+def test_a_checkpoint_without_a_field_is_refused(name):
+    stored = Memory().to_dict()
+    del stored[name]
 
     with pytest.raises(InvalidRequest, match=f"(?m)^the stored memory lacks {name}$") as refusal:
-        Memory.from_dict(kept)
+        Memory.from_dict(stored)
 
     assert refusal.value.hint == "Memory.new fills it in"
 
 
-def test_what_is_no_checkpoint_is_refused():
+def test_an_invalid_checkpoint_is_refused():
     with pytest.raises(InvalidRequest, match=r"^a stored memory is a mapping, not \[\]"):
         Memory.from_dict([])
     with pytest.raises(InvalidRequest, match=r"^a memory has no 'kind'"):
         Memory.from_dict({**Memory().to_dict(), "kind": "x"})
 
 
-def test_a_memory_tells_of_its_spaces_by_name():
+def test_a_memory_returns_its_spaces_by_name():
     memory = Memory().ensure_space("plan", [1])
 
     assert (memory.space("plan"), memory.space("other")) == (Space([1]), None)  # A101

@@ -40,7 +40,7 @@ class Entities:
         return memory.world_put("facts", facts, now=ctx["now"]), directives
 
 
-def test_a_projector_runs_on_demand_and_gives_a_memory_and_directives(memory):  # A135 A136 A144
+def test_a_projector_runs_on_demand_and_returns_a_memory_and_directives(memory):  # A135 A136 A144
     thread = Thread().append("message", {"text": "the port is 8700"}, at=1).append("request", {"text": "ship"}, id="t1")
 
     step = project(Entities(), memory, thread, {"now": 5})
@@ -53,7 +53,7 @@ def test_a_projector_runs_on_demand_and_gives_a_memory_and_directives(memory):  
     assert memory.world() == {}
 
 
-def test_a_projector_may_give_the_memory_alone(memory):  # A135
+def test_a_projector_may_return_only_a_memory(memory):  # A135
     class Counting:
         def project(self, memory, thread, ctx):
             return memory.world_put("count", thread.entry_count(), now=ctx["now"])
@@ -63,11 +63,11 @@ def test_a_projector_may_give_the_memory_alone(memory):  # A135
     assert (step.memory.world_get("count"), step.directives) == (3, ())
 
 
-@pytest.mark.parametrize("made", [None, {"world": {}}, (1, []), (Memory(), ["remember this"])])
-def test_what_is_no_memory_is_refused(memory, made):
+@pytest.mark.parametrize("projection", [None, {"world": {}}, (1, []), (Memory(), ["remember this"])])
+def test_an_invalid_projection_is_refused(memory, projection):
     class Odd:
         def project(self, memory, thread, ctx):
-            return made
+            return projection
 
     with pytest.raises(InvalidRequest, match="Odd projected"):
         project(Odd(), memory, Thread())
@@ -82,7 +82,7 @@ class Recording:
         return memory.world_put("runs", len(self.calls), now=ctx["now"])
 
 
-def test_a_schedule_runs_each_time_its_interval_has_passed(memory):  # A137
+def test_a_schedule_runs_after_each_interval(memory):  # A137
     projector = Recording()
     schedule = Schedule(projector, every_ms=100)
 
@@ -94,7 +94,7 @@ def test_a_schedule_runs_each_time_its_interval_has_passed(memory):  # A137
     assert memory.world_get("runs") == 4
 
 
-def test_a_schedule_runs_each_time_the_thread_has_grown_by_so_many_entries(memory):  # A138
+def test_a_schedule_runs_after_a_number_of_new_entries(memory):  # A138
     projector = Recording()
     schedule, thread = Schedule(projector, after_entries=3), Thread()
 
@@ -107,7 +107,7 @@ def test_a_schedule_runs_each_time_the_thread_has_grown_by_so_many_entries(memor
     assert memory.world_get("runs") == 2
 
 
-def test_whichever_comes_first_counts_and_a_run_on_demand_counts_too(memory):  # A136 A137 A138
+def test_a_schedule_is_due_by_time_or_entries_since_its_last_run(memory):  # A136 A137 A138
     schedule = Schedule(Recording(), every_ms=100, after_entries=3)
     schedule, _ = schedule.run(memory, thread_of(2), now=0)
 
@@ -116,18 +116,18 @@ def test_whichever_comes_first_counts_and_a_run_on_demand_counts_too(memory):  #
     assert schedule.is_due(thread_of(2), 100)
 
 
-def test_it_is_now_unless_it_is_said_when(memory):
+def test_the_current_time_is_the_default(memory):
     before = Memory().created_at
 
-    told = project(SummaryProjector(), memory, thread_of(1)).memory.world_get("summary")
-    every = Schedule(Recording(), every_ms=1, after_entries=1, ran_at=before)
+    summary = project(SummaryProjector(), memory, thread_of(1)).memory.world_get("summary")
+    schedule = Schedule(Recording(), every_ms=1, after_entries=1, ran_at=before)
 
-    assert told["projected_at"] >= before
-    assert every.is_due(Thread(), before + 1)
-    assert every.is_due(thread_of(1), before)
+    assert summary["projected_at"] >= before
+    assert schedule.is_due(Thread(), before + 1)
+    assert schedule.is_due(thread_of(1), before)
 
 
-def test_a_tick_before_its_time_changes_nothing(memory):
+def test_a_tick_before_the_schedule_is_due_changes_nothing(memory):
     schedule = Schedule(Recording())
 
     assert schedule.tick(memory, thread_of(500), now=10**12) == (schedule, project(Idle(), memory, Thread()))
@@ -138,13 +138,15 @@ class Idle:
         return memory
 
 
-@pytest.mark.parametrize("when", [{"every_ms": 0}, {"after_entries": -1}, {"every_ms": True}, {"after_entries": 1.5}])
-def test_a_schedule_counts_in_positive_whole_numbers(when):
+@pytest.mark.parametrize(
+    "options", [{"every_ms": 0}, {"after_entries": -1}, {"every_ms": True}, {"after_entries": 1.5}]
+)
+def test_a_schedule_with_invalid_numbers_is_refused(options):
     with pytest.raises(InvalidRequest, match="is not a positive whole number"):
-        Schedule(Idle(), **when)
+        Schedule(Idle(), **options)
 
 
-def test_the_summary_says_what_was_read_when_and_by_whom(memory):  # A139 A142
+def test_the_summary_has_content_source_time_and_covered_entries(memory):  # A139 A142
     step = project(SummaryProjector(lambda messages: f"{len(messages)} messages"), memory, thread_of(4), {"now": 7})
 
     assert step.memory.world_get("summary") == {
@@ -156,47 +158,47 @@ def test_the_summary_says_what_was_read_when_and_by_whom(memory):  # A139 A142
     assert Memory.from_dict(step.memory.to_dict()) == step.memory
 
 
-def test_the_summary_looks_at_the_last_fifty_entries_only(memory):  # A140
-    seen = []
-    project(SummaryProjector(lambda messages: str(seen.extend(messages))), memory, thread_of(120), {"now": 7})
+def test_the_summary_covers_only_the_last_fifty_entries(memory):  # A140
+    entries = []
+    project(SummaryProjector(lambda messages: str(entries.extend(messages))), memory, thread_of(120), {"now": 7})
     after = project(SummaryProjector(), memory, thread_of(120), {"now": 7}).memory
     short = project(SummaryProjector(), memory, thread_of(50), {"now": 7}).memory
 
-    assert [entry.seq for entry in seen] == list(range(70, 120))
+    assert [entry.seq for entry in entries] == list(range(70, 120))
     assert after.world_get("summary")["covers_seq"] == [70, 119]
     assert short.world_get("summary")["covers_seq"] == [0, 49]
 
 
-def test_the_summary_reads_messages_only(memory):  # A141
+def test_the_summary_covers_only_messages(memory):  # A141
     thread = thread_of(1, "tool_call")
     thread = thread_of(2, "message", thread)
     thread = thread_of(1, "tool_call", thread)
 
-    told = project(SummaryProjector(), memory, thread, {"now": 7}).memory.world_get("summary")
+    summary = project(SummaryProjector(), memory, thread, {"now": 7}).memory.world_get("summary")
 
-    assert told["covers_seq"] == [1, 2]
-    assert told["content"] == "user: message 1\nuser: message 2"
+    assert summary["covers_seq"] == [1, 2]
+    assert summary["content"] == "user: message 1\nuser: message 2"
 
 
-def test_a_thread_without_messages_leaves_the_memory_as_it_was(memory):  # A143
+def test_a_thread_without_messages_leaves_the_memory_unchanged(memory):  # A143
     empty = project(SummaryProjector(), memory, Thread(), {"now": 7})
-    without = project(SummaryProjector(), memory, thread_of(60, "tool_call", thread_of(3)), {"now": 7})
+    without_recent = project(SummaryProjector(), memory, thread_of(60, "tool_call", thread_of(3)), {"now": 7})
 
     assert empty.memory is memory
-    assert without.memory is memory
+    assert without_recent.memory is memory
 
 
-def test_projecting_twice_is_projecting_once(memory):  # A146
-    once = project(SummaryProjector(), memory, thread_of(4), {"now": 7}).memory
+def test_a_second_projection_changes_nothing(memory):  # A146
+    first = project(SummaryProjector(), memory, thread_of(4), {"now": 7}).memory
 
-    twice = project(SummaryProjector(), once, thread_of(4), {"now": 9}).memory
-    more = project(SummaryProjector(), twice, thread_of(5), {"now": 11}).memory
+    second = project(SummaryProjector(), first, thread_of(4), {"now": 9}).memory
+    extended = project(SummaryProjector(), second, thread_of(5), {"now": 11}).memory
 
-    assert twice is once
-    assert (more.rev, more.world_get("summary")["covers_seq"]) == (once.rev + 1, [0, 4])
+    assert second is first
+    assert (extended.rev, extended.world_get("summary")["covers_seq"]) == (first.rev + 1, [0, 4])
 
 
-def test_messages_are_shortened_to_a_line_each():
+def test_each_message_is_shortened_to_a_line():
     thread = (
         Thread()
         .append("message", {"role": "user", "content": "first\n  line"}, at=0)
@@ -211,7 +213,7 @@ def test_messages_are_shortened_to_a_line_each():
     assert (len(lines), len(lines[2]), lines[2][-1]) == (3, 200, "…")
 
 
-def test_a_thread_is_what_a_projector_reads():  # A145
+def test_a_thread_gives_a_projector_its_entries_by_position_and_kind():  # A145
     thread = Thread().append("message", {"text": "a"}, {"file": "x.py"}, id="e0", at=5).append("tool", {"n": 1}, at=6)
 
     first = thread.entries[0]

@@ -19,8 +19,8 @@ TYPE, JIDO = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "https://jido.
 EVERY_BOOST = {"verified_by_user": True, "referenced_multiple_times": True, "high_confidence": True}
 
 
-def item(kind, content="text", **said):
-    return {"type": kind, "content": content, **said}
+def item(kind, content="text", **fields):
+    return {"type": kind, "content": content, **fields}
 
 
 def jido(name: str) -> Term:
@@ -40,14 +40,14 @@ def jido(name: str) -> Term:
         ("anything", 0.0, "facts"),
     ],
 )
-def test_a_type_is_as_important_as_its_rule_says_and_of_its_category(kind, importance, category):
+def test_the_importance_and_category_of_a_type_are_those_of_its_rule(kind, importance, category):
     # E051 E054 E058
     promotion = Promotion.new()
     assert (promotion.importance(item(kind)), promotion.category(item(kind))) == (importance, category)
     assert promotion.should_promote(item(kind)) is (importance >= 0.5)
 
 
-def test_the_rules_of_the_guide_are_five():
+def test_the_default_rules_are_those_of_the_guide():
     # E051
     assert dict(RULES) == {
         "decision": (1.0, "decisions", None),
@@ -58,25 +58,25 @@ def test_the_rules_of_the_guide_are_five():
     }
 
 
-def test_a_promotion_carries_its_threshold_and_rules_which_can_be_replaced():
+def test_a_promotion_has_a_replaceable_threshold_and_rules():
     # E052
-    guide, own = (
+    guide, custom = (
         Promotion.new(),
         Promotion.new(threshold=0.9, rules={"fact": PromotionRule(0.9, "facts"), "risk": (0.8, "risks")}),
     )
 
     assert (guide.threshold, guide.rules, guide.additive) == (0.5, RULES, False)
-    assert (own.threshold, dict(own.rules)) == (
+    assert (custom.threshold, dict(custom.rules)) == (
         0.9,
         {"fact": PromotionRule(0.9, "facts"), "risk": PromotionRule(0.8, "risks")},
     )
-    assert [own.should_promote(item(kind)) for kind in ("fact", "risk", "decision")] == [True, False, False]
-    assert (own.kind(item("risk")), own.category(item("risk"))) == ("risk", "risks")
+    assert [custom.should_promote(item(kind)) for kind in ("fact", "risk", "decision")] == [True, False, False]
+    assert (custom.kind(item("risk")), custom.category(item("risk"))) == ("risk", "risks")
     assert Promotion().rules is RULES
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"threshold": 1.01}, "threshold: 1.01 is not a number from 0 to 1"),
         ({"threshold": -0.01}, "threshold: -0.01 is not a number from 0 to 1"),
@@ -87,14 +87,14 @@ def test_a_promotion_carries_its_threshold_and_rules_which_can_be_replaced():
         ({"rules": {"fact": PromotionRule(0.5, "facts", "fakt")}}, "'fakt' is not a type of a rule"),
     ],
 )
-def test_what_is_no_rule_is_refused(options, words):
+def test_an_invalid_rule_is_refused(options, message):
     # E052
-    with pytest.raises(InvalidRequest, match=re.escape(words)) as refusal:
+    with pytest.raises(InvalidRequest, match=re.escape(message)) as refusal:
         Promotion.new(**options)
     assert refusal.value.hint in ("give 0.5", "did you mean 'facts'?", "did you mean 'fact'?")
 
 
-def test_a_category_like_none_is_answered_with_all_there_are():
+def test_an_unknown_category_is_refused_with_the_nearest_or_all_categories():
     with pytest.raises(InvalidRequest) as refusal:
         Promotion.new(rules={"fact": PromotionRule(0.5, "xyz")})
     assert refusal.value.hint == f"use one of: {', '.join(TYPE_OF_CATEGORY)}"
@@ -104,7 +104,7 @@ def test_a_category_like_none_is_answered_with_all_there_are():
 
 
 @pytest.mark.parametrize("threshold", [0, 0.5, 1])
-def test_an_item_as_important_as_the_threshold_is_promoted(threshold):
+def test_an_item_at_the_threshold_is_promoted(threshold):
     # E053
     rules = {"at": PromotionRule(threshold, "facts"), "below": PromotionRule(max(threshold - 0.001, 0), "facts")}
     promotion = Promotion.new(threshold, rules=rules)
@@ -115,7 +115,7 @@ def test_an_item_as_important_as_the_threshold_is_promoted(threshold):
 
 
 @pytest.mark.parametrize(
-    ("said", "boost"),
+    ("fields", "boost"),
     [
         ({}, 0.0),
         ({"verified_by_user": True}, 0.1),
@@ -127,27 +127,27 @@ def test_an_item_as_important_as_the_threshold_is_promoted(threshold):
         (EVERY_BOOST, 0.1),
     ],
 )
-def test_the_first_of_what_makes_an_item_more_important_counts_and_what_is_not_said_does_not_hold(said, boost):
+def test_only_the_first_boost_of_an_item_is_added(fields, boost):
     # E055 E056
     for kind, base in (("preference", 0.6), ("discovery", 0.7), ("anything", 0.0)):
-        assert Promotion.new().importance(item(kind, **said)) == pytest.approx(base + boost, abs=1e-12)
+        assert Promotion.new().importance(item(kind, **fields)) == pytest.approx(base + boost, abs=1e-12)
     assert dict(BOOSTS) == {"verified_by_user": 0.1, "referenced_multiple_times": 0.1, "high_confidence": 0.05}
 
 
-def test_all_of_it_counts_where_that_is_asked_for():
+def test_an_additive_promotion_adds_all_boosts():
     # E055
     assert Promotion.new(additive=True).importance(item("preference", **EVERY_BOOST)) == 0.85
     assert Promotion.new(additive=True).importance(item("preference", high_confidence=True)) == 0.65
 
 
-def test_importance_ends_at_one():
+def test_importance_is_at_most_one():
     # E054
     for additive in (False, True):
         promotion = Promotion.new(additive=additive)
         assert [promotion.importance(item(kind, **EVERY_BOOST)) for kind in ("decision", "error")] == [1.0, 1.0]
 
 
-def test_a_sum_of_importances_is_as_large_as_it_looks():
+def test_a_sum_of_importances_is_rounded():
     # E054
     verified = item("discovery", verified_by_user=True)  # 0.7 + 0.1 is 0.7999999999999999
     assert Promotion.new().importance(verified) == 0.8
@@ -156,14 +156,14 @@ def test_a_sum_of_importances_is_as_large_as_it_looks():
 
 @pytest.mark.parametrize("flag", ["verified_by_user", "referenced_multiple_times", "high_confidence"])
 @pytest.mark.parametrize("value", ["false", 0, 1, []])
-def test_what_is_no_truth_is_refused(flag, value):
+def test_a_flag_that_is_no_boolean_is_refused(flag, value):
     # E056
     with pytest.raises(InvalidRequest, match=f"^{flag}=.* is not a boolean"):
         Promotion.new(additive=True).importance(item("decision", **{flag: value}))
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "promoted"),
+    ("kind", "fields", "promoted"),
     [
         *((kind, {}, True) for kind in ("decision", "error", "task_completed", "discovery", "preference")),
         ("fact", {}, False),
@@ -171,13 +171,13 @@ def test_what_is_no_truth_is_refused(flag, value):
         ("fact", {"verified_by_user": True}, False),
     ],
 )
-def test_at_the_usual_threshold_the_types_with_a_rule_are_promoted_and_no_other(kind, said, promoted):
+def test_the_default_threshold_promotes_exactly_the_types_with_a_rule(kind, fields, promoted):
     # E061
-    assert Promotion.new(0.5).should_promote(item(kind, **said)) is promoted
-    assert bool(Promotion.new(0.5).promote(item(kind, **said))) is promoted
+    assert Promotion.new(0.5).should_promote(item(kind, **fields)) is promoted
+    assert bool(Promotion.new(0.5).promote(item(kind, **fields))) is promoted
 
 
-def test_at_its_own_importance_a_preference_is_promoted_and_above_it_is_not():
+def test_a_preference_is_promoted_at_its_importance_and_not_above():
     # E061
     assert Promotion.new(0.6).should_promote(item("preference")) is True
     assert Promotion.new(0.61).should_promote(item("preference")) is False
@@ -195,7 +195,7 @@ def test_at_its_own_importance_a_preference_is_promoted_and_above_it_is_not():
         ("preference", "Convention"),
     ],
 )
-def test_a_promoted_item_is_said_by_its_class_its_content_and_its_moment(kind, cls):
+def test_a_promoted_item_has_triples_of_class_content_and_time(kind, cls):
     # E057 E059 E060
     promoted = Promotion.new().promote(
         item(kind, "Use Oxigraph", timestamp=NOW), new_id=lambda: "01900000-0000-7000-8000-000000000001"
@@ -209,13 +209,13 @@ def test_a_promoted_item_is_said_by_its_class_its_content_and_its_moment(kind, c
     ]
 
 
-def test_what_is_not_important_enough_is_said_by_no_triple():
+def test_an_unimportant_item_has_no_triples():
     # E057
     assert Promotion.new().promote(item("fact")) == []
     assert Promotion.new(0.7).promote(item("preference")) == []
 
 
-def test_each_promotion_has_a_fresh_iri_and_the_present_moment():
+def test_each_promotion_has_a_new_iri_and_the_current_time():
     # E060
     before = datetime.now(UTC)
     first, second = (Promotion.new().promote(item("error")) for _ in range(2))
@@ -227,7 +227,7 @@ def test_each_promotion_has_a_fresh_iri_and_the_present_moment():
     assert before <= datetime.fromisoformat(first[2][2].split('"')[1]) <= datetime.now(UTC)
 
 
-def test_a_content_of_several_lines_is_said_by_its_first_and_by_all_of_it():
+def test_the_first_line_of_a_content_is_its_summary_and_all_lines_its_explanation():
     # E059
     promoted = Promotion.new().promote(item("error", " torn file \nat line 4\n", timestamp=NOW))
     assert [(row[1], row[2]) for row in (promoted[1], promoted[3])] == [
@@ -236,13 +236,13 @@ def test_a_content_of_several_lines_is_said_by_its_first_and_by_all_of_it():
     ]
 
 
-def test_a_content_that_is_no_text_is_said_as_json():
+def test_a_content_that_is_no_text_is_promoted_as_json():
     # E059
     promoted = Promotion.new().promote(item("error", {"code": 7, "about": "büro"}))
     assert promoted[1][2] == '"{\\"about\\": \\"büro\\", \\"code\\": 7}"'
 
 
-def test_a_memory_made_by_its_type_can_be_promoted():
+def test_a_typed_memory_is_promoted():
     # E057
     memory = create_memory("decision", "Use Oxigraph", {"timestamp": NOW})
     sure = create_memory("discovery", "tabs", {"confidence": 0.8})
@@ -254,7 +254,7 @@ def test_a_memory_made_by_its_type_can_be_promoted():
     assert [Promotion.new().importance(each) for each in (sure, unsure, verified)] == [0.75, 0.8, 0.8]
 
 
-def test_an_item_is_discarded_promoted_or_takes_the_place_of_what_is_known():
+def test_the_decision_on_an_item_is_discarded_promoted_or_updated():
     # E062
     promotion = Promotion.new()
 
@@ -276,7 +276,7 @@ def test_an_item_is_discarded_promoted_or_takes_the_place_of_what_is_known():
     assert promotion.decide(item("fact"), known="urn:e:1").outcome == "discarded"
 
 
-def test_the_reason_says_why_and_force_is_said():
+def test_the_reason_of_a_decision_names_importance_threshold_and_force():
     # E062
     high = Promotion.new(0.95)
     assert high.decide(item("error")).reason == "importance 0.9 of 'error' is below the threshold 0.95"
@@ -285,7 +285,7 @@ def test_the_reason_says_why_and_force_is_said():
     assert high.decide(item("decision"), force=True).reason == "importance 1 of 'decision' reaches the threshold 0.95"
 
 
-def test_the_extended_rules_keep_those_of_the_guide_and_name_every_type():
+def test_the_extended_rules_contain_the_default_rules_and_every_type():
     # E051
     promotion = Promotion.new(rules=EXTENDED_RULES)
 
@@ -297,15 +297,15 @@ def test_the_extended_rules_keep_those_of_the_guide_and_name_every_type():
     assert set(TYPE_OF_CATEGORY) == {rule.category for rule in EXTENDED_RULES.values()}
 
 
-def test_rules_cannot_be_changed_by_who_holds_them():
+def test_rules_are_immutable():
     for rules in (RULES, EXTENDED_RULES, BOOSTS, Promotion.new(rules={"a": PromotionRule(1, "facts")}).rules):
         assert isinstance(rules, MappingProxyType)
 
 
-@pytest.mark.parametrize("what", ["text", None, 5, ["decision"]])
-def test_what_is_no_item_is_refused(what):
+@pytest.mark.parametrize("item_", ["text", None, 5, ["decision"]])
+def test_an_item_that_is_no_mapping_is_refused(item_):
     with pytest.raises(InvalidRequest, match="an item is a mapping, not"):
-        Promotion.new().should_promote(what)
+        Promotion.new().should_promote(item_)
 
 
 @pytest.mark.parametrize("kind", [None, 5, ["fact"]])
@@ -318,10 +318,10 @@ def test_a_type_that_is_no_text_is_refused(kind):
     st.sampled_from([*EXTENDED_RULES, "other"]),
     st.fixed_dictionaries({}, optional=dict.fromkeys(BOOSTS, st.booleans())),
 )
-def test_more_that_holds_never_makes_an_item_less_important(kind, said):
+def test_a_boost_never_decreases_the_importance(kind, flags):
     # E054 E055
     first, every = Promotion.new(rules=EXTENDED_RULES), Promotion.new(rules=EXTENDED_RULES, additive=True)
     plain = item(kind)
-    boosted = {**plain, **said}
+    boosted = {**plain, **flags}
     assert 0 <= first.importance(plain) <= first.importance(boosted) <= every.importance(boosted) <= 1
     assert first.importance(boosted) - first.importance(plain) <= 0.1 + 1e-9

@@ -83,13 +83,13 @@ OF_MEMORIES_ALONE = {"new", "from_dict", "to_dict", "reserved_spaces"}
 OF_NEITHER = {"freeze", "thaw", "is_list", "is_map", "memory_key"}
 
 
-def own(memory):
+def snapshot(memory):
     """All there is to a memory, in plain values that share nothing with it."""
     spaces = {name: (thaw(s.data), s.rev, thaw(s.metadata)) for name, s in memory.spaces.items()}
     return (memory.id, memory.rev, spaces, memory.created_at, memory.updated_at, thaw(memory.metadata))
 
 
-def test_the_tables_here_name_every_public_function_and_every_method_of_a_memory():
+def test_the_tables_contain_every_public_function_and_every_method_of_a_memory():
     functions = {name for name in working.__all__ if inspect.isfunction(getattr(working, name))}
     methods = {name for name in dir(Memory) if not name.startswith("_") and callable(getattr(Memory, name))}
 
@@ -98,16 +98,16 @@ def test_the_tables_here_name_every_public_function_and_every_method_of_a_memory
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_a_move_gives_a_new_agent_and_leaves_all_that_it_was_given_as_it_was(name):
+def test_a_change_returns_a_new_agent_and_modifies_no_argument(name):
     arguments, _ = MOVES[name]
     agent = Agent(state={"mine": [1], "__memory__": START})
-    before, mine, passed = own(START), agent.state["mine"], copy.deepcopy(arguments[1:])
+    before, mine, passed = snapshot(START), agent.state["mine"], copy.deepcopy(arguments[1:])
 
     after = getattr(working, name)(agent, *arguments, now=NOW, **OPTIONS.get(name, {}))
 
     assert after is not agent  # A005
     assert get(after) == getattr(START, name)(*arguments, now=NOW, **OPTIONS.get(name, {}))  # A101
-    assert own(get(agent)) == own(START) == before
+    assert snapshot(get(agent)) == snapshot(START) == before
     assert get(agent) is START
     assert after.state.keys() == {"mine", "__memory__"}  # A003
     assert after.state["mine"] is mine == [1]
@@ -115,25 +115,25 @@ def test_a_move_gives_a_new_agent_and_leaves_all_that_it_was_given_as_it_was(nam
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_what_is_about_a_whole_memory_leaves_the_agent_and_its_memory_as_they_were(name):
+def test_a_function_on_a_whole_memory_modifies_no_argument(name):
     agent = Agent(state={"mine": [1], "__memory__": START})
-    before = own(START)
+    before = snapshot(START)
 
     WHOLE[name](agent)
 
     assert agent.state == {"mine": [1], "__memory__": START}  # A005
-    assert own(START) == before
+    assert snapshot(START) == before
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_a_move_counts_in_the_container_and_in_the_spaces_it_changes_and_in_no_other(name):
+def test_a_change_increments_only_the_revisions_of_the_memory_and_of_changed_spaces(name):
     arguments, moved = MOVES[name]
 
     after = getattr(START, name)(*arguments, now=NOW)
 
-    revisions = {held: space.rev for held, space in START.spaces.items()} | moved
-    expected = {held: rev for held, rev in revisions.items() if rev is not None}
-    assert {held: space.rev for held, space in after.spaces.items()} == expected  # A018 A019
+    revisions = {space_name: space.rev for space_name, space in START.spaces.items()} | moved
+    expected = {space_name: rev for space_name, rev in revisions.items() if rev is not None}
+    assert {space_name: space.rev for space_name, space in after.spaces.items()} == expected  # A018 A019
     assert after.rev == START.rev + len(moved)  # A034
     assert (after.created_at, after.updated_at) == (1000, NOW)
     assert after.id == "mem_1"
@@ -142,7 +142,7 @@ def test_a_move_counts_in_the_container_and_in_the_spaces_it_changes_and_in_no_o
 @pytest.mark.parametrize("name", READS)
 def test_reading_changes_nothing(name):
     agent = put(Agent(), START)
-    before = own(START)
+    before = snapshot(START)
 
     getattr(working, name)(agent, *READS[name])
     getattr(START, name)(*READS[name])
@@ -151,11 +151,11 @@ def test_reading_changes_nothing(name):
     working.has_memory(agent)
 
     assert get(agent) is START  # A036
-    assert own(START) == before
+    assert snapshot(START) == before
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_a_move_that_expects_another_revision_of_the_memory_is_refused_and_changes_nothing(name):
+def test_a_change_with_an_outdated_memory_revision_is_refused(name):
     agent = put(Agent(), START)
     for stale in (START.rev - 1, START.rev + 1):
         with pytest.raises(
@@ -173,26 +173,26 @@ OF_ONE_SPACE = [name for name in MOVES if name not in ("ensure_space", "apply_ac
 
 
 @pytest.mark.parametrize("name", OF_ONE_SPACE)
-def test_a_move_that_expects_another_revision_of_its_space_is_refused(name):
+def test_a_change_with_an_outdated_space_revision_is_refused(name):
     arguments, moved = MOVES[name]
-    held = next(iter(moved))
-    rev = START.spaces[held].rev
+    space_name = next(iter(moved))
+    rev = START.spaces[space_name].rev
 
-    with pytest.raises(RevisionConflict, match=rf"^space '{held}' is at revision {rev}, not at {rev + 1}"):
+    with pytest.raises(RevisionConflict, match=rf"^space '{space_name}' is at revision {rev}, not at {rev + 1}"):
         getattr(START, name)(*arguments, expected_space_rev=rev + 1)
 
     assert getattr(START, name)(*arguments, expected_space_rev=rev).rev == START.rev + 1  # A035
 
 
-def test_a_revision_of_one_space_is_not_moved_by_writers_of_others():
-    seen = START.spaces["m"].rev
+def test_the_revision_of_a_space_is_independent_of_writes_to_others():
+    revision = START.spaces["m"].rev
     after = START.world_put("k", 1).tasks_add("x").append_to_space("l", 1)
 
-    assert after.put_in_space("m", "k", 1, expected_space_rev=seen).spaces["m"].rev == seen + 1  # A019 A035
+    assert after.put_in_space("m", "k", 1, expected_space_rev=revision).spaces["m"].rev == revision + 1  # A019 A035
 
 
 @pytest.mark.parametrize("name", ["apply_action_result", "limited", "expire"])
-def test_a_move_of_no_one_space_takes_no_revision_of_one(name):
+def test_a_change_of_several_spaces_refuses_a_space_revision(name):
     with pytest.raises(InvalidRequest, match=r"^this change is not about one space") as refusal:
         getattr(START, name)(*MOVES[name][0], expected_space_rev=0)
 
@@ -200,14 +200,14 @@ def test_a_move_of_no_one_space_takes_no_revision_of_one(name):
 
 
 @pytest.mark.parametrize("name", MOVES)
-@pytest.mark.parametrize("bad", ["3", 1.0, True])
-def test_an_expected_revision_is_a_whole_number(name, bad):
+@pytest.mark.parametrize("revision", ["3", 1.0, True])
+def test_an_expected_revision_that_is_no_whole_number_is_refused(name, revision):
     with pytest.raises(InvalidRequest, match=r"^an expected revision is a whole number, not"):
-        getattr(START, name)(*MOVES[name][0], expected_rev=bad)
+        getattr(START, name)(*MOVES[name][0], expected_rev=revision)
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_an_option_nobody_knows_is_refused_by_the_move_that_was_called_with_all_it_takes(name):
+def test_an_unknown_option_is_refused_with_the_known_options(name):
     move = getattr(START, name)
     with pytest.raises(TypeError, match=rf"^{move.__name__}\(\) takes no 'surprise': it takes ") as refusal:
         move(*MOVES[name][0], surprise=1)
@@ -216,7 +216,7 @@ def test_an_option_nobody_knows_is_refused_by_the_move_that_was_called_with_all_
     assert {"expected_rev", "now"} <= takes <= {*inspect.signature(move).parameters, *NewTask.__annotations__}
 
 
-def test_a_new_task_says_its_own_options_and_a_function_over_an_agent_those_of_its_move():
+def test_the_options_of_a_new_task_and_of_agent_functions_are_named_in_a_refusal():
     with pytest.raises(TypeError, match=r"^tasks_add\(\) takes no 'statuss': it takes text, .*id, status, new_id$"):
         START.tasks_add("ship", statuss="open")
     with pytest.raises(TypeError, match=r"^world_put\(\) takes no 'expectd_rev': it takes key, value, ttl_ms, "):
@@ -224,29 +224,29 @@ def test_a_new_task_says_its_own_options_and_a_function_over_an_agent_those_of_i
 
 
 @pytest.mark.parametrize("name", [name for name in MOVES if name != "ensure_space"])
-def test_a_moment_that_is_none_is_refused(name):
+def test_an_invalid_time_is_refused(name):
     with pytest.raises(
         InvalidRequest, match=r"^a moment is a whole number of milliseconds since the epoch, not 'noon'"
     ):
         getattr(START, name)(*MOVES[name][0], now="noon")
 
 
-def test_a_revision_is_expected_when_a_whole_memory_is_put_or_updated():
-    agent, called = put(Agent(), START), []
+def test_put_and_update_of_a_whole_memory_accept_an_expected_revision():
+    agent, calls = put(Agent(), START), []
 
     with pytest.raises(RevisionConflict):
         put(agent, Memory(), expected_rev=START.rev + 1)
     with pytest.raises(RevisionConflict):
-        working.update(agent, called.append, expected_rev=START.rev + 1)
+        working.update(agent, calls.append, expected_rev=START.rev + 1)
     with pytest.raises(RevisionConflict, match=r"^the memory does not exist, not at 0"):
         put(Agent(), Memory(), expected_rev=0)
 
-    assert called == []
+    assert calls == []
     assert get(put(agent, Memory(id="mem_2"), expected_rev=START.rev)).id == "mem_2"
     assert get(working.update(agent, lambda m: m.world_put("k", 1), expected_rev=START.rev)).rev == START.rev + 1
 
 
-def test_moves_chain_over_agents_and_over_memories():
+def test_chained_changes_of_an_agent_and_of_a_memory_are_equal():
     agent = put(Agent(), START)
     stepwise = working.tasks_add(world_put(world_put(agent, "a", 1, now=NOW), "b", 2, now=NOW), "x", id="t", now=NOW)
 
@@ -280,7 +280,7 @@ OURS = {"jidomem.errors", "jidomem.base.json_values", "jidomem.records.directive
     [*(PACKAGE / f"{name}.py" for name in SPACES), PACKAGE.parent / "base" / "json_values.py"],
     ids=lambda path: path.name,
 )
-def test_no_module_of_working_memory_can_do_anything_but_compute(path):
+def test_the_modules_of_working_memory_import_and_call_only_pure_functions(path):
     tree = ast.parse(path.read_text("utf-8"))
     named = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     for node in ast.walk(tree):
@@ -288,14 +288,14 @@ def test_no_module_of_working_memory_can_do_anything_but_compute(path):
             named |= {f"{node.module}.{alias.name}" for alias in node.names}
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
-    ours = {name for name in named if name.startswith("jidomem.") and name.split(".")[1] != "working"}
+    own_modules = {name for name in named if name.startswith("jidomem.") and name.split(".")[1] != "working"}
     assert {name.split(".")[0] for name in named} <= PURE | {"jidomem"}  # A006
     minted = {"jidomem.base", "jidomem.base.clock"} if path.name == "container.py" else set()  # of a new memory
-    assert {name for name in ours if not name.startswith((*OURS, *minted))} == set()
+    assert {name for name in own_modules if not name.startswith((*OURS, *minted))} == set()
     assert called.isdisjoint({"open", "print", "input", "exec", "eval", "__import__"})
 
 
-def test_with_a_given_clock_and_given_ids_the_same_moves_give_the_same_memory():
+def test_the_same_changes_with_the_same_clock_and_ids_give_the_same_memory():
     def moves():
         memory = Memory.new(now=1, new_id=lambda: "a")
         return memory.tasks_add("x", now=2, new_id=lambda: "b").world_put("k", 1, now=3)
@@ -326,13 +326,13 @@ ANY_MOVE = st.one_of(
 
 @settings(max_examples=60)
 @given(st.lists(ANY_MOVE, max_size=12))
-def test_the_revision_of_a_memory_is_the_number_of_its_mutations_and_no_move_changes_its_argument(moves):
+def test_the_revision_of_a_memory_is_the_number_of_its_changes_and_changes_are_pure(moves):
     memory, mutations = START, 0
     for name, *arguments in moves:
-        before = own(memory)
+        before = snapshot(memory)
         after = getattr(memory, name)(*arguments, now=NOW)
-        assert own(memory) == before
-        changed = own(after)[2] != before[2] or after is not memory
+        assert snapshot(memory) == before
+        changed = snapshot(after)[2] != before[2] or after is not memory
         assert after.rev == memory.rev + changed
         mutations += changed
         memory = after
@@ -343,11 +343,11 @@ def test_the_revision_of_a_memory_is_the_number_of_its_mutations_and_no_move_cha
 
 @settings(max_examples=60)
 @given(st.dictionaries(TEXTS.filter(bool), VALUES, max_size=4), VALUES)
-def test_a_memory_comes_back_from_json_as_it_was(held, metadata):
-    spaces = {name: Space(data, rev=3, metadata={"x": data}) for name, data in held.items()}
+def test_a_memory_is_equal_after_conversion_to_json_and_back(contents, metadata):
+    spaces = {name: Space(data, rev=3, metadata={"x": data}) for name, data in contents.items()}
     memory = Memory(id="mem_1", rev=7, metadata={"about": metadata}, spaces=spaces, created_at=5, updated_at=9)
 
-    back = Memory.from_dict(json.loads(json.dumps(memory.to_dict())))
+    restored = Memory.from_dict(json.loads(json.dumps(memory.to_dict())))
 
-    assert back == memory  # A038
-    assert repr(back) == repr(memory)  # 1, 1.0 and True are equal, and not the same
+    assert restored == memory  # A038
+    assert repr(restored) == repr(memory)  # 1, 1.0 and True are equal, and not the same

@@ -25,7 +25,7 @@ def keys(memory):
     return [key for key, _ in memory.get_all()]
 
 
-def test_what_was_put_is_got_and_what_was_not_is_not_found():
+def test_a_stored_value_is_read_and_a_missing_key_is_refused():
     # E006 E007
     memory = ShortTerm()
 
@@ -38,7 +38,7 @@ def test_what_was_put_is_got_and_what_was_not_is_not_found():
     assert (refusal.value.code, refusal.value.hint) == ("not_found", "put it there, or read all with get_all")
 
 
-def test_a_stored_none_is_no_missing_value():
+def test_a_stored_none_is_distinct_from_a_missing_value():
     # E008
     memory = ShortTerm()
     memory.put("answer", None)
@@ -50,23 +50,23 @@ def test_a_stored_none_is_no_missing_value():
     assert memory.entry("answer") is not None
 
 
-def test_history_context_results_and_state_of_a_session_are_all_values():
+def test_values_of_any_kind_are_stored():
     # E002
     memory = ShortTerm("s-1")
-    held = {
+    values = {
         "conversation": [{"role": "user", "content": "hello"}],
         "working_context": {"file": "index.py", "lines": (1, 20)},
         "analysis": {"complexity": 3.5},
         "agent_state": object(),
     }
-    for key, value in held.items():
+    for key, value in values.items():
         memory.put(key, value)
 
-    assert memory.get_all() == list(held.items())
-    assert all(memory.get(key) is value for key, value in held.items())
+    assert memory.get_all() == list(values.items())
+    assert all(memory.get(key) is value for key, value in values.items())
 
 
-def test_all_are_listed_without_their_times_the_oldest_first_and_cleared_at_once():
+def test_all_entries_are_listed_oldest_first_and_cleared_together():
     # E009 E010
     memory = filled(3)
 
@@ -81,7 +81,7 @@ def test_the_list_of_all_is_a_copy():
     assert memory.get_all() == [("k0", 0)]
 
 
-def test_each_session_has_a_memory_of_its_own():
+def test_each_session_has_its_own_memory():
     # E011 E019
     first, second = ShortTerm(session_id="s-1"), ShortTerm(session_id="s-2")
     first.put("plan", "read")
@@ -90,7 +90,7 @@ def test_each_session_has_a_memory_of_its_own():
     assert (first.get("plan"), second.get("plan", None), second.get_all()) == ("read", None, [])
 
 
-def test_each_entry_is_stamped_with_the_millisecond_it_was_put():
+def test_each_entry_has_the_millisecond_of_its_put():
     # E012
     before = time.time_ns() // 1_000_000
     memory = ShortTerm()
@@ -106,7 +106,7 @@ def test_each_entry_is_stamped_with_the_millisecond_it_was_put():
     assert timed.entry("c") is None
 
 
-def test_a_thousand_entries_are_held_and_one_more_leaves_the_newest_nine_hundred():
+def test_the_1001st_entry_evicts_the_oldest_and_leaves_900():
     # E013 E014
     memory = filled(1000)
     assert keys(memory) == [f"k{n}" for n in range(1000)]
@@ -128,7 +128,7 @@ def test_putting_a_key_again_replaces_its_value_and_makes_it_the_newest():
     assert keys(memory) == ["k2", "k0", "k3"]
 
 
-def test_entries_of_one_millisecond_go_in_the_order_they_came():
+def test_entries_of_one_millisecond_are_evicted_in_order_of_arrival():
     # E016
     memory = filled(4, maximum=4, slack=1, now_ms=lambda: 7)
     memory.put("k4", 4)
@@ -136,7 +136,7 @@ def test_entries_of_one_millisecond_go_in_the_order_they_came():
 
 
 @pytest.mark.parametrize(("maximum", "slack"), [(1, 0), (1, 100), (3, 100), (1000, 5000)])
-def test_the_entry_just_put_stays_however_many_are_to_go(maximum, slack):
+def test_the_newest_entry_is_never_evicted(maximum, slack):
     # E017
     memory = filled(maximum, maximum=maximum, slack=slack)
     memory.put("newest", "here")
@@ -144,7 +144,7 @@ def test_the_entry_just_put_stays_however_many_are_to_go(maximum, slack):
     assert len(memory) == max(maximum - slack, 1)
 
 
-def test_a_clock_that_goes_back_makes_no_new_entry_old():
+def test_an_entry_put_after_the_clock_went_back_is_still_the_newest():
     # E017
     memory = ShortTerm(maximum=2, slack=0, now_ms=iter((30, 20, 10)).__next__)
     for key in "abc":
@@ -153,7 +153,7 @@ def test_a_clock_that_goes_back_makes_no_new_entry_old():
 
 
 @pytest.mark.parametrize(("maximum", "slack", "left"), [(1000, 100, 900), (5, 2, 3), (5, 0, 5), (10, 9, 1)])
-def test_maximum_and_slack_are_what_they_are_given_as(maximum, slack, left):
+def test_maximum_and_slack_are_configurable(maximum, slack, left):
     # E020
     memory = filled(maximum, maximum=maximum, slack=slack)
     assert len(memory) == maximum
@@ -165,7 +165,7 @@ def test_maximum_and_slack_are_what_they_are_given_as(maximum, slack, left):
     "options",
     [{"maximum": 0}, {"maximum": True}, {"maximum": 2.0}, {"maximum": "9"}, {"slack": -1}, {"slack": False}],
 )
-def test_a_maximum_and_a_slack_that_are_no_numbers_of_entries_are_refused(options):
+def test_an_invalid_maximum_or_slack_is_refused(options):
     # E020
     (name,) = options
     with pytest.raises(InvalidRequest, match=f"^{name}=") as refusal:
@@ -174,7 +174,7 @@ def test_a_maximum_and_a_slack_that_are_no_numbers_of_entries_are_refused(option
 
 
 @pytest.mark.parametrize("key", ["", " ", " plan", "plan\n", "a\nb", "half \ud83d", 5, None, ("a",)])
-def test_what_is_no_key_is_refused(key):
+def test_an_invalid_key_is_refused(key):
     memory = ShortTerm()
     with pytest.raises(InvalidRequest, match="is not a key"):
         memory.put(key, 1)
@@ -186,7 +186,7 @@ def test_what_is_no_key_is_refused(key):
     st.integers(1, 6),
     st.integers(0, 8),
 )
-def test_eviction_keeps_the_newest(puts, maximum, slack):
+def test_eviction_keeps_the_newest_entries(puts, maximum, slack):
     # E014 E015 E017
     memory, model = ShortTerm(maximum=maximum, slack=slack), []
     for key, value in puts:
@@ -197,14 +197,14 @@ def test_eviction_keeps_the_newest(puts, maximum, slack):
         assert memory.get_all() == model
 
 
-def test_so_many_go_that_the_slack_is_free():
+def test_the_surplus_frees_the_slack():
     # E014
     assert [surplus(size) for size in (0, 1, 999, 1000, 1001, 1002)] == [0, 0, 0, 0, 101, 102]
     assert [surplus(size, 5, 2) for size in (5, 6, 9)] == [0, 3, 6]
     assert surplus(2, 1, 100) == 1
 
 
-def test_threads_read_and_write_at_once_and_none_sees_what_was_not_put():
+def test_concurrent_threads_read_only_stored_values():
     # E018
     memory, switch = ShortTerm(maximum=50, slack=10), sys.getswitchinterval()
     memory.put("constant", 0)
@@ -215,8 +215,8 @@ def test_threads_read_and_write_at_once_and_none_sees_what_was_not_put():
             memory.put("constant", n)
             assert memory.get("constant") in range(400)
             assert len(memory.get_all()) <= 50
-            found = memory.get(f"{number}-{n % 30}", None)
-            assert found in (None, (number, n))
+            value = memory.get(f"{number}-{n % 30}", None)
+            assert value in (None, (number, n))
 
     sys.setswitchinterval(1e-6)
     try:

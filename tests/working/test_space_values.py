@@ -13,7 +13,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.working import Memory, Space, freeze, is_list, is_map, thaw
 
 
-def test_a_space_has_data_a_revision_and_metadata_and_nothing_else():
+def test_a_space_has_exactly_data_revision_and_metadata():
     assert [field.name for field in dataclasses.fields(Space)] == ["data", "rev", "metadata"]  # A010 A015
     with pytest.raises((AttributeError, TypeError)):
         Space([]).kind = "list"
@@ -36,21 +36,21 @@ def test_a_space_needs_data():
 @pytest.mark.parametrize(
     "data", [{}, {"a": 1}, [], [1], {1, 2}, "text", 5, None, (1, 2), object()], ids=lambda data: type(data).__name__
 )
-def test_a_space_may_hold_anything(data):
+def test_a_space_accepts_any_data(data):
     assert Space(data).data == data  # A011 A020
     assert Memory().ensure_space("x", data).spaces["x"].data == data
 
 
-def test_a_space_is_made_of_a_mapping_of_keywords_or_of_both():
-    made = Space([1], rev=2, metadata={"k": "v"})
+def test_a_space_is_created_from_a_mapping_from_keywords_or_from_both():
+    expected = Space([1], rev=2, metadata={"k": "v"})
 
-    assert Space.new({"data": [1], "rev": 2, "metadata": {"k": "v"}}) == made  # A014
-    assert Space.new(data=[1], rev=2, metadata={"k": "v"}) == made
-    assert Space.new({"data": [1], "rev": 7}, rev=2, metadata={"k": "v"}) == made
+    assert Space.new({"data": [1], "rev": 2, "metadata": {"k": "v"}}) == expected  # A014
+    assert Space.new(data=[1], rev=2, metadata={"k": "v"}) == expected
+    assert Space.new({"data": [1], "rev": 7}, rev=2, metadata={"k": "v"}) == expected
 
 
 @pytest.mark.parametrize(
-    ("attrs", "told"),
+    ("attrs", "message"),
     [
         ({"data": [], "kind": "list"}, "^a space has no 'kind'$"),
         ({"data": [], "rev": -1}, "the revision of a space is a whole number from 0, not -1"),
@@ -59,19 +59,19 @@ def test_a_space_is_made_of_a_mapping_of_keywords_or_of_both():
         ({"data": [], "metadata": []}, r"the metadata of a space is a mapping, not \[\]"),
     ],
 )
-def test_what_makes_no_space_is_refused(attrs, told):
-    with pytest.raises(InvalidRequest, match=rf"(?m)^{told}"):
+def test_invalid_fields_of_a_space_are_refused(attrs, message):
+    with pytest.raises(InvalidRequest, match=rf"(?m)^{message}"):
         Space.new(attrs)
 
 
-def test_the_fields_of_a_space_are_named_to_who_misses_one():
+def test_a_refusal_lists_the_fields_of_a_space():
     with pytest.raises(InvalidRequest) as refusal:
         Space.new(data=[], kind="list")
 
     assert refusal.value.hint == "it has data, rev, metadata"
 
 
-def test_constructors_make_maps_and_lists():
+def test_new_map_and_new_list_create_spaces_of_their_kind():
     assert Space.new_map() == Space({})  # A021
     assert Space.new_list() == Space([])
     assert Space.new_map({"a": 1}, {"m": 1}) == Space({"a": 1}, metadata={"m": 1})
@@ -87,7 +87,7 @@ def test_a_constructor_refuses_data_of_the_other_kind():
 
 
 @pytest.mark.parametrize(
-    ("given", "kind"),
+    ("space", "kind"),
     [
         (Space({}), "map"),
         (Space(MappingProxyType({"a": 1})), "map"),
@@ -101,10 +101,10 @@ def test_a_constructor_refuses_data_of_the_other_kind():
     ],
     ids=repr,
 )
-def test_the_kind_of_a_space_is_the_kind_of_its_data(given, kind):
-    assert is_map(given) is (kind == "map")  # A016
-    assert is_list(given) is (kind == "list")  # A017
-    assert dataclasses.is_dataclass(given) or not isinstance(given, Space)
+def test_is_map_and_is_list_depend_on_the_data_of_a_space(space, kind):
+    assert is_map(space) is (kind == "map")  # A016
+    assert is_list(space) is (kind == "list")  # A017
+    assert dataclasses.is_dataclass(space) or not isinstance(space, Space)
 
 
 def test_two_spaces_and_two_memories_share_no_default():
@@ -116,21 +116,21 @@ def test_two_spaces_and_two_memories_share_no_default():
     assert one.metadata is not other.metadata
 
 
-def test_what_is_put_in_is_copied_so_the_caller_changes_nothing_later():
-    goals, steps, whole = {"ship"}, [["test"]], {"deep": {"list": [1]}}
+def test_stored_values_are_copied():
+    goals, steps, nested = {"ship"}, [["test"]], {"deep": {"list": [1]}}
     memory = Memory().ensure_space("plan", {"goals": goals, "steps": steps, "tuple": (steps,)})
-    memory = memory.world_put("whole", whole).tasks_add("t", id="t1").ensure_space("l", steps)
+    memory = memory.world_put("whole", nested).tasks_add("t", id="t1").ensure_space("l", steps)
 
     goals.add("rest")
     steps[0].append("deploy")
-    whole["deep"]["list"].append(2)
+    nested["deep"]["list"].append(2)
 
     assert memory.spaces["plan"].data == {"goals": {"ship"}, "steps": [["test"]], "tuple": ([["test"]],)}  # A061 A022
     assert memory.world_get("whole") == {"deep": {"list": [1]}}
     assert memory.spaces["l"].data == [["test"]]
 
 
-def test_metadata_is_copied_too():
+def test_metadata_is_copied():
     metadata = {"tags": ["a"]}
     memory, space = Memory(metadata=metadata), Space([], metadata=metadata)
 
@@ -166,71 +166,71 @@ LIST_CHANGES = [
 
 
 @pytest.mark.parametrize("change", DICT_CHANGES)
-def test_a_dict_that_a_memory_hands_out_refuses_every_change(change):
-    held = Memory().world_put("x", {"a": 1}).world_get("x")
+def test_a_dict_of_a_memory_refuses_every_change(change):
+    value = Memory().world_put("x", {"a": 1}).world_get("x")
 
     with pytest.raises(TypeError, match=r"^a dict of a memory cannot be changed in place: change a copy, dict\(...\)"):
-        change(held)
+        change(value)
 
-    assert held == {"a": 1}
+    assert value == {"a": 1}
 
 
 @pytest.mark.parametrize("change", LIST_CHANGES)
-def test_a_list_that_a_memory_hands_out_refuses_every_change(change):
-    held = Memory().world_put("x", [1]).world_get("x")
+def test_a_list_of_a_memory_refuses_every_change(change):
+    value = Memory().world_put("x", [1]).world_get("x")
 
     with pytest.raises(TypeError, match=r"^a list of a memory cannot be changed in place: change a copy, list\(...\)"):
-        change(held)
+        change(value)
 
-    assert held == [1]
+    assert value == [1]
 
 
-def test_every_way_to_change_a_dict_or_a_list_is_among_those_refused():
+def test_the_cases_cover_every_mutating_method_of_dict_and_list():
     for kind, changes in ((dict, DICT_CHANGES), (list, LIST_CHANGES)):
-        ways = {name for name in dir(kind) if name in dir(freeze(kind())) and _changes(kind, name)}
-        assert len(ways) == len(changes), ways
+        methods = {name for name in dir(kind) if name in dir(freeze(kind())) and _is_mutating(kind, name)}
+        assert len(methods) == len(changes), methods
 
 
-def _changes(kind, name):
+def _is_mutating(kind, name):
     """Whether a method of that name changes a dict or a list it is called on."""
-    full = {"a": 1} if kind is dict else [2, 1]
+    original = {"a": 1} if kind is dict else [2, 1]
     for arguments in ((), ("a",), (0,), (1,), ("b", 1), (0, 1), ({"b": 1},), ([1],)):
-        held = kind(full)
+        value = kind(original)
         try:
-            getattr(held, name)(*arguments)
+            getattr(value, name)(*arguments)
         except Exception:
             continue
-        if held != full and name != "__init__":
+        if value != original and name != "__init__":
             return True
     return False
 
 
-def test_held_values_are_read_copied_written_and_pickled_like_plain_ones():
-    held = freeze({"a": [1, {"b": 2}]})
+def test_frozen_values_are_read_copied_serialized_and_pickled_like_plain_values():
+    frozen = freeze({"a": [1, {"b": 2}]})
 
-    assert isinstance(held, dict)
-    assert isinstance(held["a"], list)
-    assert json.dumps(held) == '{"a": [1, {"b": 2}]}'
-    assert orjson.dumps(held) == b'{"a":[1,{"b":2}]}'
-    assert repr(held) == "{'a': [1, {'b': 2}]}"
-    for copied in (copy.copy(held), copy.deepcopy(held), pickle.loads(pickle.dumps(held))):
-        assert copied == held
-        assert type(copied) is type(held)
-        assert type(copied["a"]) is type(held["a"])
+    assert isinstance(frozen, dict)
+    assert isinstance(frozen["a"], list)
+    assert json.dumps(frozen) == '{"a": [1, {"b": 2}]}'
+    assert orjson.dumps(frozen) == b'{"a":[1,{"b":2}]}'
+    assert repr(frozen) == "{'a': [1, {'b': 2}]}"
+    for copied in (copy.copy(frozen), copy.deepcopy(frozen), pickle.loads(pickle.dumps(frozen))):
+        assert copied == frozen
+        assert type(copied) is type(frozen)
+        assert type(copied["a"]) is type(frozen["a"])
 
 
-def test_a_copy_of_a_held_value_is_plain_and_may_be_changed():
-    held = freeze({"a": [1]})
+def test_a_copy_of_a_frozen_value_is_mutable():
+    frozen = freeze({"a": [1]})
 
-    for copied in (dict(held), {**held}, held | {}, held.copy()):
+    for copied in (dict(frozen), {**frozen}, frozen | {}, frozen.copy()):
         copied["b"] = 1
-    for copied in (list(held["a"]), held["a"] + [2], held["a"][:], held["a"].copy()):
+    for copied in (list(frozen["a"]), frozen["a"] + [2], frozen["a"][:], frozen["a"].copy()):
         copied.append(3)
 
-    assert held == {"a": [1]}
+    assert frozen == {"a": [1]}
 
 
-def test_thaw_gives_plain_values_all_the_way_down():
+def test_thaw_returns_plain_values_at_every_level():
     plain = {"a": [1, {"b": {2}}, ([3],)], "s": frozenset({1})}
 
     thawed = thaw(freeze(plain))
@@ -242,18 +242,18 @@ def test_thaw_gives_plain_values_all_the_way_down():
     assert thaw("text") == "text"
 
 
-def test_what_is_held_fast_already_is_shared_not_copied():
-    held, pair = freeze({"a": [1]}), ("x", 1)
+def test_frozen_values_are_shared_and_not_copied():
+    frozen, pair = freeze({"a": [1]}), ("x", 1)
 
-    assert freeze(held) is held
+    assert freeze(frozen) is frozen
     assert freeze(pair) is pair
-    assert freeze((held, "x"))[0] is held
-    memory = Memory().world_put("big", held).world_put("other", 1)
-    assert memory.world_get("big") is held
-    assert memory.append_to_space("tasks", held).tasks()[0] is held
+    assert freeze((frozen, "x"))[0] is frozen
+    memory = Memory().world_put("big", frozen).world_put("other", 1)
+    assert memory.world_get("big") is frozen
+    assert memory.append_to_space("tasks", frozen).tasks()[0] is frozen
 
 
-def test_spaces_that_did_not_change_are_shared_between_revisions():
+def test_unchanged_spaces_are_shared_between_revisions():
     before = Memory().ensure_space("x", {"a": 1})
     after = before.world_put("k", 1)
 
@@ -261,7 +261,7 @@ def test_spaces_that_did_not_change_are_shared_between_revisions():
     assert after.spaces["tasks"] is before.spaces["tasks"]
 
 
-def test_an_object_of_another_class_is_kept_as_it_is():
+def test_an_object_of_another_class_is_stored_unchanged():
     class Thing:
         pass
 
@@ -270,11 +270,11 @@ def test_an_object_of_another_class_is_kept_as_it_is():
     assert Memory().world_put("x", [thing]).world_get("x")[0] is thing  # A022
 
 
-def test_a_set_and_a_mapping_become_ones_that_nobody_changes():
-    held = Memory().world_put("x", {"set": {1}, "map": MappingProxyType({"a": 1})}).world_get("x")
+def test_a_set_and_a_mapping_are_stored_as_immutable_types():
+    value = Memory().world_put("x", {"set": {1}, "map": MappingProxyType({"a": 1})}).world_get("x")
 
-    assert type(held["set"]) is frozenset
-    assert type(held["map"]) is type(freeze({}))
+    assert type(value["set"]) is frozenset
+    assert type(value["map"]) is type(freeze({}))
 
 
 def test_a_value_that_contains_itself_is_refused():

@@ -18,11 +18,13 @@ JIDO = "https://jido.ai/ontology#"
 
 @pytest.fixture
 def context(memory):
-    with memory.context("s-1", project="p", promotion=Promotion.new(rules=EXTENDED_RULES), interval=None) as made:
-        yield made
+    with memory.context(
+        "s-1", project="p", promotion=Promotion.new(rules=EXTENDED_RULES), interval=None
+    ) as context_manager:
+        yield context_manager
 
 
-def test_facts_that_were_promoted_are_found_by_their_topic(memory, context):
+def test_promoted_facts_are_found_by_their_topic(memory, context):
     # E080
     older = context.store(
         "rust", {"type": "fact", "content": "The build needs Rust 1.80", "confidence": 0.85}, promote=True
@@ -30,18 +32,18 @@ def test_facts_that_were_promoted_are_found_by_their_topic(memory, context):
     newer = context.store("more", "rust is\nfast enough", promote=True)
     context.store("other", "the tests are slow", promote=True)
 
-    found = memory.reader.find_facts_about("p", "RUST")
+    rows = memory.reader.find_facts_about("p", "RUST")
 
-    assert [(row["subject"], row["content"], row["confidence"]) for row in found] == [
+    assert [(row["subject"], row["content"], row["confidence"]) for row in rows] == [
         (newer.iri, "rust is\nfast enough", 0.6),
         (older.iri, "The build needs Rust 1.80", 0.85),
     ]
-    assert [row["timestamp"] for row in found] == sorted((row["timestamp"] for row in found), reverse=True)
+    assert [row["timestamp"] for row in rows] == sorted((row["timestamp"] for row in rows), reverse=True)
 
 
-def test_decisions_errors_and_conventions_that_were_promoted_are_found(memory, context):
+def test_promoted_decisions_errors_and_conventions_are_found(memory, context):
     # E080
-    decided = [
+    decisions = [
         context.store(key, {"type": "decision", "content": key, "rationale": "why"}, promote=True).iri
         for key in ("Use Oxigraph", "Use ruff")
     ]
@@ -50,12 +52,12 @@ def test_decisions_errors_and_conventions_that_were_promoted_are_found(memory, c
     context.store("c", {"type": "preference", "content": "use spaces", "verified_by_user": True}, promote=True)
     context.store("d", {"type": "preference", "content": "use tabs"}, promote=True)
 
-    assert [row["subject"] for row in memory.reader.list_decisions("p")] == decided
+    assert [row["subject"] for row in memory.reader.list_decisions("p")] == decisions
     assert [row["subject"] for row in memory.reader.find_errors_for_module("p", "Files")] == [torn.iri]
     assert memory.reader.get_conventions("p") == [{"content": "use spaces", "source": "session:s-1"}]
 
 
-def test_promoted_items_of_one_context_are_related_and_known_by_their_ids(memory, context):
+def test_promoted_items_of_one_context_are_related_and_found_by_their_ids(memory, context):
     # E080
     first = context.store("a", {"content": "one", "context": "release", "id": "f-1"}, promote=True)
     second = context.store("b", {"content": "two", "context": "release"}, promote=True)
@@ -68,7 +70,7 @@ def test_promoted_items_of_one_context_are_related_and_known_by_their_ids(memory
     assert ("https://jido.ai/ontology#summary", "one") in [(row["predicate"], row["object"]) for row in rows]
 
 
-def test_facts_that_another_program_promoted_come_in_by_their_own_iris(memory, context):
+def test_facts_promoted_by_another_program_keep_their_iris(memory, context):
     # E060
     fact, guide = "http://jidoka.ai/facts/6f1d7a84-db00-42fc-a00b-31a7fc73224f", "http://jidoka.ai/ontology#"
 
@@ -105,12 +107,12 @@ with jidomem.open(sys.argv[1], project="p", agent="architect") as memory, memory
 
 
 def run(program, root):
-    done = subprocess.run([sys.executable, "-c", program, str(root)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    result = subprocess.run([sys.executable, "-c", program, str(root)], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
-def test_a_restart_leaves_what_was_promoted_and_nothing_that_was_not(tmp_path):
+def test_a_restart_preserves_only_promoted_values(tmp_path):
     # E001 E004 E095
     assert run(STORE, tmp_path / "root") == "promoted ['read', 'write'] s-1\n"
 
@@ -122,7 +124,7 @@ def test_a_restart_leaves_what_was_promoted_and_nothing_that_was_not(tmp_path):
     }
 
 
-def test_what_was_promoted_is_there_for_later_sessions_of_a_root_that_was_closed(tmp_path):
+def test_promoted_values_are_available_to_later_sessions_of_a_reopened_root(tmp_path):
     # E004
     kinds = {"fact": "f", "decision": "d", "task": "t", "convention": "c", "error": "e", "lesson_learned": "l"}
     with jidomem.open(tmp_path / "root", project="p", sources=fixed_sources()) as memory:
@@ -144,13 +146,15 @@ def test_what_was_promoted_is_there_for_later_sessions_of_a_root_that_was_closed
 
 def test_tasks_of_working_memory_are_promoted_with_their_status(memory, context):
     # E005 E062
-    held = Memory().tasks_add("ship it", id="t1").tasks_add("test it", id="t2").tasks_complete("t2")
+    working_memory = Memory().tasks_add("ship it", id="t1").tasks_add("test it", id="t2").tasks_complete("t2")
 
-    kept = [context.store(f"task:{task['id']}", {**task, "type": "task"}, promote=True) for task in held.tasks()]
-    done = context.store("task:t3", {"text": "write it", "id": "t3", "type": "task_completed"}, promote=True)
-    again = context.store("task:t1", {**held.tasks_complete("t1").tasks()[0], "type": "task"}, promote=True)
+    promoted = [
+        context.store(f"task:{task['id']}", {**task, "type": "task"}, promote=True) for task in working_memory.tasks()
+    ]
+    completed = context.store("task:t3", {"text": "write it", "id": "t3", "type": "task_completed"}, promote=True)
+    updated = context.store("task:t1", {**working_memory.tasks_complete("t1").tasks()[0], "type": "task"}, promote=True)
 
-    assert [one.outcome for one in (*kept, done, again)] == ["promoted", "promoted", "promoted", "updated"]
+    assert [one.outcome for one in (*promoted, completed, updated)] == ["promoted", "promoted", "promoted", "updated"]
     rows = memory.reader.select(
         "p",
         """PREFIX jido: <https://jido.ai/ontology#> SELECT ?summary ?status ?name {
@@ -162,5 +166,5 @@ def test_tasks_of_working_memory_are_promoted_with_their_status(memory, context)
         ("t2", "test it", "Completed"),
         ("t3", "write it", "Completed"),
     ]
-    assert memory.reader.get_memory("p", kept[0].iri)["properties"]["hasTaskStatus"] == [f"{JIDO}Planned"]
+    assert memory.reader.get_memory("p", promoted[0].iri)["properties"]["hasTaskStatus"] == [f"{JIDO}Planned"]
     assert context.retrieve("task:t2") == {"id": "t2", "text": "test it", "status": "done", "type": "task"}

@@ -23,21 +23,25 @@ JSON = st.recursive(
 )
 
 
-def fields(held, kind="fact", category="facts"):
-    return tiers.fields_of(tiers.item_of(held, session_id="s-1", now=NOW), kind, category)
+def fields(value, kind="fact", category="facts"):
+    return tiers.fields_of(tiers.item_of(value, session_id="s-1", now=NOW), kind, category)
 
 
-def extras(held):
-    return [(name.removeprefix(JIDO), said["@value"]) for name, said in fields(held)["extra_triples"]]
+def extras(value):
+    return [(name.removeprefix(JIDO), literal["@value"]) for name, literal in fields(value)["extra_triples"]]
 
 
-def kept(key, held):
+def stored_form(key, value):
     """What a memory says of a promoted value: summary, explanation and the texts of jido:value."""
-    summary, explanation = tiers.summary_and_explanation(tiers.item_of(held, session_id="s-1", now=NOW))
-    return summary, explanation, [said["@value"] for _, said in tiers.value_triple(key, held, summary, explanation)]
+    summary, explanation = tiers.summary_and_explanation(tiers.item_of(value, session_id="s-1", now=NOW))
+    return (
+        summary,
+        explanation,
+        [literal["@value"] for _, literal in tiers.value_triple(key, value, summary, explanation)],
+    )
 
 
-def test_an_item_has_the_type_of_the_value_and_the_moment_and_source_of_the_session():
+def test_an_item_has_the_type_of_its_value_and_time_and_source_of_the_session():
     # E085
     plain = tiers.item_of("the build is slow", session_id="s-1", now=NOW)
     typed = tiers.item_of({"type": "error", "content": "torn file", "rationale": "r"}, session_id="s-2", now=NOW)
@@ -50,16 +54,16 @@ def test_an_item_has_the_type_of_the_value_and_the_moment_and_source_of_the_sess
     assert tiers.item_of({"content": "  "}, session_id="s-1", now=NOW)["content"] == {"content": "  "}
 
 
-def test_a_mapping_says_the_fields_of_an_intent_by_their_names():
-    held = {
+def test_a_mapping_provides_the_fields_of_an_intent_by_name():
+    value = {
         "type": "decision", "content": "Use Oxigraph", "rationale": "it embeds", "topic": "store", "about": "src/a.py",
         "evidence": ["a measurement"], "confidence": 0.85, "colour": "red", "severity": None,
     }  # fmt: skip
 
-    said = fields(held, "decision", "decisions")
+    intent = fields(value, "decision", "decisions")
 
-    del said["extra_triples"]
-    assert said == {
+    del intent["extra_triples"]
+    assert intent == {
         "type": "decision",
         "summary": "Use Oxigraph",
         "rationale": "it embeds",
@@ -72,7 +76,7 @@ def test_a_mapping_says_the_fields_of_an_intent_by_their_names():
 
 
 @pytest.mark.parametrize("name", tiers.FIELDS)
-def test_each_field_of_an_intent_that_a_mapping_may_say_is_taken(name):
+def test_each_allowed_intent_field_of_a_mapping_is_used(name):
     assert name in INTENT_FIELDS
     assert fields({"content": "c", name: "said"})[name] == (["said"] if name in LIST_FIELDS else "said")
 
@@ -85,12 +89,12 @@ def test_an_explanation_that_is_no_text_is_refused(explanation):
     assert refusal.value.hint == "give it as text, or leave it out"
 
 
-def test_what_is_said_of_a_value_besides_is_kept_by_properties_of_its_own():
-    held = {
+def test_further_fields_of_a_value_are_stored_as_triples():
+    value = {
         "content": "c", "id": 42, "key": "own", "context": ["a", "b"], "affected_module": "M", "verified_by_user": True,
         "metadata": {"affectedModule": "N", "id": "never", "key": "k"},
     }  # fmt: skip
-    assert extras(held) == [
+    assert extras(value) == [
         ("category", "facts"), ("localId", "42"), ("key", "k"), ("context", "a"), ("context", "b"),
         ("affectedModule", "M"), ("affectedModule", "N"), ("verified", "true"),
     ]  # fmt: skip
@@ -100,14 +104,14 @@ def test_what_is_said_of_a_value_besides_is_kept_by_properties_of_its_own():
 
 
 @pytest.mark.parametrize("name", ["id", "context", "affected_module"])
-@pytest.mark.parametrize("what", [True, 1.5, {"a": 1}, [["x"]]])
-def test_what_is_no_text_is_refused_by_its_name(name, what):
+@pytest.mark.parametrize("content", [True, 1.5, {"a": 1}, [["x"]]])
+def test_a_field_that_is_no_text_is_refused_by_name(name, content):
     with pytest.raises(InvalidRequest, match=f"^{name}=.* is not a text") as refusal:
-        fields({"content": "c", name: what})
+        fields({"content": "c", name: content})
     assert refusal.value.hint == f"give {name} as text, or leave it out"
 
 
-def test_a_completed_task_is_completed_and_high_confidence_is_high_unless_said_otherwise():
+def test_a_completed_task_and_high_confidence_set_status_and_confidence_by_default():
     assert fields({"type": "task_completed", "content": "c"}, "task", "tasks")["status"] == "Completed"
     assert fields({"type": "task_completed", "content": "c", "status": "Abandoned"})["status"] == "Abandoned"
     assert "status" not in fields({"type": "task", "content": "c"})
@@ -120,27 +124,27 @@ def test_a_completed_task_is_completed_and_high_confidence_is_high_unless_said_o
     ("source", "source_type"),
     [("user", "UserSource"), ("agent", "AgentSource"), ("tool", "ToolSource"), ("document", "ExternalDocumentSource")],
 )
-def test_a_source_of_a_kind_is_that_kind_of_source(source, source_type):
+def test_a_known_source_sets_the_source_type(source, source_type):
     assert fields({"content": "c", "source": source})["source_type"] == source_type
     assert fields(create_memory("fact", "c", {"source": source}))["source_type"] == source_type
     assert "source_type" not in fields({"content": "c", "source": "somewhere"})
     assert "source_type" not in fields({"content": "c", "source": ["user"]})
 
 
-def test_a_memory_made_by_its_type_keeps_its_moment_and_what_its_metadata_says():
+def test_a_typed_memory_keeps_its_time_and_metadata():
     memory = create_memory(
         "fact", "c", {"timestamp": NOW, "confidence": 0.8, "verified": True, "metadata": {"id": "f-1", "context": "x"}}
     )
     later = datetime(2027, 1, 1, tzinfo=UTC)
 
-    said = tiers.fields_of(tiers.item_of(memory, session_id="s-1", now=later), "fact", "facts")
+    intent = tiers.fields_of(tiers.item_of(memory, session_id="s-1", now=later), "fact", "facts")
 
-    assert (said["confidence"], said["timestamp"]) == (0.8, "2026-11-21T08:00:00.000000Z")
+    assert (intent["confidence"], intent["timestamp"]) == (0.8, "2026-11-21T08:00:00.000000Z")
     assert extras(memory) == [("category", "facts"), ("localId", "f-1"), ("context", "x"), ("verified", "true")]
 
 
 @pytest.mark.parametrize(
-    ("content", "explanation", "told"),
+    ("content", "explanation", "expected"),
     [
         (" one ", None, ("one", None)),
         ("one", " more ", ("one", "more")),
@@ -149,35 +153,35 @@ def test_a_memory_made_by_its_type_keeps_its_moment_and_what_its_metadata_says()
         ("one\ntwo", "more", ("one", "one\ntwo\n\nmore")),
     ],
 )
-def test_the_first_line_of_a_content_is_its_summary_and_the_rest_explains_it(content, explanation, told):
-    assert tiers.summary_and_explanation({"content": content, "detailed_explanation": explanation}) == told
+def test_the_first_line_of_a_content_is_its_summary_and_the_rest_its_explanation(content, explanation, expected):
+    assert tiers.summary_and_explanation({"content": content, "detailed_explanation": explanation}) == expected
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(min_size=1), JSON)
-def test_a_value_comes_back_as_it_was_whatever_it_was(key, held):
+def test_a_value_is_restored_equal(key, value):
     # E093
-    summary, explanation, values = kept(key, held)
-    found = tiers.given_back(key, values, summary, explanation)
-    assert found == held
-    assert repr(found) == repr(held) or not isinstance(held, (int, float, str, type(None)))
+    summary, explanation, values = stored_form(key, value)
+    restored = tiers.given_back(key, values, summary, explanation)
+    assert restored == value
+    assert repr(restored) == repr(value) or not isinstance(value, (int, float, str, type(None)))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(JSON)
-def test_a_value_is_converted_once_and_always_to_the_same_text(held):
+def test_the_text_of_a_value_is_stable(value):
     # E093
-    text = tiers.text_of(held)
-    assert text == (held.strip() if isinstance(held, str) else text)
+    text = tiers.text_of(value)
+    assert text == (value.strip() if isinstance(value, str) else text)
     assert tiers.text_of(text) == text.strip()
-    if isinstance(held, dict):
-        assert json.loads(text) == held
-        assert tiers.text_of(dict(reversed(held.items()))) == text
-        assert json.dumps(held, ensure_ascii=False, sort_keys=True) == text
+    if isinstance(value, dict):
+        assert json.loads(text) == value
+        assert tiers.text_of(dict(reversed(value.items()))) == text
+        assert json.dumps(value, ensure_ascii=False, sort_keys=True) == text
 
 
 @pytest.mark.parametrize(
-    ("held", "words"),
+    ("value", "message"),
     [
         ((1, 2), "value is a tuple"),
         ({1: "a"}, "value has the key 1"),
@@ -191,35 +195,35 @@ def test_a_value_is_converted_once_and_always_to_the_same_text(held):
         (["\ud800"], r"value\[0\] has half a surrogate pair"),
     ],
 )
-def test_what_json_does_not_give_back_as_it_was_is_refused_by_its_place(held, words):
+def test_a_value_that_json_does_not_preserve_is_refused_with_its_path(value, message):
     # E093
-    with pytest.raises(InvalidRequest, match=words) as refusal:
-        tiers.text_of(held)
+    with pytest.raises(InvalidRequest, match=message) as refusal:
+        tiers.text_of(value)
     assert refusal.value.hint
     with pytest.raises(InvalidRequest):
-        tiers.value_triple("k", held, "s", None)
+        tiers.value_triple("k", value, "s", None)
 
 
-def test_what_is_nested_too_deeply_is_refused():
-    held = []
+def test_a_too_deeply_nested_value_is_refused():
+    value = []
     for _ in range(100_000):
-        held = [held]
+        value = [value]
     with pytest.raises(InvalidRequest, match="nested too deep"):
-        tiers.text_of(held)
+        tiers.text_of(value)
 
 
-def test_a_text_that_its_content_gives_back_is_not_kept_twice():
-    assert kept("k", "plain")[2] == []
-    assert kept("k", "one\ntwo")[2] == []
-    assert kept("k", " spaces ") == ("spaces", None, ['["k", " spaces "]'])
-    assert kept("k", {"content": "é"}) == ("é", None, ['["k", {"content": "\\u00e9"}]'])
+def test_a_value_that_its_content_restores_has_no_value_triple():
+    assert stored_form("k", "plain")[2] == []
+    assert stored_form("k", "one\ntwo")[2] == []
+    assert stored_form("k", " spaces ") == ("spaces", None, ['["k", " spaces "]'])
+    assert stored_form("k", {"content": "é"}) == ("é", None, ['["k", {"content": "\\u00e9"}]'])
     assert tiers.value_triple("k", "a", "a", "why") == []
     assert tiers.value_triple("k", "A", "a", None) == [[JIDO + "value", {"@value": '["k", "A"]', "@type": STRING}]]
 
 
-def test_a_memory_made_by_its_type_is_kept_as_the_mapping_of_its_fields():
+def test_a_typed_memory_is_stored_as_a_mapping_of_its_fields():
     memory = create_memory("fact", "c", {"timestamp": NOW, "metadata": {"id": "f-1"}})
-    (text,) = kept("k", memory)[2]
+    (text,) = stored_form("k", memory)[2]
     assert tiers.pair(text) == (
         "k",
         {"type": "fact", "content": "c", "timestamp": "2026-11-21T08:00:00.000000Z", "confidence": 0.5,
@@ -227,17 +231,17 @@ def test_a_memory_made_by_its_type_is_kept_as_the_mapping_of_its_fields():
     )  # fmt: skip
 
 
-def test_what_somebody_said_since_is_given_in_the_place_of_the_value():
-    _, _, values = kept("k", {"content": "old", "n": 1})
+def test_a_later_edit_of_a_memory_replaces_the_stored_value():
+    _, _, values = stored_form("k", {"content": "old", "n": 1})
 
     assert tiers.given_back("k", values, "old", None) == {"content": "old", "n": 1}
     assert tiers.given_back("k", values, "old", "explained since") == {"content": "old", "n": 1}
     assert tiers.given_back("k", values, "new", None) == "new"
     assert tiers.given_back("other", values, "old", "why") == "old"
-    lines = kept("k", {"content": "one\ntwo"})
+    lines = stored_form("k", {"content": "one\ntwo"})
     assert tiers.given_back("k", lines[2], "one", "one\nthree") == "one\nthree"
     assert tiers.given_back("k", lines[2], "One", "One\n two") == {"content": "one\ntwo"}
-    explained = kept("k", {"content": "one", "detailed_explanation": "why"})
+    explained = stored_form("k", {"content": "one", "detailed_explanation": "why"})
     assert explained[:2] == ("one", "why")
     assert tiers.given_back("k", explained[2], "one", "because") == {"content": "one", "detailed_explanation": "why"}
 
@@ -250,75 +254,81 @@ def test_what_somebody_said_since_is_given_in_the_place_of_the_value():
         ("one", "one \ntwo", "one \ntwo"), ("one", "one two\nthree", "one"),
     ],
 )  # fmt: skip
-def test_the_content_is_all_lines_where_the_summary_is_the_first(summary, explanation, core):
+def test_the_core_of_a_memory_is_its_summary_or_all_lines(summary, explanation, core):
     assert tiers.core(summary, explanation) == core
 
 
-def test_the_content_of_a_memory_is_its_summary_and_what_explains_it():
+def test_the_content_of_a_memory_is_its_summary_and_explanation():
     assert tiers.content_of("one", None) == "one"
     assert tiers.content_of("one", "why") == "one\nwhy"
     assert tiers.content_of("one", "one\ntwo") == "one\ntwo"
 
 
 @pytest.mark.parametrize("text", ["{", "[1, 2]", '["k"]', '["k", 1, 2]', '"ab"', '{"k": 1}', "[NaN, 1]", '["k", NaN]'])
-def test_what_somebody_else_wrote_in_the_place_of_a_value_is_passed_over(text):
+def test_an_invalid_stored_value_is_ignored(text):
     assert tiers.pair(text) is None
     assert tiers.given_back("k", [text, '["k", {"content": "s"}]'], "s", None) == {"content": "s"}
 
 
-def old(**said):
-    return {"iri": "urn:e:1", "type": "fact", "summary": "s", "extra_triples": [], **said}
+def known_memory(**fields):
+    return {"iri": "urn:e:1", "type": "fact", "summary": "s", "extra_triples": [], **fields}
 
 
-def new(*more, **said):
-    triples = [tiers.extra(tiers.KEY, "k"), tiers.extra(tiers.CATEGORY, "facts"), *more]
-    return {"type": "fact", "summary": "s", "timestamp": "2027-01-01T00:00:00Z", "extra_triples": triples, **said}
+def promoted_intent(*extras, **fields):
+    triples = [tiers.extra(tiers.KEY, "k"), tiers.extra(tiers.CATEGORY, "facts"), *extras]
+    return {"type": "fact", "summary": "s", "timestamp": "2027-01-01T00:00:00Z", "extra_triples": triples, **fields}
 
 
-def test_what_a_memory_says_already_is_no_change():
-    known = old(extra_triples=new()["extra_triples"][::-1], topic="t", timestamp="2026-01-01T00:00:00Z")
-    assert tiers.changes(new(), known) == {}
-    assert tiers.changes(new(topic="t"), known) == {}
+def test_a_promotion_without_new_statements_changes_nothing():
+    known = known_memory(
+        extra_triples=promoted_intent()["extra_triples"][::-1], topic="t", timestamp="2026-01-01T00:00:00Z"
+    )
+    assert tiers.changes(promoted_intent(), known) == {}
+    assert tiers.changes(promoted_intent(topic="t"), known) == {}
 
 
-def test_what_is_new_is_set_and_what_is_not_spoken_of_stays():
-    theirs = [tiers.extra(tiers.KEY, "other"), tiers.extra(JIDO + "localId", "f-1"), tiers.extra(tiers.CATEGORY, "x")]
+def test_new_fields_are_set_and_unmentioned_fields_remain():
+    existing = [tiers.extra(tiers.KEY, "other"), tiers.extra(JIDO + "localId", "f-1"), tiers.extra(tiers.CATEGORY, "x")]
 
-    changed = tiers.changes(new(topic="t", evidence=["b", "a"]), old(extra_triples=theirs, evidence=["a"], topic="u"))
+    changed = tiers.changes(
+        promoted_intent(topic="t", evidence=["b", "a"]), known_memory(extra_triples=existing, evidence=["a"], topic="u")
+    )
 
     assert set(changed) == {"topic", "evidence", "extra_triples"}
     assert (changed["topic"], changed["evidence"]) == ("t", ["a", "b"])
-    assert changed["extra_triples"] == [*new()["extra_triples"], *theirs[:2]]
+    assert changed["extra_triples"] == [*promoted_intent()["extra_triples"], *existing[:2]]
 
 
-def test_a_value_takes_the_place_of_the_one_of_its_key_alone():
-    mine = tiers.extra(tiers.VALUE, '["k", {"content": "s", "n": 2}]')
-    theirs = [tiers.extra(tiers.VALUE, '["k", {"content": "s", "n": 1}]'), tiers.extra(tiers.VALUE, '["o", " s"]')]
+def test_a_value_replaces_only_the_value_of_its_key():
+    current = tiers.extra(tiers.VALUE, '["k", {"content": "s", "n": 2}]')
+    existing = [tiers.extra(tiers.VALUE, '["k", {"content": "s", "n": 1}]'), tiers.extra(tiers.VALUE, '["o", " s"]')]
 
-    changed = tiers.changes(new(mine), old(extra_triples=[*new()["extra_triples"], *theirs]))
+    changed = tiers.changes(
+        promoted_intent(current), known_memory(extra_triples=[*promoted_intent()["extra_triples"], *existing])
+    )
 
-    assert changed == {"extra_triples": [*new(mine)["extra_triples"], theirs[1]]}
+    assert changed == {"extra_triples": [*promoted_intent(current)["extra_triples"], existing[1]]}
 
 
-def test_that_a_person_verified_it_stays_unless_it_is_said_again():
+def test_a_verification_remains_without_being_repeated():
     verified = tiers.extra(tiers.VERIFIED, "true", "boolean")
-    known = old(extra_triples=[*new()["extra_triples"], verified])
-    assert tiers.changes(new(), known) == {}
-    assert tiers.changes(new(verified), known) == {}
-    assert tiers.changes(new(verified), old(extra_triples=new()["extra_triples"])) == {
-        "extra_triples": new(verified)["extra_triples"]
+    known = known_memory(extra_triples=[*promoted_intent()["extra_triples"], verified])
+    assert tiers.changes(promoted_intent(), known) == {}
+    assert tiers.changes(promoted_intent(verified), known) == {}
+    assert tiers.changes(promoted_intent(verified), known_memory(extra_triples=promoted_intent()["extra_triples"])) == {
+        "extra_triples": promoted_intent(verified)["extra_triples"]
     }
 
 
-def test_a_memory_loses_one_of_its_keys_with_the_value_of_it():
-    theirs = [
+def test_removing_a_key_of_a_memory_removes_its_value():
+    triples = [
         tiers.extra(tiers.KEY, "k"), tiers.extra(tiers.KEY, "o"), tiers.extra(tiers.VALUE, '["k", 1]'),
         tiers.extra(tiers.VALUE, '["o", 1]'), tiers.extra(JIDO + "context", "k"), [JIDO + "relatedError", {"@id": "k"}],
         tiers.extra(JIDO + "context", '["k", 1]'),
     ]  # fmt: skip
-    known = old(extra_triples=theirs)
+    known = known_memory(extra_triples=triples)
     assert tiers.keys_of(known) == ["k", "o"]
-    assert tiers.without("k", known) == {"extra_triples": [theirs[1], *theirs[3:]]}
+    assert tiers.without("k", known) == {"extra_triples": [triples[1], *triples[3:]]}
     assert tiers.keys_of({}) == []
 
 

@@ -49,7 +49,7 @@ from jidomem.working import (
 START = put(Agent(), Memory(id="mem_1", created_at=1))
 
 
-def listed(*names):
+def agent_with_tasks(*names):
     """An agent with one open task of each name, its id and its text."""
     agent = START
     for name in names:
@@ -57,7 +57,7 @@ def listed(*names):
     return agent
 
 
-def order(agent):
+def order_of(agent):
     return "".join(task["id"] for task in tasks(agent))
 
 
@@ -73,21 +73,21 @@ def test_keys_of_the_world_are_put_read_and_deleted():
 
 
 def test_the_whole_world_is_read_and_transformed():
-    agent = world_update(world_put(START, "a", 1), lambda held: {**held, "b": held["a"] + 1})
+    agent = world_update(world_put(START, "a", 1), lambda data: {**data, "b": data["a"] + 1})
 
     assert world(agent) == {"a": 1, "b": 2}  # A081 A082
     assert world(Agent()) == {}
     with pytest.raises(InvalidRequest, match=r"^the function for map space 'world' returned None"):
-        world_update(agent, lambda held: None)
+        world_update(agent, lambda data: None)
 
 
-def test_wrappers_of_the_world_are_the_operations_on_map_spaces():
+def test_the_world_functions_equal_the_operations_on_map_spaces():
     agent = world_put(START, "a", 1, now=5)
 
     assert world_put(START, "a", 1, now=5) == put_in_space(START, "world", "a", 1, now=5)  # A083
     assert world_put(START, "a", 1, now=5, ttl_ms=9) == put_in_space(START, "world", "a", 1, now=5, ttl_ms=9)
     assert world_delete(agent, "a", now=6) == delete_from_space(agent, "world", "a", now=6)
-    fun = lambda held: {"b": held["a"]}  # noqa: E731
+    fun = lambda data: {"b": data["a"]}  # noqa: E731
     assert world_update(agent, fun, now=6) == update_space_data(agent, "world", fun, now=6)
     assert world_get(agent, "a") == get_in_space(agent, "world", "a")
 
@@ -102,18 +102,18 @@ def test_wrappers_of_the_world_are_the_operations_on_map_spaces():
         lambda a: world_update(a, dict),
     ],
 )
-def test_a_world_that_is_no_map_is_refused_as_any_space(operation):
+def test_a_world_that_is_no_map_is_refused(operation):
     with pytest.raises(InvalidRequest, match=r"^space 'world' is not a map space"):  # A083
         operation(space_put(START, "world", Space([])))
 
 
-def test_the_usual_keys_of_the_world_are_named_and_said_what_for():
+def test_the_standard_world_keys_are_named_with_their_purpose():
     assert (FACTS, SCRATCH, TOOL_STATE, SUMMARY, POINTERS) == ("facts", "scratch", "tool_state", "summary", "pointers")
     assert list(WORLD_KEYS) == [FACTS, SCRATCH, TOOL_STATE, SUMMARY, POINTERS]  # A085
     assert all(len(purpose) > 20 for purpose in WORLD_KEYS.values())
 
 
-def test_the_usual_keys_are_made_by_nobody_and_hold_anything():
+def test_the_standard_world_keys_are_not_predefined_and_accept_any_value():
     assert world(ensure(Agent())) == {}  # A084
 
     for key, value in itertools.product([*WORLD_KEYS, "mine"], [None, 5, "text", [1], {"a": 1}]):
@@ -134,7 +134,7 @@ def test_a_task_has_an_id_a_text_and_a_status():
 
 
 @pytest.mark.parametrize("add", [tasks_add, lambda agent, *a, **o: tasks_insert(agent, 0, *a, **o)])
-def test_a_task_takes_its_id_its_status_and_the_moment_it_is_added(add):  # A091
+def test_a_new_task_has_the_given_id_status_and_time(add):  # A091
     later = get(START).updated_at + 5
 
     agent = add(START, "ship", id="t1", status="done", now=later)
@@ -144,7 +144,7 @@ def test_a_task_takes_its_id_its_status_and_the_moment_it_is_added(add):  # A091
     assert get(add(agent, "sail", now=later + 1)).updated_at == later + 1
 
 
-def test_each_added_task_goes_to_the_end_with_an_id_of_its_own():
+def test_each_added_task_is_appended_with_a_distinct_id():
     agent = START
     for number in range(50):
         agent = tasks_add(agent, f"task {number}")
@@ -156,16 +156,16 @@ def test_each_added_task_goes_to_the_end_with_an_id_of_its_own():
     assert tasks(tasks_add(START, "x", new_id=lambda: "7"))[0]["id"] == "task_7"
 
 
-def test_all_tasks_are_listed_in_order_those_done_included():
-    agent = tasks_complete(listed("a", "b", "c"), "b")
+def test_all_tasks_are_listed_in_order_with_completed_ones():
+    agent = tasks_complete(agent_with_tasks("a", "b", "c"), "b")
 
     assert [(task["id"], task["status"]) for task in tasks(agent)] == [("a", "open"), ("b", "done"), ("c", "open")]
     assert tasks(Agent()) == []  # A089
 
 
 @pytest.mark.parametrize("add", [tasks_add, lambda agent, *a, **o: tasks_insert(agent, 0, *a, **o)])
-def test_an_id_that_is_taken_is_refused(add):
-    agent = listed("a")
+def test_a_used_task_id_is_refused(add):
+    agent = agent_with_tasks("a")
 
     with pytest.raises(InvalidRequest, match=r"^there is a task 'a' already") as refusal:  # A091
         add(agent, "again", id="a")
@@ -175,7 +175,7 @@ def test_an_id_that_is_taken_is_refused(add):
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "told"),
+    ("text", "options", "message"),
     [
         ("x", {"status": "blocked"}, "a task is open or done, not 'blocked'"),
         ("x", {"status": None}, "a task is open or done, not None"),
@@ -185,13 +185,13 @@ def test_an_id_that_is_taken_is_refused(add):
         ("x", {"id": ""}, "an id is a text of at least one character, not ''"),
     ],
 )
-def test_what_is_no_task_is_refused(text, options, told):
+def test_an_invalid_task_is_refused(text, options, message):
     for add in (lambda: tasks_add(START, text, **options), lambda: tasks_insert(START, 0, text, **options)):
-        with pytest.raises(InvalidRequest, match=rf"^{told}"):  # A100
+        with pytest.raises(InvalidRequest, match=rf"^{message}"):  # A100
             add()
 
 
-def test_the_generic_operations_do_not_check_tasks():
+def test_the_generic_operations_do_not_validate_tasks():
     agent = append_to_space(START, "tasks", {"id": "t", "status": "blocked"})
 
     assert tasks(agent) == [{"id": "t", "status": "blocked"}]  # A100
@@ -201,36 +201,36 @@ def test_the_generic_operations_do_not_check_tasks():
 
 
 @pytest.mark.parametrize(("index", "expected"), [(0, "nab"), (1, "anb"), (2, "abn"), (9, "abn")])
-def test_a_task_is_inserted_by_its_priority(index, expected):
-    agent = tasks_insert(listed("a", "b"), index, "new", id="n")
+def test_a_task_is_inserted_at_its_index(index, expected):
+    agent = tasks_insert(agent_with_tasks("a", "b"), index, "new", id="n")
 
-    assert order(agent) == expected  # A092 A088
+    assert order_of(agent) == expected  # A092 A088
     with pytest.raises(InvalidRequest, match=r"^an index is a whole number from 0"):
         tasks_insert(agent, -1, "x")
 
 
-def test_a_task_is_done_where_it_stands():
-    agent = listed("a", "b", "c")
+def test_a_task_is_completed_in_place():
+    agent = agent_with_tasks("a", "b", "c")
 
     after = tasks_complete(agent, "b")
 
     assert tasks(after)[1] == {"id": "b", "text": "b", "status": "done"}  # A093
-    assert order(after) == "abc"
+    assert order_of(after) == "abc"
     assert tasks_complete(after, "b") is after
 
 
 def test_a_task_is_removed():
-    assert order(tasks_remove(listed("a", "b", "c"), "b")) == "ac"  # A094
+    assert order_of(tasks_remove(agent_with_tasks("a", "b", "c"), "b")) == "ac"  # A094
 
 
 @pytest.mark.parametrize("operation", [tasks_complete, tasks_remove, lambda a, i: tasks_reorder(a, [i])])
-def test_a_task_that_is_not_there_is_refused(operation):
+def test_an_unknown_task_is_refused(operation):
     with pytest.raises(NotFound, match="has the id 'x'"):
-        operation(listed("a"), "x")
+        operation(agent_with_tasks("a"), "x")
 
 
 def test_the_next_task_is_the_first_open_one():
-    agent = listed("a", "b")
+    agent = agent_with_tasks("a", "b")
 
     assert tasks_next(agent)["id"] == "a"  # A095
     assert tasks_next(tasks_complete(agent, "a"))["id"] == "b"
@@ -239,7 +239,7 @@ def test_the_next_task_is_the_first_open_one():
 
 
 def test_open_tasks_are_listed_in_order():
-    agent = tasks_complete(listed("a", "b", "c"), "b")
+    agent = tasks_complete(agent_with_tasks("a", "b", "c"), "b")
 
     assert [task["id"] for task in tasks_open(agent)] == ["a", "c"]  # A096
     assert tasks_open(Agent()) == []
@@ -248,19 +248,19 @@ def test_open_tasks_are_listed_in_order():
 @pytest.mark.parametrize(
     ("ids", "expected"), [(["c", "a", "b"], "cabd"), (["d"], "dabc"), ([], "abcd"), (("b", "a"), "bacd")]
 )
-def test_tasks_are_put_in_order_and_those_not_named_follow(ids, expected):
-    assert order(tasks_reorder(listed("a", "b", "c", "d"), ids)) == expected  # A097 A098
+def test_tasks_are_reordered_and_unnamed_ones_follow(ids, expected):
+    assert order_of(tasks_reorder(agent_with_tasks("a", "b", "c", "d"), ids)) == expected  # A097 A098
 
 
-def test_an_order_that_is_there_already_changes_nothing():
-    agent = listed("a", "b", "c")
+def test_an_unchanged_order_changes_nothing():
+    agent = agent_with_tasks("a", "b", "c")
 
     assert tasks_reorder(agent, ["a", "b"]) is agent
     assert tasks_reorder(agent, []) is agent
 
 
 @pytest.mark.parametrize(
-    ("ids", "told"),
+    ("ids", "message"),
     [
         (["a", "x"], "no item of the tasks has the id 'x'"),
         (["a", "b", "a"], "'a' is repeated in the order of the tasks"),
@@ -268,23 +268,23 @@ def test_an_order_that_is_there_already_changes_nothing():
         (5, "the order of the tasks is a list of ids, not 5"),
     ],
 )
-def test_an_order_with_unknown_or_repeated_ids_is_refused(ids, told):
-    agent = listed("a", "b")
+def test_an_order_with_unknown_or_repeated_ids_is_refused(ids, message):
+    agent = agent_with_tasks("a", "b")
 
-    with pytest.raises((InvalidRequest, NotFound), match=rf"^{told}"):  # A098
+    with pytest.raises((InvalidRequest, NotFound), match=rf"^{message}"):  # A098
         tasks_reorder(agent, ids)
 
-    assert order(agent) == "ab"
+    assert order_of(agent) == "ab"
 
 
-def test_wrappers_of_tasks_are_the_operations_on_list_spaces():
-    agent = listed("a", "b")
+def test_the_task_functions_equal_the_operations_on_list_spaces():
+    agent = agent_with_tasks("a", "b")
     task = {"id": "n", "text": "new", "status": "open"}
-    done = lambda item: {**item, "status": "done"}  # noqa: E731
+    complete = lambda item: {**item, "status": "done"}  # noqa: E731
 
     assert tasks_add(agent, "new", id="n", now=5) == append_to_space(agent, "tasks", task, now=5)  # A099
     assert tasks_insert(agent, 1, "new", id="n", now=5) == insert_in_space(agent, "tasks", 1, task, now=5)
-    assert tasks_complete(agent, "a", now=5) == update_in_space(agent, "tasks", "a", done, now=5)
+    assert tasks_complete(agent, "a", now=5) == update_in_space(agent, "tasks", "a", complete, now=5)
     assert tasks_remove(agent, "a", now=5) == remove_from_space(agent, "tasks", "a", now=5)
     assert tasks(agent) is get(agent).spaces["tasks"].data
 
@@ -302,12 +302,12 @@ def test_wrappers_of_tasks_are_the_operations_on_list_spaces():
         lambda a: tasks_reorder(a, []),
     ],
 )
-def test_tasks_that_are_no_list_are_refused_as_any_space(operation):
+def test_tasks_that_are_no_list_are_refused(operation):
     with pytest.raises(InvalidRequest, match=r"^space 'tasks' is not a list space"):  # A099
         operation(space_put(START, "tasks", Space({})))
 
 
-def test_a_memory_has_the_wrappers_too_as_a_projector_calls_them():
+def test_a_memory_has_the_world_and_task_functions_as_methods():
     memory = Memory.world_put(Memory(id="m", created_at=1), "summary", "so far", now=5)
 
     assert memory == get(world_put(put(Agent(), Memory(id="m", created_at=1)), "summary", "so far", now=5))  # A101
@@ -316,7 +316,7 @@ def test_a_memory_has_the_wrappers_too_as_a_projector_calls_them():
             assert callable(getattr(Memory, name)), name
 
 
-def test_the_statuses_of_a_task_are_told_in_the_terms_of_project_memory():
+def test_the_statuses_of_a_task_correspond_to_ontology_terms():
     assert TO_ONTOLOGY == {"open": "Planned", "done": "Completed"}
     assert set(TO_ONTOLOGY) == set(TASK_STATUSES)  # A087
     assert set(TO_ONTOLOGY.values()) < set(vocab.TASK_STATUS)
