@@ -22,7 +22,7 @@ def store(count):
 
 @pytest.mark.parametrize("form", ROW_FORMATS)
 @pytest.mark.parametrize("count", [0, 1, 9, 10, 11, 30])
-def test_rows_are_counted_as_rows_whatever_their_texts_hold(form, count):
+def test_rows_are_counted_correctly_whatever_their_texts(form, count):
     def answer(limits=TEN):
         return results.rows(store(count).query("SELECT ?s ?o { ?s ?p ?o }"), form, ROW_FORMATS[form], limits)
 
@@ -38,7 +38,7 @@ def test_rows_are_counted_as_rows_whatever_their_texts_hold(form, count):
 
 
 @pytest.mark.parametrize("form", GRAPH_FORMATS)
-def test_triples_are_counted_and_above_the_limit_refused(form):
+def test_triples_beyond_the_limit_are_refused(form):
     def answer(count):
         return results.triples(store(count).query("CONSTRUCT WHERE { ?s ?p ?o }"), GRAPH_FORMATS[form], TEN)
 
@@ -47,7 +47,7 @@ def test_triples_are_counted_and_above_the_limit_refused(form):
         answer(11)
 
 
-def test_an_answer_stops_growing_at_its_most_bytes():
+def test_an_answer_beyond_its_size_limit_is_refused():
     endless = store(200).query("SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }")
 
     with pytest.raises(TooLarge, match="the answer has more than 20,000 bytes"):

@@ -36,7 +36,7 @@ def in_pieces(index, size):
 
 @pytest.mark.parametrize("size", [1, 5, COMMITS])
 @pytest.mark.parametrize(("bulk", "kept"), [(0, 10**9), (10**9, 0), (10**9, 10**9)])
-def test_the_content_and_the_mark_are_the_same_by_every_way(tmp_path, monkeypatch, size, bulk, kept):
+def test_content_and_watermark_are_the_same_by_every_load_path(tmp_path, monkeypatch, size, bulk, kept):
     monkeypatch.setattr(oxigraph, "BULK_LOAD_BYTES", bulk)
     monkeypatch.setattr(oxigraph, "MAX_BUFFERED_BYTES", kept)
     index, plain = OxigraphIndex(ox.Store(tmp_path / "store")), OxigraphIndex()
@@ -50,7 +50,7 @@ def test_the_content_and_the_mark_are_the_same_by_every_way(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("bulk", [0, 10**9])
-def test_a_query_beside_it_sees_whole_commits_and_never_fewer(tmp_path, monkeypatch, bulk):
+def test_a_concurrent_query_sees_whole_commits_and_never_fewer(tmp_path, monkeypatch, bulk):
     monkeypatch.setattr(oxigraph, "BULK_LOAD_BYTES", bulk)
     store = ox.Store(tmp_path / "store")
     index, ended, seen = OxigraphIndex(store), Event(), []
@@ -104,7 +104,7 @@ class FailingBulkLoad:
         self._store.bulk_load(*given, **named)
 
 
-def test_no_watermark_is_set_where_a_bulk_load_fails_or_reading_does(monkeypatch):
+def test_a_failed_bulk_load_sets_no_watermark(monkeypatch):
     monkeypatch.setattr(oxigraph, "BATCH_BYTES", 1)
     index = OxigraphIndex(FailingBulkLoad())
     with pytest.raises(OSError, match="the disk is full"):
@@ -145,7 +145,7 @@ class Follower:
         self.told.append(triples)
 
 
-def test_what_is_in_when_the_one_who_waits_for_it_is_interrupted_is_marked_and_told_of_once():
+def test_a_commit_loaded_by_an_interrupted_call_is_marked_and_notified_once():
     first, second = commits()[:2]
     index, follower = OxigraphIndex(InterruptedOnce()), Follower()
     index.observers.append(follower)
@@ -190,7 +190,7 @@ def beside(index):
     return thread
 
 
-def test_what_comes_while_another_thread_takes_in_waits_for_the_next_time():
+def test_commits_queued_during_a_load_are_applied_by_the_next():
     store, plain, (first, *later) = Slow(), OxigraphIndex(), commits()
     index = OxigraphIndex(store)
     index.queue(STREAM.graph, first)
@@ -207,7 +207,7 @@ def test_what_comes_while_another_thread_takes_in_waits_for_the_next_time():
     assert set(index.triples(STREAM.graph)) == set(plain.triples(STREAM.graph))
 
 
-def test_what_follows_from_what_could_not_be_taken_in_is_not_marked_as_held():
+def test_a_commit_after_a_failed_load_is_not_marked_as_loaded():
     store, (first, second, *_) = Slow(fails=True), commits()
     index = OxigraphIndex(store)
     index.queue(STREAM.graph, first)
@@ -223,7 +223,7 @@ def test_what_follows_from_what_could_not_be_taken_in_is_not_marked_as_held():
     assert len(list(index.triples(STREAM.graph, predicate="<urn:p>"))) == 2 * SUBJECTS
 
 
-def test_the_bytes_of_the_commits_that_wait_are_counted_beside_a_thread_that_applies_others():
+def test_the_bytes_of_queued_commits_are_counted_during_a_concurrent_load():
     store, (first, second, third, *_) = Slow(), commits()
     index = OxigraphIndex(store)
     assert index.queue(STREAM.graph, first) == len(first.data)

@@ -47,7 +47,7 @@ def looked_at(tail, stream=HISTORY):
     return found
 
 
-def test_a_graph_is_empty_from_a_clearing_commit_on(root):
+def test_a_graph_is_empty_after_a_clearing_commit(root):
     # E045
     tail = open_tail(root)
     assert held(tail, HISTORY) == journalled(root, HISTORY) != set()
@@ -60,7 +60,7 @@ def test_a_graph_is_empty_from_a_clearing_commit_on(root):
     tail.close()
 
 
-def test_the_one_who_clears_sees_it_at_once_and_the_other_graphs_are_left(root):
+def test_a_clearing_commit_takes_effect_at_once_and_leaves_other_graphs(root):
     # E045
     add(FileJournal(root), *NAMES)
     tail = open_tail(root)
@@ -74,7 +74,7 @@ def test_the_one_who_clears_sees_it_at_once_and_the_other_graphs_are_left(root):
     tail.close()
 
 
-def test_several_clears_in_a_row_leave_what_came_after_the_last(root):
+def test_after_several_clears_only_later_commits_remain(root):
     tail = open_tail(root)
     held(tail, HISTORY)
     for number in range(4):
@@ -86,7 +86,7 @@ def test_several_clears_in_a_row_leave_what_came_after_the_last(root):
     tail.close()
 
 
-def test_what_a_branch_said_that_did_not_know_of_the_clear_is_still_read(root, tmp_path):
+def test_a_commit_of_a_branch_without_the_clear_is_kept_after_a_merge(root, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(root, other)
     tail = open_tail(root)
@@ -106,7 +106,7 @@ def test_what_a_branch_said_that_did_not_know_of_the_clear_is_still_read(root, t
     tail.close()
 
 
-def test_two_branches_that_both_cleared_leave_what_neither_knew_of(root, tmp_path):
+def test_commits_after_two_concurrent_clears_are_kept_after_a_merge(root, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(root, other)
     kept = []
@@ -129,7 +129,7 @@ def test_two_branches_that_both_cleared_leave_what_neither_knew_of(root, tmp_pat
     tail.close()
 
 
-def test_memories_are_never_cleared_whatever_a_commit_says(root):
+def test_memories_are_never_cleared_by_a_commit(root):
     tail = open_tail(root)
     add(tail.journal, *NAMES)
 
@@ -139,7 +139,7 @@ def test_memories_are_never_cleared_whatever_a_commit_says(root):
     tail.close()
 
 
-def test_a_reader_sees_a_graph_whole_or_cleared(root):
+def test_a_reader_sees_a_graph_whole_or_empty_during_a_clear(root):
     tail = open_tail(root)
     whole, seen, done = len(held(tail, HISTORY)), set(), threading.Event()
 
@@ -157,7 +157,7 @@ def test_a_reader_sees_a_graph_whole_or_cleared(root):
     tail.close()
 
 
-def test_a_mark_is_read_back_as_it_was_written(root):
+def test_a_watermark_is_read_back_as_written(root):
     tail = open_tail(root)
     held(tail, HISTORY)
     clear(tail.journal)

@@ -23,7 +23,7 @@ ONCE = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
         ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
     ],
 )
-def test_the_examples_of_the_standard_are_answered_as_it_answers_them(kind, response):
+def test_the_examples_of_rfc_7616_have_their_responses(kind, response):
     digest = Digest.of(["Basic realm=x", CHALLENGE.format(kind=kind)], "Mufasa", "Circle of Life")
 
     said = digest.header("GET", "/dir/index.html", ONCE)
@@ -34,7 +34,7 @@ def test_the_examples_of_the_standard_are_answered_as_it_answers_them(kind, resp
 
 
 @pytest.mark.parametrize("challenge", ["Basic realm=x", CHALLENGE.format(kind="SHA-512-256"), "Digest realm=x"])
-def test_what_cannot_be_answered_is_not(challenge):
+def test_an_unsupported_challenge_has_no_digest(challenge):
     assert Digest.of([challenge], "ana", "x") is None
 
 
@@ -47,7 +47,7 @@ def test_what_cannot_be_answered_is_not(challenge):
     ],
     ids=["digest", "basic", "none"],
 )
-def test_the_first_request_says_nothing_of_the_login_and_the_next_what_the_store_asks_for(challenge, schemes):
+def test_the_first_request_has_no_login_and_the_next_has_the_requested_scheme(challenge, schemes):
     with endpoint() as server:
         server.challenge = challenge
         store = TripleStore("sparql", endpoint=server.url.replace("//", "//ada:s%40crot@"))
@@ -61,7 +61,7 @@ def test_the_first_request_says_nothing_of_the_login_and_the_next_what_the_store
     assert said == {"/update": schemes, "/query": [schemes[-1]] * 2}
 
 
-def test_a_store_that_is_away_is_told_no_login():
+def test_an_unavailable_store_receives_no_login():
     with endpoint() as server:
         server.answer = 503, b"starting"
         store = TripleStore("sparql", endpoint=server.url.replace("//", "//ada:s%40crot@"))
@@ -71,7 +71,7 @@ def test_a_store_that_is_away_is_told_no_login():
     assert ["Authorization" in headers for _, headers, _ in server.sent] == [False]
 
 
-def test_a_store_that_asks_for_a_login_is_fed_and_asked_with_it_alone(root, virtuoso_server):
+def test_virtuoso_is_written_and_queried_with_a_digest_login_only(root, virtuoso_server):
     host = virtuoso_server.partition("//")[2].partition("/")[0]
     with jidomem.open(root, index=f"sparql+http://dba:dba@{host}/sparql-auth") as memory:
         memory.writer.submit_intent("digest", intent(summary="let in", applies_to_project="digest"))

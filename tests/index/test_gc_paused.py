@@ -8,7 +8,7 @@ import pytest
 from jidomem.index.follower import gc_paused
 
 
-def test_it_is_off_inside_and_on_again_also_after_an_error(monkeypatch):
+def test_garbage_collection_is_paused_inside_and_resumed_after_an_error(monkeypatch):
     monkeypatch.setattr("jidomem.index.follower._GC_LOCK", Lock())  # a thread of an earlier test may hold the other one
     seen = []
 
@@ -23,7 +23,7 @@ def test_it_is_off_inside_and_on_again_also_after_an_error(monkeypatch):
     assert [*seen, gc.isenabled()] == [False, True]
 
 
-def test_who_has_switched_it_off_finds_it_off():
+def test_disabled_garbage_collection_stays_disabled():
     gc.disable()
     try:
         with gc_paused():
@@ -33,7 +33,7 @@ def test_who_has_switched_it_off_finds_it_off():
         gc.enable()
 
 
-def test_it_is_on_again_when_the_first_who_held_it_off_ends_whoever_came_meanwhile():
+def test_garbage_collection_resumes_when_the_first_of_two_pauses_ends():
     is_inside, may_end = Event(), Event()
 
     def second():

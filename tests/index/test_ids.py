@@ -37,7 +37,7 @@ def slowly(index, signs, most):
 
 @settings(max_examples=60)
 @given(st.lists(st.lists(NAMES, max_size=8), max_size=4), st.lists(ASKED, min_size=1, max_size=4), st.integers(1, 10))
-def test_what_begins_or_ends_with_some_signs_is_found_whenever_it_came(batches, asked, most):
+def test_short_ids_match_the_beginning_or_end_of_ids_in_any_order_of_addition(batches, asked, most):
     index = OxigraphIndex()
     with closing(SearchIndexReader(":memory:", Stemmer(), 0.0)) as file:
         file.fits()

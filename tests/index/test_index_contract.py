@@ -48,7 +48,7 @@ def count_of(memory, project, *froms):
     return row["n"]
 
 
-def test_what_is_written_is_read_at_once_by_every_process(opened):
+def test_a_written_memory_is_read_at_once_by_every_process(opened):
     one, other, project = opened(), opened(), opened.project
     remember(one, project, "the first")
     assert facts(other, project) == ["the first"]
@@ -58,7 +58,7 @@ def test_what_is_written_is_read_at_once_by_every_process(opened):
     assert sorted(facts(one, project)) == sorted(facts(other, project)) == ["the first", "the second"]
 
 
-def test_texts_of_every_sign_come_back_as_they_were_written(opened):
+def test_texts_with_special_characters_are_read_back_as_written(opened):
     memory, project = opened(), opened.project
     (iri,) = remember(memory, project, ODD.strip())
 
@@ -66,7 +66,7 @@ def test_texts_of_every_sign_come_back_as_they_were_written(opened):
     assert memory.reader.get_memory(project, iri)["properties"]["summary"] == [ODD.strip()]
 
 
-def test_what_is_superseded_leaves_the_answer_and_a_moment_before_shows_it(opened):
+def test_a_superseded_decision_is_omitted_now_and_listed_as_of_its_time(opened):
     memory, project = opened(), opened.project
     first = memory.writer.submit_intent(project, decision(applies_to_project=project, topic="store"))
     before = memory.reader.get_memory(project, first.iri)["recorded_at"]
@@ -81,7 +81,7 @@ def test_what_is_superseded_leaves_the_answer_and_a_moment_before_shows_it(opene
     assert {row["summary"] for row in everything} == {"Use Oxigraph", "Use Virtuoso"}
 
 
-def test_pages_of_a_list_are_the_list(opened):
+def test_the_pages_of_a_list_join_to_the_list(opened):
     memory, project = opened(), opened.project
     remember(memory, project, *(f"fact {n:02d}" for n in range(25)))
     page, rows = memory.reader.ask_page("facts", project=project, limit=10), []
@@ -95,7 +95,7 @@ def test_pages_of_a_list_are_the_list(opened):
     assert len(rows) == 25
 
 
-def test_an_index_built_anew_holds_each_triple_once(opened):
+def test_a_rebuilt_index_has_each_triple_once(opened):
     memory, project = opened(), opened.project
     remember(memory, project, "a", "b")
     remember(memory, project, "c")
@@ -111,7 +111,7 @@ def test_an_index_built_anew_holds_each_triple_once(opened):
     assert sorted(facts(memory, project)) == ["a", "b", "c"]
 
 
-def test_a_graph_that_is_cleared_is_empty_and_takes_what_comes_after(opened):
+def test_a_cleared_graph_is_empty_and_accepts_later_statements(opened):
     memory, project = opened(), opened.project
     remember(memory, project, "a fact")
     kept, graph = memory.long_term(project), graph_iri(project, "history")
@@ -126,7 +126,7 @@ def test_a_graph_that_is_cleared_is_empty_and_takes_what_comes_after(opened):
     assert [row["s"] for row in found] == ["urn:talk:2"]
 
 
-def test_what_is_redacted_is_in_no_answer_any_more(opened):
+def test_a_redacted_text_is_in_no_answer(opened):
     memory, project = opened(), opened.project
     remember(memory, project, "hunter2hunter is the password", "another fact")
     assert len(facts(memory, project)) == 2
@@ -139,7 +139,7 @@ def test_what_is_redacted_is_in_no_answer_any_more(opened):
     assert facts(memory, project) == ["another fact"]
 
 
-def test_a_query_reaches_the_graphs_of_its_project_and_no_other(opened):
+def test_a_query_reads_only_the_graphs_of_its_project(opened):
     memory, project = opened(), opened.project
     remember(memory, project, "mine")
     remember(memory, f"{project}x", "another's")
@@ -152,7 +152,7 @@ def test_a_query_reaches_the_graphs_of_its_project_and_no_other(opened):
     assert count_of(memory, project, graph_iri(f"{project}x")) == 0
 
 
-def test_readers_see_whole_commits_while_others_write(opened):
+def test_concurrent_readers_see_whole_commits(opened):
     writer, project = opened(), opened.project
     remember(writer, project, "0a", "0b")
     seen, stop = [], []

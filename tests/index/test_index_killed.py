@@ -31,7 +31,7 @@ def killed(root, deeds, seconds):
 
 
 @pytest.mark.parametrize("deeds", [["read", "reindex"], ["write", "read", "reindex"]], ids=" and ".join)
-def test_whatever_was_being_done_when_processes_were_killed_the_index_answers_the_journal(tmp_path, monkeypatch, deeds):
+def test_processes_killed_at_any_moment_leave_an_index_equal_to_the_journal(tmp_path, monkeypatch, deeds):
     small_limits(monkeypatch)
     add(FileJournal(tmp_path), *(f"n{number}" for number in range(40)))
     for number in range(2):

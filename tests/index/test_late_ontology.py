@@ -46,7 +46,7 @@ def subjects(ontology):
     return {row[0] for row in ontology}
 
 
-def test_it_is_read_whole_and_so_is_the_one_that_replaces_it_before_or_after(classes):
+def test_the_ontology_is_read_whole_also_after_its_replacement(classes):
     index = OxigraphIndex()
     index.put_ontology(OTHER)
     index.put_ontology(ONTOLOGY)
@@ -57,7 +57,7 @@ def test_it_is_read_whole_and_so_is_the_one_that_replaces_it_before_or_after(cla
 
 
 @pytest.mark.parametrize("is_read", [False, True])
-def test_it_comes_with_the_content_of_another_index(classes, is_read):
+def test_the_ontology_is_replaced_with_the_content_of_another_index(classes, is_read):
     index, other = OxigraphIndex(), OxigraphIndex()
     index.put_ontology(ONTOLOGY)
     other.put_ontology(OTHER)
@@ -68,7 +68,7 @@ def test_it_comes_with_the_content_of_another_index(classes, is_read):
     assert classes(index) == subjects(OTHER)
 
 
-def test_a_reader_whose_index_is_replaced_meanwhile_finds_that_of_the_new_content(monkeypatch):
+def test_a_query_during_a_replacement_reads_the_new_ontology(monkeypatch):
     index, other = OxigraphIndex(), OxigraphIndex()
     index.put_ontology(ONTOLOGY)
     other.put_ontology(OTHER)
@@ -79,7 +79,7 @@ def test_a_reader_whose_index_is_replaced_meanwhile_finds_that_of_the_new_conten
     assert READS["query"](index) == subjects(OTHER)
 
 
-def test_it_moves_to_the_disk(classes, tmp_path):
+def test_the_ontology_moves_to_disk_with_the_index(classes, tmp_path):
     index, store = OxigraphIndex(), ox.Store(str(tmp_path / "store"))
     index.put_ontology(ONTOLOGY)
     index.move_to(store, str(tmp_path / "passage.nq"))

@@ -48,7 +48,7 @@ def known(memory, moment):
 
 
 @pytest.mark.parametrize("when", ["middle", "now", "before"])
-def test_facets_count_what_the_reader_tells_at_every_moment_and_choice(memory, moments, when):
+def test_facets_count_the_memories_of_the_reader_at_every_moment_and_filter(memory, moments, when):
     moment = moments[when]
     told = known(memory, moment)
     assert len(told) == {"middle": 180, "now": MEMORIES + PROPOSED, "before": 0}[when]
@@ -64,7 +64,7 @@ def test_facets_count_what_the_reader_tells_at_every_moment_and_choice(memory, m
             assert found.facets[name] == expected
 
 
-def test_pages_one_after_the_other_give_each_memory_once_the_newest_first(memory, moments):
+def test_successive_pages_have_each_memory_once_newest_first(memory, moments):
     every, after, pages = asked(memory, {}, None), None, []
     while True:
         page = asked(memory, {}, None, after, 37)
@@ -79,7 +79,7 @@ def test_pages_one_after_the_other_give_each_memory_once_the_newest_first(memory
     assert asked(memory, {}, None, TimelineEntry("", "2000"), 5).entries == ()
 
 
-def test_what_is_written_is_counted_at_once(memory, moments):
+def test_a_written_memory_is_counted_at_once(memory, moments):
     before = asked(memory, {}, None).facets["kind"]["Fact"]
 
     memory.writer.remember("p", "a further fact")

@@ -33,7 +33,7 @@ def index(empty):
     return empty
 
 
-def test_what_was_applied_is_given_back_to_the_letter(index):
+def test_applied_triples_are_read_back_exactly(index):
     assert set(index.triples(A)) == {ROW, ("<urn:s>", "<urn:q>", "<urn:o>")}
     assert list(index.triples(A, None, "<urn:p>")) == list(index.triples(A, None, None, ROW[2])) == [ROW]
     assert list(index.triples(B)) == []
@@ -44,13 +44,13 @@ def test_triples_are_applied_once_under_a_name(index):
     assert list(index.triples(A, "<urn:x>")) == []
 
 
-def test_triples_that_do_not_parse_leave_nothing_behind(index):
+def test_malformed_triples_leave_the_index_unchanged(index):
     with pytest.raises(SyntaxError):
         index.apply(A, "c2", [("<urn:x>", "<urn:p>", '"1"'), ("<urn:x>", "<urn:p>", "")])
     assert list(index.triples(A, "<urn:x>")) == []
 
 
-def test_a_reader_sees_what_was_or_what_is_when_the_content_is_replaced(index):
+def test_a_reader_sees_the_old_or_the_new_content_during_a_replacement(index):
     def other(part):
         made = OxigraphIndex()
         made.load(A, [commit_on(Version(), part, [(f"<urn:{part}:{n}>", "<urn:p>", '"1"') for n in range(2000)])])
@@ -82,7 +82,7 @@ def test_the_ontology_is_replaced_whole(index):
     assert list(index.triples(ONTOLOGY_GRAPH)) == [("<urn:C>", "<urn:sub>", "<urn:D>")]
 
 
-def test_a_query_sees_the_graphs_it_is_given_and_no_others(index):
+def test_a_query_reads_only_the_given_graphs(index):
     index.apply(B, "c1", [("<urn:s>", "<urn:p>", '"of b"')])
     for text in ("SELECT ?o { ?s <urn:p> ?o }", "SELECT ?o { GRAPH ?g { ?s <urn:p> ?o } }"):
         assert index.query(text, graphs=[B]) == Solutions(("o",), (('"of b"',),))
@@ -93,11 +93,11 @@ def test_a_query_sees_the_graphs_it_is_given_and_no_others(index):
 
 
 @pytest.mark.parametrize("term", [ROW[2], "<urn:o>", '"x"@en', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>'])
-def test_a_variable_is_bound_as_a_term(index, term):
+def test_a_variable_is_bound_to_a_term(index, term):
     assert index.query("SELECT ?o ?x {}", graphs=[A], bindings={"o": term}) == Solutions(("o", "x"), ((term, None),))
 
 
-def test_ask_and_construct_are_answered(index):
+def test_ask_and_construct_queries_are_answered(index):
     assert index.query("ASK { ?s <urn:q> ?o }", graphs=[A]) is True
     assert index.query("ASK { ?s <urn:q> ?o }", graphs=[B]) is False
     assert index.query("CONSTRUCT { ?o <urn:r> 1 } { ?s <urn:q> ?o }", graphs=[A]) == (
@@ -105,7 +105,7 @@ def test_ask_and_construct_are_answered(index):
     )
 
 
-def test_an_answer_is_written_in_the_format_asked_for_its_kind(index):
+def test_an_answer_is_serialized_in_the_requested_format_of_its_kind(index):
     select, ask = "SELECT ?o { ?s <urn:q> ?o }", "ASK { ?s <urn:q> ?o }"
     graph = "CONSTRUCT { ?s <urn:q> ?o } { ?s <urn:q> ?o }"
     assert index.serialized(select, graphs=[A], rows_as="tsv") == Serialized("select", b"?o\n<urn:o>\n")
@@ -123,7 +123,7 @@ def test_an_answer_is_written_in_the_format_asked_for_its_kind(index):
         index.serialized("SELEKT", graphs=[A])
 
 
-def test_observers_are_told_of_what_is_added_and_of_what_is_replaced(index):
+def test_observers_are_notified_of_added_and_replaced_triples(index):
     told = []
 
     class Observer:
@@ -144,7 +144,7 @@ def test_observers_are_told_of_what_is_added_and_of_what_is_replaced(index):
     assert told == [(B, first.triples), (B, second.triples), (B, as_stored(replaced.triples))]
 
 
-def test_a_query_that_does_not_parse_is_refused_with_its_place(index):
+def test_a_malformed_query_is_refused_with_its_position(index):
     with pytest.raises(InvalidRequest, match=r"^line 1 column 7: expected") as refusal:
         index.query("SELEKT", graphs=[A])
     assert refusal.value.code == "malformed_query"
@@ -160,7 +160,7 @@ def chain(count, first=0):
     return made
 
 
-def test_readers_see_whole_commits_while_others_apply(empty):
+def test_concurrent_readers_see_whole_commits(empty):
     commits, done = chain(60), threading.Event()
     counts = "SELECT (COUNT(*) AS ?n) { ?s <urn:p> ?o } GROUP BY ?s"
 
@@ -191,7 +191,7 @@ ALL = as_stored(frozenset().union(*(commit.triples for commit in COMMITS)))
 @settings(max_examples=8)
 @given(cuts=st.sets(st.integers(1, 11)), bulk=st.booleans(), again=st.lists(st.integers(0, 11), max_size=3))
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_the_content_is_the_union_of_the_commits_however_they_were_grouped(on_disk, cuts, bulk, again):
+def test_the_content_is_the_union_of_the_commits_however_grouped(on_disk, cuts, bulk, again):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # the store may still tidy up
         index = OxigraphIndex(ox.Store(folder) if on_disk else None)
         edges = [0, *sorted(cuts), 12]
@@ -207,7 +207,7 @@ def test_the_content_is_the_union_of_the_commits_however_they_were_grouped(on_di
 
 @given(order=st.permutations(range(12)))
 @settings(max_examples=25)
-def test_the_content_does_not_depend_on_the_order_of_arrival(order):
+def test_the_content_does_not_depend_on_the_order_of_commits(order):
     index = OxigraphIndex()
     for number in order:
         index.load(A, [COMMITS[number]])
@@ -215,7 +215,7 @@ def test_the_content_does_not_depend_on_the_order_of_arrival(order):
     assert index.mark(A).commits == 12
 
 
-def test_how_far_a_store_reaches_is_written_with_the_commits_themselves(tmp_path):
+def test_the_watermark_of_a_store_is_written_together_with_its_commits(tmp_path):
     store = ox.Store(tmp_path / "store")
     index = OxigraphIndex(store)
     index.load(A, COMMITS[:5])
@@ -227,7 +227,7 @@ def test_how_far_a_store_reaches_is_written_with_the_commits_themselves(tmp_path
     assert OxigraphIndex(between).marks == {A: Watermark(9, Version.of([COMMITS[8].head]))}
 
 
-def test_an_index_that_moves_to_disk_holds_what_it_held(tmp_path):
+def test_an_index_moved_to_disk_keeps_its_content(tmp_path):
     index = OxigraphIndex()
     index.put_ontology([("<urn:C>", "<urn:sub>", "_:x")])
     index.load(A, COMMITS[:5])
@@ -254,7 +254,7 @@ class Changes:
         self.seen.append("reset")
 
 
-def test_an_index_continues_on_its_backup_with_all_commits_applied_or_pending_since(tmp_path):
+def test_an_index_continues_on_its_backup_with_later_and_queued_commits(tmp_path):
     index = OxigraphIndex(ox.Store(tmp_path / "store"))
     index.load(A, COMMITS[:5])
     index.backup(str(tmp_path / "backup"))
@@ -275,7 +275,7 @@ def test_an_index_continues_on_its_backup_with_all_commits_applied_or_pending_si
 
 
 @pytest.mark.parametrize("change", ["clear", "other triples", "ontology", "replace", "end", "none"])
-def test_an_index_whose_content_was_replaced_since_a_backup_stays_on_its_store(tmp_path, change):
+def test_an_index_replaced_since_its_backup_stays_on_its_store(tmp_path, change):
     index = OxigraphIndex(ox.Store(tmp_path / "store"))
     index.load(A, COMMITS[:5])
     if change != "none":
@@ -299,7 +299,7 @@ def test_an_index_whose_content_was_replaced_since_a_backup_stays_on_its_store(t
     assert (set(index.triples(A)), index.marks) == (before, marks)
 
 
-def test_readers_and_a_writer_notice_nothing_while_an_index_continues_on_its_backup(tmp_path):
+def test_concurrent_reads_and_writes_are_consistent_during_a_switch_to_a_backup(tmp_path):
     index = OxigraphIndex(ox.Store(tmp_path / "store"))
     index.load(A, COMMITS[:3])
     stop, counts = threading.Event(), []
@@ -324,7 +324,7 @@ def test_readers_and_a_writer_notice_nothing_while_an_index_continues_on_its_bac
     assert all(after[1] >= before[1] for before, after in pairwise(counts))
 
 
-def test_observers_are_told_of_a_commit_that_is_in_where_the_disk_is_full_right_after_it():
+def test_observers_are_notified_of_a_commit_stored_right_before_a_full_disk():
     class Full:
         def __init__(self):
             self.store = ox.Store()

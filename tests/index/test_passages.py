@@ -55,7 +55,7 @@ def holding(memory, word, **within):
     return read(memory, use)
 
 
-def test_a_turn_is_found_by_what_was_asked_answered_and_done_and_by_who_spoke(memory):
+def test_a_turn_is_found_by_prompt_answer_tool_use_and_speaker(memory):
     talk = memory.conversation("s-1")
     done = [ToolUse("lynx_finder", {"near": "tapir"}, "one quagga")]
     turn = talk.record("Which zebra?", "The okapi.", asked_by="ana", answered_by="coder", tools=done,
@@ -70,7 +70,7 @@ def test_a_turn_is_found_by_what_was_asked_answered_and_done_and_by_who_spoke(me
     assert holding(memory, "zebra", sessions=frozenset(["https://jido.ai/sessions/s-2"])) == set()
 
 
-def test_what_stands_around_a_turn_is_of_its_conversation_and_in_its_order(memory):
+def test_the_neighbours_of_a_turn_are_those_of_its_conversation_in_order(memory):
     talk, other = memory.conversation("s-1"), memory.conversation("s-2")
     turns = []
     for number in range(12):
@@ -82,7 +82,7 @@ def test_what_stands_around_a_turn_is_of_its_conversation_and_in_its_order(memor
     assert around(memory, turns[11], before=1) == (["turn 10"], [])
 
 
-def test_entries_stand_by_their_position_or_else_as_they_were_kept(memory):
+def test_entries_are_ordered_by_position_or_by_recording(memory):
     by_place = [keep(memory, f"at {place}", session="7", position=place)[0] for place in (3, 10, 2, 1)]
     as_kept = keep(memory, "one", "two", "three", session="8")
     keep(memory, "of no session")
@@ -92,14 +92,14 @@ def test_entries_stand_by_their_position_or_else_as_they_were_kept(memory):
 
 
 @pytest.mark.parametrize("position", [True, -1, 1.5, "3", None, 10**15])
-def test_a_position_that_is_none_is_left_aside(memory, position):
+def test_an_invalid_position_is_ignored(memory, position):
     first, second = (keep(memory, text, session="7", position=position)[0] for text in ("first", "second"))
 
     assert around(memory, second) == (["first"], [])
     assert around(memory, first) == ([], ["second"])
 
 
-def test_entries_of_other_agents_and_namespaces_do_not_stand_around_one(memory):
+def test_the_neighbours_of_an_entry_have_the_same_agent_and_namespace(memory):
     mine = keep(memory, "mine", session="7", namespace="n")[0]
     keep(memory, "of another namespace", session="7", namespace="m")
     memory.entries.write(WriteRequest(Entry(agent_id="b", content="b's", metadata={"session": "7", "namespace": "n"})))
@@ -107,7 +107,7 @@ def test_entries_of_other_agents_and_namespaces_do_not_stand_around_one(memory):
     assert around(memory, mine) == ([], [])
 
 
-def test_what_was_replaced_stands_around_nothing_but_in_the_past(memory):
+def test_a_replaced_entry_is_a_neighbour_only_in_the_past(memory):
     def write(text, key):
         memory.entries.write(WriteRequest(Entry(id=key, agent_id="a", content=text, session_id="7")))
 
@@ -121,7 +121,7 @@ def test_what_was_replaced_stands_around_nothing_but_in_the_past(memory):
     assert around(memory, second, moment=then) == (["first"], [])
 
 
-def test_a_turn_that_was_redacted_is_gone_from_the_file_with_its_words(memory):
+def test_a_redacted_turn_is_removed_from_the_search_file_with_its_words(memory):
     talk = memory.conversation("s-1")
     turn = talk.record(f"the password is {SECRET}", "I see.")
     assert holding(memory, SECRET) == {turn.iri}
@@ -134,7 +134,7 @@ def test_a_turn_that_was_redacted_is_gone_from_the_file_with_its_words(memory):
     assert SECRET.encode() not in cached
 
 
-def test_a_history_that_was_cleared_is_gone_from_the_file(memory):
+def test_a_cleared_history_is_removed_from_the_search_file(memory):
     memory.conversation("s-1").record("a zebra")
     keep(memory, "a zebra, too")
     assert len(holding(memory, "zebra")) == 2
@@ -143,7 +143,7 @@ def test_a_history_that_was_cleared_is_gone_from_the_file(memory):
     assert holding(memory, "zebra") == set()
 
 
-def test_recalling_entries_gives_no_turns(memory):
+def test_recall_of_entries_returns_no_turns(memory):
     memory.conversation("s-1").record("a zebra", asked_by="a")
     keep(memory, "a zebra of mine")
 

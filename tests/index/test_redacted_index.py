@@ -36,7 +36,7 @@ def knows(tail):
     return any(SECRET in value for _, _, value in found)
 
 
-def test_whoever_holds_a_secret_drops_it_at_the_next_look_after_its_redaction(root):
+def test_every_index_drops_a_secret_at_its_next_update_after_a_redaction(root):
     journal = FileJournal(root)
     _, secret, *_ = add(journal, "first", SECRET, *NAMES)
     follower, opened = open_tail(root), open_tail(root)
@@ -53,7 +53,7 @@ def test_whoever_holds_a_secret_drops_it_at_the_next_look_after_its_redaction(ro
         tail.close()
 
 
-def test_a_snapshot_from_before_a_redaction_is_thrown_away_by_who_comes_upon_it(tmp_path, monkeypatch):
+def test_a_snapshot_from_before_a_redaction_is_discarded(tmp_path, monkeypatch):
     small_limits(monkeypatch)
     journal = FileJournal(tmp_path)
     _, secret, *_ = add(journal, "first", SECRET, *NAMES)
@@ -77,7 +77,7 @@ def test_a_snapshot_from_before_a_redaction_is_thrown_away_by_who_comes_upon_it(
         again.close()
 
 
-def test_an_index_that_is_built_while_something_is_redacted_does_not_keep_it(root, monkeypatch):
+def test_an_index_built_during_a_redaction_drops_the_secret(root, monkeypatch):
     journal = FileJournal(root)
     _, secret, *_ = add(journal, "first", SECRET, *NAMES)
     tail, read, done = open_tail(root), FileJournal.read, []

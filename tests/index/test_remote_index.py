@@ -62,7 +62,7 @@ def held(memory, project):
     return data.decode()
 
 
-def test_named_questions_and_sparql_are_answered_by_the_store(memory, project, update):
+def test_named_queries_and_sparql_are_answered_by_the_store(memory, project, update):
     remember(memory, project, "a fact")
     assert facts(memory, project) == ["a fact"]
     update(f"INSERT DATA {{ GRAPH <{graph_iri(project)}> {{ <urn:only:there> <urn:says> 'so' }} }}")
@@ -79,7 +79,7 @@ def test_named_questions_and_sparql_are_answered_by_the_store(memory, project, u
 
 
 @pytest.mark.parametrize("what", ["DROP ALL", "DROP GRAPH <{graph}>", f"DROP GRAPH <{MARKS}>"])
-def test_a_store_that_lost_something_is_written_again(memory, project, update, what):
+def test_a_store_that_lost_a_graph_is_filled_again(memory, project, update, what):
     remember(memory, project, "one", "two")
     assert facts(memory, project) == ["one", "two"]
 
@@ -90,7 +90,7 @@ def test_a_store_that_lost_something_is_written_again(memory, project, update, w
     assert facts(memory, project) == ["one", "three", "two"]
 
 
-def test_a_graph_written_by_an_earlier_version_is_written_again(memory, project, update):
+def test_a_graph_of_an_earlier_version_is_written_again(memory, project, update):
     remember(memory, project, "one topic of several words")
     assert facts(memory, project) == ["one topic of several words"]
     graph, form = graph_iri(project), "<urn:jidomem:index:form>"
@@ -103,7 +103,7 @@ def test_a_graph_written_by_an_earlier_version_is_written_again(memory, project,
     assert "conflictKey" in held(memory, project)
 
 
-def test_a_store_restored_from_before_a_redaction_gives_nothing_of_it_away(memory, project, update):
+def test_a_store_restored_from_before_a_redaction_discloses_nothing(memory, project, update):
     graph = graph_iri(project)
     remember(memory, project, "hunter2hunter opens it", "another")
     assert len(facts(memory, project)) == 2
@@ -121,7 +121,7 @@ def test_a_store_restored_from_before_a_redaction_gives_nothing_of_it_away(memor
     assert "hunter2" not in held(memory, project)
 
 
-def test_what_a_slow_feeder_still_has_of_an_emptied_graph_does_not_come_in(memory, project, oxigraph_server):
+def test_a_delayed_write_to_an_emptied_graph_has_no_effect(memory, project, oxigraph_server):
     remember(memory, project, "old")
     (commit,) = memory.journal.read(Stream(project))
     assert facts(memory, project) == ["old"]
@@ -139,7 +139,7 @@ def test_what_a_slow_feeder_still_has_of_an_emptied_graph_does_not_come_in(memor
     to.close()
 
 
-def test_two_that_feed_one_store_at_once_leave_what_one_would(root, project, oxigraph_server):
+def test_two_concurrent_writers_of_a_store_leave_each_memory_once(root, project, oxigraph_server):
     with jidomem.open(root, index="") as writer:
         remember(writer, project, *(f"fact {n:03d}" for n in range(40)))
     opened = [jidomem.open(root, index=oxigraph_server) for _ in range(2)]
@@ -165,7 +165,7 @@ def test_two_that_feed_one_store_at_once_leave_what_one_would(root, project, oxi
         memory.close()
 
 
-def test_an_answer_from_a_graph_that_another_process_emptied_meanwhile_is_asked_for_again(root, project):
+def test_an_answer_from_a_graph_emptied_meanwhile_is_requested_again(root, project):
     """The thread of one finds no watermark, and empties the graph once the other has filled it and is about to ask."""
     graph, found, filled, emptied, answered = f"<{graph_iri(project)}>", *(Event() for _ in range(4))
 
@@ -193,7 +193,7 @@ def test_an_answer_from_a_graph_that_another_process_emptied_meanwhile_is_asked_
                 answered.set()
 
 
-def test_a_store_that_is_away_stops_no_write_and_is_level_when_it_is_back(root, project, oxigraph_server):
+def test_an_unavailable_store_blocks_no_write_and_is_updated_after_its_return(root, project, oxigraph_server):
     port = sparql_servers.free_port()
     address = f"sparql+http://ada:s3cret@127.0.0.1:{port}/query"
     with jidomem.open(root, index=address) as memory:
@@ -215,14 +215,14 @@ def test_a_store_that_is_away_stops_no_write_and_is_level_when_it_is_back(root, 
     assert "s3cret" not in f"{away.value.detail} {away.value.hint} {memory.settings!r} {memory.remote.shown}"
 
 
-def test_a_commit_reaches_the_store_before_anybody_asks(root, project, oxigraph_server):
+def test_a_commit_reaches_the_store_before_a_query(root, project, oxigraph_server):
     with jidomem.open(root, index=oxigraph_server) as memory:
         remember(memory, project, "for other tools")
         while "for other tools" not in held(memory, project):
             pass
 
 
-def test_a_store_of_another_memory_is_refused_until_it_is_to_be_taken(tmp_path, project, oxigraph_server):
+def test_a_store_of_another_memory_is_refused_until_a_reindex(tmp_path, project, oxigraph_server):
     with jidomem.open(tmp_path / "one", index=oxigraph_server) as one:
         remember(one, project, "of one")
         assert facts(one, project) == ["of one"]
@@ -238,7 +238,7 @@ def test_a_store_of_another_memory_is_refused_until_it_is_to_be_taken(tmp_path, 
         assert facts(two, project) == ["of two"]
 
 
-def test_two_ontologies_do_not_take_turns_in_one_store(root, project, oxigraph_server):
+def test_a_store_with_another_ontology_is_refused(root, project, oxigraph_server):
     with jidomem.open(root, index=oxigraph_server) as memory:
         remember(memory, project, "a fact")
         assert facts(memory, project) == ["a fact"]
@@ -251,7 +251,7 @@ def test_two_ontologies_do_not_take_turns_in_one_store(root, project, oxigraph_s
     assert refusal.value.code == "store_unfit"
 
 
-def test_a_store_that_answers_otherwise_is_refused_by_name(root, project):
+def test_a_store_that_alters_terms_is_refused_with_its_address(root, project):
     answer = b'{"head": {"vars": ["s"]}, "results": {"bindings": []}}'
     with told_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as memory:
         server.answer = (200, answer)
@@ -261,7 +261,7 @@ def test_a_store_that_answers_otherwise_is_refused_by_name(root, project):
     assert (refusal.value.code, server.url in refusal.value.detail) == ("store_unfit", True)
 
 
-def test_a_request_is_cut_in_halves_where_a_store_takes_no_more(root, project):
+def test_an_oversized_request_is_split_in_halves(root, project):
     with told_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as memory:
         memory.remote.fit()
         server.most = 40_000
@@ -270,7 +270,7 @@ def test_a_request_is_cut_in_halves_where_a_store_takes_no_more(root, project):
         assert len(facts(memory, project)) == 20
 
 
-def test_a_store_that_takes_too_long_is_left(root, project, oxigraph_server):
+def test_a_query_beyond_its_time_limit_is_aborted(root, project, oxigraph_server):
     """It is a store of its own, which ends here: that of all tests would go on with the question beside them."""
     with sparql_servers.oxigraph() as url, jidomem.open(root, index=url) as memory:
         remember(memory, project, *(f"fact {n}" for n in range(5)))
@@ -280,7 +280,7 @@ def test_a_store_that_takes_too_long_is_left(root, project, oxigraph_server):
 
 
 @pytest.mark.parametrize("address", ["http://localhost:7878/query", "sparql+ftp://x/", "sparql+http://", "memory"])
-def test_what_is_no_address_of_a_store_is_refused(root, address, monkeypatch):
+def test_an_invalid_address_of_a_store_is_refused(root, address, monkeypatch):
     monkeypatch.setenv("JIDOMEM_INDEX", address)
     with pytest.raises(Failed) as refusal:
         jidomem.open(root)
@@ -288,7 +288,7 @@ def test_what_is_no_address_of_a_store_is_refused(root, address, monkeypatch):
     assert jidomem.open(root, index="").remote is None
 
 
-def test_the_users_own_file_may_choose_the_store_and_a_root_may_not(root, tmp_path):
+def test_the_user_configuration_selects_the_store_and_a_root_cannot(root, tmp_path):
     own = tmp_path / "config-home" / "jidomem" / "config.toml"
     own.parent.mkdir(parents=True)
     own.write_text('index = "sparql+http://localhost:9/query"\n', "utf-8")
@@ -323,7 +323,7 @@ def test_a_file_damaged_at_the_first_synchronisation_is_written_once_restored(
         assert facts(another, project) == ["first", "second", "third"]
 
 
-def test_a_branch_without_the_newest_commits_is_what_the_store_holds_then(root, project, oxigraph_server):
+def test_a_branch_without_the_newest_commits_removes_them_from_the_store(root, project, oxigraph_server):
     with jidomem.open(root, index=oxigraph_server) as memory:
         remember(memory, project, "first", "second")
         assert facts(memory, project) == ["first", "second"]
@@ -335,6 +335,6 @@ def test_a_branch_without_the_newest_commits_is_what_the_store_holds_then(root, 
         assert "second" not in held(memory, project)
 
 
-def test_updates_go_beside_the_questions():
+def test_the_update_address_is_derived_from_the_query_address():
     beside = {url: SparqlEndpoint.of(f"http://h{url}").beside() for url in ("/query", "/repositories/r", "/sparql")}
     assert beside == {"/query": "/update", "/repositories/r": "/repositories/r/statements", "/sparql": "/sparql"}

@@ -46,7 +46,7 @@ def live(root):
     return sorted((root / "index" / "live").iterdir())
 
 
-def test_an_index_holds_what_the_journal_holds_and_nothing_before_it_is_asked(root):
+def test_an_index_equals_its_journal_and_is_created_on_first_use(root):
     add(FileJournal(root), *NAMES)
     tail = open_tail(root)
     assert not (root / "index").exists()
@@ -56,7 +56,7 @@ def test_an_index_holds_what_the_journal_holds_and_nothing_before_it_is_asked(ro
     tail.close()
 
 
-def test_two_indexes_see_what_the_other_wrote_at_the_next_look(root):  # C021
+def test_two_indexes_read_the_commits_of_each_other_at_the_next_update(root):  # C021
     journal = FileJournal(root)
     add(journal, *NAMES)
     ours, theirs = open_tail(root), open_tail(root)
@@ -71,7 +71,7 @@ def test_two_indexes_see_what_the_other_wrote_at_the_next_look(root):  # C021
     theirs.close()
 
 
-def test_a_commit_that_does_not_follow_from_what_is_held_waits_for_the_next_look(root):
+def test_a_commit_without_its_parent_waits_for_the_next_update(root):
     tail = open_tail(root)
     tail.catch_up(STREAM)
     first, second = add(FileJournal(root), "a", "b")
@@ -83,7 +83,7 @@ def test_a_commit_that_does_not_follow_from_what_is_held_waits_for_the_next_look
     assert held(tail) == journalled(root)
 
 
-def test_history_that_was_exchanged_is_read_again(root):
+def test_a_replaced_history_is_read_again(root):
     add(FileJournal(root), *NAMES)
     add(FileJournal(root), "kept", stream=OTHER)
     tail, told = open_tail(root), []
@@ -114,7 +114,7 @@ class Notes:
         self.told.append(("reset", graph))
 
 
-def test_a_commit_that_was_damaged_is_read_once_it_is_restored(root):
+def test_a_damaged_commit_is_read_once_restored(root):
     add(FileJournal(root), *NAMES)
     file = sorted((root / "projects" / "demo" / "memory").glob("*.ttl"))[4]
     whole = file.read_bytes()
@@ -133,7 +133,7 @@ def test_a_commit_that_was_damaged_is_read_once_it_is_restored(root):
 
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.ENOENT])
 @pytest.mark.parametrize(("started", "failing"), [(False, 1), (False, 2), (True, 1), (True, 2)])
-def test_a_commit_that_could_not_be_read_for_a_moment_is_not_left_out(root, monkeypatch, started, failing, error):
+def test_a_commit_with_a_temporary_read_error_is_not_skipped(root, monkeypatch, started, failing, error):
     tail, read, times = open_tail(root), calls.read, []
     add(FileJournal(root), *NAMES[:2])
     if started:
@@ -161,7 +161,7 @@ def journalled_whole(root, file, whole):
         file.write_bytes(torn)
 
 
-def test_a_small_journal_is_read_into_memory_and_a_large_one_kept_on_disk(tmp_path, monkeypatch):
+def test_a_small_journal_is_indexed_in_memory_and_a_large_one_on_disk(tmp_path, monkeypatch):
     small_limits(monkeypatch)
     add(FileJournal(tmp_path), "a")
     tail = open_tail(tmp_path)
@@ -178,7 +178,7 @@ def test_a_small_journal_is_read_into_memory_and_a_large_one_kept_on_disk(tmp_pa
     assert live(tmp_path) == []
 
 
-def test_an_index_in_memory_that_grows_large_goes_on_on_disk(tmp_path, monkeypatch):
+def test_an_index_in_memory_that_grows_large_moves_to_disk(tmp_path, monkeypatch):
     small_limits(monkeypatch, outgrown=60)
     tail = open_tail(tmp_path)
     tail.catch_up(STREAM)
@@ -193,7 +193,7 @@ def test_an_index_in_memory_that_grows_large_goes_on_on_disk(tmp_path, monkeypat
     tail.close()
 
 
-def test_a_snapshot_is_taken_over_and_only_what_came_later_is_read(disk):
+def test_a_snapshot_is_reused_and_only_later_commits_are_read(disk):
     (late,) = add(FileJournal(disk), "late")
     told = []
     tail = open_tail(disk, Watched(FileJournal(disk), told))
@@ -218,7 +218,7 @@ class Watched:
             yield commit
 
 
-def test_who_kept_a_snapshot_goes_on_on_a_clone_of_it_and_nothing_that_follows_starts_anew(tmp_path, monkeypatch):
+def test_a_process_continues_on_a_clone_of_its_snapshot_without_a_reset(tmp_path, monkeypatch):
     small_limits(monkeypatch)
     add(FileJournal(tmp_path), *NAMES)
     tail, told = open_tail(tmp_path), []
@@ -237,7 +237,7 @@ def test_who_kept_a_snapshot_goes_on_on_a_clone_of_it_and_nothing_that_follows_s
     tail.close()
 
 
-def test_who_had_to_read_much_keeps_another_snapshot_and_two_are_kept(disk):
+def test_a_process_that_read_many_commits_adds_a_snapshot_and_two_are_kept(disk):
     for turn in range(4):
         add(FileJournal(disk), *(f"{turn} {name}" for name in NAMES))
         keep(disk)
@@ -262,7 +262,7 @@ def test_an_older_snapshot_serves_the_branch_it_was_taken_on(disk):
 
 
 @pytest.mark.parametrize("harm", ["truncate", "remove", "flip", "empty", "words", "form"])
-def test_a_damaged_snapshot_is_thrown_away(disk, harm):
+def test_a_damaged_snapshot_is_discarded(disk, harm):
     (snapshot,) = snapshots(disk)
     tables = sorted((snapshot / "store").glob("*.sst"), key=lambda file: file.stat().st_size)
     if harm == "truncate":
@@ -294,7 +294,7 @@ def flip(table):
     table.write_bytes(data)
 
 
-def test_a_store_that_turns_out_to_be_damaged_is_built_anew_while_it_is_asked(disk):
+def test_a_damaged_store_is_rebuilt_during_a_query(disk):
     tail = open_tail(disk)
     tail.catch_up(STREAM)
     before = held(tail)
@@ -317,7 +317,7 @@ def test_a_store_that_turns_out_to_be_damaged_is_built_anew_while_it_is_asked(di
     tail.close()
 
 
-def test_without_a_place_for_clones_an_index_stays_in_memory(tmp_path, monkeypatch):
+def test_an_index_without_a_folder_for_clones_stays_in_memory(tmp_path, monkeypatch):
     small_limits(monkeypatch, outgrown=10)
     add(FileJournal(tmp_path), *NAMES)
     (tmp_path / "index").write_text("not a folder")
@@ -326,7 +326,7 @@ def test_without_a_place_for_clones_an_index_stays_in_memory(tmp_path, monkeypat
     assert not tail.on_disk
 
 
-def test_an_index_that_was_closed_opens_again_when_it_is_asked(root):
+def test_a_closed_index_reopens_on_use(root):
     add(FileJournal(root), *NAMES)
     tail = open_tail(root)
     before = held(tail)
@@ -337,7 +337,7 @@ def test_an_index_that_was_closed_opens_again_when_it_is_asked(root):
     tail.close()
 
 
-def test_a_rebuilt_index_holds_what_the_journal_says_and_no_more(root):
+def test_a_rebuilt_index_equals_the_journal(root):
     commits = add(FileJournal(root), *NAMES)
     add(FileJournal(root), "other", stream=OTHER)
     tail = open_tail(root)

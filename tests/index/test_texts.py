@@ -94,7 +94,7 @@ HARMS = [nonsense, cut, emptied, removed, of_another_form, without_a_table, a_fo
 
 @pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
 @pytest.mark.parametrize("is_open", [False, True], ids=["closed", "open"])
-def test_a_file_that_was_harmed_is_made_anew_and_the_answer_is_right(root, memory, harm, is_open):
+def test_a_damaged_search_file_is_rebuilt_with_correct_answers(root, memory, harm, is_open):
     expected = {"quagga one", "quagga two", f"quagga {SECRET}"}
     assert found(memory, "quagga") == expected
     if not is_open:
@@ -118,7 +118,7 @@ def written_out(path):
     store.close()
 
 
-def test_where_nothing_can_be_written_the_texts_are_in_memory(root, memory):
+def test_the_search_texts_are_in_memory_where_no_file_can_be_written(root, memory):
     (root / "cache").write_text("no folder")
 
     assert found(memory, "quagga one") == {"quagga one", "quagga two", f"quagga {SECRET}"}
@@ -127,7 +127,7 @@ def test_where_nothing_can_be_written_the_texts_are_in_memory(root, memory):
     assert (root / "cache").read_text() == "no folder"
 
 
-def test_a_redaction_leaves_no_byte_of_the_text_and_no_other_process_finds_it(root, memory):
+def test_a_redaction_removes_every_byte_of_the_text_for_all_processes(root, memory):
     with opened(root) as other:
         assert found(other, SECRET) == found(memory, SECRET) == {f"quagga {SECRET}"}
         assert SECRET.encode() in cached_bytes(root)
@@ -140,7 +140,7 @@ def test_a_redaction_leaves_no_byte_of_the_text_and_no_other_process_finds_it(ro
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
 
 
-def test_a_redaction_that_was_merged_from_elsewhere_takes_the_text_out_here(root, memory, tmp_path):
+def test_a_merged_redaction_removes_the_text_from_the_search_file(root, memory, tmp_path):
     found(memory, SECRET)
     memory.close()
     shutil.copytree(root / "projects", tmp_path / "elsewhere" / "projects")
@@ -161,7 +161,7 @@ def test_a_redaction_that_was_merged_from_elsewhere_takes_the_text_out_here(root
 @pytest.mark.parametrize(
     "count", [lambda reader: reader.counted_at_once("counts", "p"), lambda reader: reader.ask("counts", project="p")]
 )
-def test_a_count_that_discards_a_damaged_file_leaves_the_reason_for_the_status(root, memory, count):
+def test_a_count_that_discards_a_damaged_file_records_the_reason_in_its_status(root, memory, count):
     found(memory, "quagga")
     memory.close()
     written_out(cache(root))
@@ -187,7 +187,7 @@ def page(order, text=None):
     return lambda file: file.projection.page(order, "", FOREVER, True, 10, text=text)
 
 
-def test_lists_are_filled_where_their_definition_changed_and_kept_where_only_their_digest_did(root, memory):
+def test_lists_are_refilled_for_a_changed_definition_and_kept_for_a_changed_digest(root, memory):
     facts = memory.playbook.get("facts").list_order
     newest = replace(memory.playbook.get("timeline").list_order, pattern=f"{facts.pattern} ; jido:recordedAt ?recorded")
 
@@ -198,7 +198,7 @@ def test_lists_are_filled_where_their_definition_changed_and_kept_where_only_the
     assert read_under(root, memory, "3", newest, page(newest)) == []  # the same under another digest
 
 
-def test_list_of_a_former_definition_is_deleted_with_its_rows_and_texts(root, memory):
+def test_the_list_of_a_former_definition_is_deleted_with_its_rows_and_texts(root, memory):
     facts, about = (memory.playbook.get(name).list_order for name in ("facts", "facts-about"))
     later = replace(about, pattern=f"{about.pattern} ")
     assert len(read_under(root, memory, "1", about, page(about, "quagga two"), later)) == 1
@@ -216,7 +216,7 @@ def test_list_of_a_former_definition_is_deleted_with_its_rows_and_texts(root, me
     assert len(read_under(root, memory, "4", about, page(about, "quagga two"))) == 1
 
 
-def test_another_branch_is_another_memory(root, memory, tmp_path):
+def test_the_search_file_follows_a_switch_of_the_branch(root, memory, tmp_path):
     shutil.copytree(root / "projects", tmp_path / "before")
     keep(memory, "quagga on a branch")
     assert "quagga on a branch" in found(memory, "quagga")
@@ -230,7 +230,7 @@ def test_another_branch_is_another_memory(root, memory, tmp_path):
         assert found(after, "okapi") == {"okapi"}
 
 
-def test_what_was_damaged_is_found_when_it_is_there_again(root, memory):
+def test_a_damaged_commit_is_found_once_restored(root, memory):
     file = next(path for path in root.rglob("*.ttl") if b"quagga two" in path.read_bytes())
     whole = file.read_bytes()
     memory.close()
@@ -243,7 +243,7 @@ def test_what_was_damaged_is_found_when_it_is_there_again(root, memory):
         assert "quagga two" in found(after, "quagga")
 
 
-def test_what_is_written_while_the_texts_are_brought_level_does_not_have_them_made_anew(root, memory, monkeypatch):
+def test_a_write_during_an_update_of_the_search_file_causes_no_rebuild(root, memory, monkeypatch):
     identity = memory.texts.read(Stream("p"), lambda file: file.metadata("identity"))
     keep(memory, "quagga three")
     read, others = FileJournal.read, iter(["quagga four"])
@@ -261,7 +261,7 @@ def test_what_is_written_while_the_texts_are_brought_level_does_not_have_them_ma
     assert memory.texts.read(Stream("p"), lambda file: file.metadata("identity")) == identity
 
 
-def test_who_reads_soon_is_told_to_come_back_where_many_are_to_be_taken_in_and_finds_them_all_then(memory, monkeypatch):
+def test_a_bounded_read_during_a_long_update_is_refused_and_later_complete(memory, monkeypatch):
     def count(file):
         return next(file.ask("SELECT COUNT(*) FROM memory"))[0]
 
@@ -279,18 +279,18 @@ def test_who_reads_soon_is_told_to_come_back_where_many_are_to_be_taken_in_and_f
     assert taken == memory.texts.read(Stream("p"), count) == 4
 
 
-def test_few_that_are_to_be_taken_in_are_waited_for(memory):
+def test_a_bounded_read_waits_for_a_short_update(memory):
     assert memory.texts.read_soon(Stream("p"), lambda file: file.metadata("memories")) == 3
 
 
-def test_the_evidence_that_a_later_memory_shares_is_found_by_both(memory):
+def test_evidence_shared_by_two_memories_finds_both(memory):
     for summary in ("okapi one", "okapi two"):
         memory.writer.submit_intent("p", intent(summary=summary, evidence=["the lynx report"]))
         assert summary in found(memory, "lynx")
     assert found(memory, "lynx") == {"okapi one", "okapi two"}
 
 
-def test_who_is_killed_half_way_leaves_what_the_next_goes_on_from(root, memory):
+def test_an_update_killed_halfway_is_continued_by_the_next_process(root, memory):
     program = (
         "import os, signal, sys\nimport jidomem\nfrom jidomem.index import follower\n"
         "from jidomem.index.search_tables import SearchIndexReader\n"
@@ -308,7 +308,7 @@ def test_who_is_killed_half_way_leaves_what_the_next_goes_on_from(root, memory):
     assert found(memory, "okapi") == {"okapi"}
 
 
-def test_processes_that_write_and_recall_at_once_each_find_all_that_was_kept(root):
+def test_concurrent_processes_recall_every_recorded_memory(root):
     program = (
         "import sys, jidomem\n"
         "with jidomem.open(sys.argv[1], project='p', wait=60) as memory:\n"
@@ -323,7 +323,7 @@ def test_processes_that_write_and_recall_at_once_each_find_all_that_was_kept(roo
         assert len(found(memory, "okapi")) == 18
 
 
-def test_a_file_is_not_built_again_because_others_write_while_it_is_read(tmp_path):
+def test_concurrent_writes_cause_no_rebuild_of_the_search_file(tmp_path):
     stopped = threading.Event()
     with opened(tmp_path / ".jidomem") as memory:
         keep(memory, "first")
@@ -350,9 +350,7 @@ def test_a_file_is_not_built_again_because_others_write_while_it_is_read(tmp_pat
         assert found(memory, "first") >= {"first"}
 
 
-def test_a_file_that_another_process_brought_further_than_the_index_of_this_one_is_not_built_again(
-    root, memory, monkeypatch
-):
+def test_a_search_file_ahead_of_the_index_of_a_process_is_not_rebuilt(root, memory, monkeypatch):
     assert len(found(memory, "quagga")) == 3
     with opened(root) as other:
         keep(other, "quagga four", "quagga five")

@@ -54,7 +54,7 @@ def texts(store, **options):
     return sorted(row["o"] for row in store.query("SELECT ?o { ?s ?p ?o }", **options))
 
 
-def test_what_is_inserted_is_found_by_a_query(store):
+def test_inserted_statements_are_found_by_a_query(store):
     # E043 E044
     assert store.insert([(A, "rdf:type", "jido:Fact"), (A, "jido:summary", "it embeds"), (A, "jido:about", B)]) is True
 
@@ -64,7 +64,7 @@ def test_what_is_inserted_is_found_by_a_query(store):
     assert store.query("SELECT ?none { OPTIONAL { <urn:x> ?p ?none } }") == [{"none": None}]
 
 
-def test_the_same_triple_is_kept_once_in_a_graph(store):
+def test_a_repeated_triple_is_stored_once_in_a_graph(store):
     # E047
     for _ in range(2):
         store.insert([(A, "jido:topic", "once"), (A, "jido:topic", "once")], graph="history")
@@ -72,7 +72,7 @@ def test_the_same_triple_is_kept_once_in_a_graph(store):
     assert store.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }") == [{"n": 1}]
 
 
-def test_one_graph_is_cleared_and_the_others_are_left(store):
+def test_clearing_a_graph_leaves_the_others(store):
     # E045
     for name in ("default", "context", "history"):
         store.insert([(A, "jido:topic", name)], graph=name)
@@ -85,7 +85,7 @@ def test_one_graph_is_cleared_and_the_others_are_left(store):
     assert store.clear_graph("system") is True
 
 
-def test_a_query_sees_all_graphs_or_those_that_are_named(store):
+def test_a_query_reads_all_graphs_or_the_named_ones(store):
     # E041
     assert texts(store) == []
     for name in ("codebase", "history", "urn:example:graph"):
@@ -102,7 +102,7 @@ def test_a_query_sees_all_graphs_or_those_that_are_named(store):
     assert store.query(f"SELECT ?o FROM <{one}> {{ ?s ?p ?o }}", graphs=["codebase"]) == []
 
 
-def test_select_ask_and_construct_are_answered_and_updates_are_refused(store):
+def test_select_ask_and_construct_are_answered_and_updates_refused(store):
     # E049
     store.insert([(A, "jido:topic", "kept")])
 
@@ -125,14 +125,14 @@ def test_select_ask_and_construct_are_answered_and_updates_are_refused(store):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_any_text_comes_back_to_the_letter(store, text):
+def test_any_text_is_read_back_exactly(store, text):
     store.insert([(A, "jido:topic", text)])
 
     assert texts(store) == [text]
     assert store.query(f"ASK {{ ?s ?p {literal(text)} }}") is True
 
 
-def test_typed_values_come_back_as_they_were(store):
+def test_typed_values_are_read_back_as_inserted(store):
     # E042
     store.insert([(A, f"urn:example:{name.replace(' ', '-')}", value) for name, value in TYPED.items()])
 
@@ -143,7 +143,7 @@ def test_typed_values_come_back_as_they_were(store):
     assert store.query("SELECT ?o { ?s ?p ?o FILTER(lang(?o) = 'de') }") == [{"o": "gut"}]
 
 
-def test_constructed_triples_can_be_inserted_as_they_are(store):
+def test_constructed_triples_can_be_inserted_unchanged(store):
     store.insert([(A, f"urn:example:{n}", value) for n, value in enumerate([*TYPED.values(), *HOSTILE, B])])
     every = "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o }"
 
@@ -152,7 +152,7 @@ def test_constructed_triples_can_be_inserted_as_they_are(store):
         assert sorted(other.query(every)) == sorted(store.query(every)) != []
 
 
-def test_a_reader_sees_all_of_an_insert_or_nothing(store):
+def test_a_reader_sees_an_insert_whole_or_not_at_all(store):
     # E050
     whole, counts = 40, set()
     done = threading.Event()
@@ -178,7 +178,7 @@ def test_a_reader_sees_all_of_an_insert_or_nothing(store):
     assert store.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }") == [{"n": 40 * whole}]
 
 
-def test_an_unknown_graph_is_an_error_that_names_the_nearest(store):
+def test_an_unknown_graph_is_refused_with_the_nearest_name(store):
     # E037
     for call in (lambda name: store.insert([(A, "jido:topic", "x")], graph=name), store.clear_graph):
         with pytest.raises(NotFound, match="there is no graph 'histroy'") as refusal:
@@ -195,7 +195,7 @@ def test_an_unknown_graph_is_an_error_that_names_the_nearest(store):
 @pytest.mark.parametrize("name", ["history", "conversation-history", "http://jidoka.ai/graphs/conversation-history",
                                   "http://jidoka.ai/graphs/history", "https://jido.ai/graphs/conversation-history",
                                   "<https://jido.ai/graphs/conversation-history>"])  # fmt: skip
-def test_short_long_and_foreign_names_and_the_iri_mean_one_graph(name):
+def test_short_long_and_foreign_graph_names_and_the_iri_are_equivalent(name):
     # E035
     assert TripleStore().graph_iri(name) == "https://jido.ai/graphs/conversation-history"
 
@@ -236,7 +236,7 @@ def test_memory_is_the_default_and_each_backend_needs_its_own_option():
         TripleStore("postgres")
 
 
-def test_a_store_on_disk_is_there_after_a_restart_and_held_by_one_process(tmp_path):
+def test_a_store_on_disk_survives_a_restart_and_is_locked_by_one_process(tmp_path):
     # E048
     code = (
         "import os, sys\nfrom jidomem import TripleStore\nstore = TripleStore('disk', path=sys.argv[1])\n"
@@ -256,7 +256,7 @@ def test_a_store_on_disk_is_there_after_a_restart_and_held_by_one_process(tmp_pa
         store.query("ASK {}")
 
 
-def test_a_folder_that_cannot_be_used_is_an_error_of_ours(tmp_path):
+def test_an_unusable_store_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("in the way")
 
     with pytest.raises(Failed, match="the store could not be used"):
@@ -271,7 +271,7 @@ def test_a_folder_that_cannot_be_used_is_an_error_of_ours(tmp_path):
     [(A, "jido:topic", ("x", "", "no tag"))], [(A, "jido:topic", "\ud800")], [("urn:a b", "jido:topic", "x")],
     [("http://[", "jido:topic", "x")], [(A, "jido:topic", ("x", 5))], [(A, "jido:topic", "y"), (A, 5, "x")],
 ])  # fmt: skip
-def test_what_is_no_statement_is_refused_and_nothing_is_inserted(statements):
+def test_an_invalid_statement_is_refused_and_nothing_inserted(statements):
     store = TripleStore()
 
     with pytest.raises(InvalidRequest):
@@ -288,12 +288,12 @@ def test_what_is_no_statement_is_refused_and_nothing_is_inserted(statements):
     (datetime(2026, 11, 1), f'"2026-11-01T00:00:00.000000Z"^^<{XSD}dateTime>'),
     (("7", "xsd:byte"), f'"7"^^<{XSD}byte>'), (("x", "urn:example:t"), '"x"^^<urn:example:t>'),
 ])  # fmt: skip
-def test_a_text_is_an_iri_only_where_all_of_it_is_one(written, meant):
+def test_a_text_is_an_iri_only_as_a_whole(written, meant):
     # E042
     assert to_triples([(A, "urn:p", written)]) == [(f"<{A}>", "<urn:p>", meant)]
 
 
-def test_one_insert_or_clear_is_one_request():
+def test_an_insert_or_clear_is_one_request():
     # E050
     with endpoint() as server:
         store = TripleStore("sparql", endpoint=server.url)
@@ -304,7 +304,7 @@ def test_one_insert_or_clear_is_one_request():
     assert [path for path, _, _ in server.sent] == ["/update", "/update"]
 
 
-def test_changes_go_where_they_are_told_with_the_login_of_the_address():
+def test_updates_use_the_update_address_and_the_login_of_the_address():
     with endpoint() as server:
         at = server.url.replace("//", "//ada:s%40crot@")
         store = TripleStore("sparql", endpoint=at + "?infer=no", update_endpoint=at.replace("/query", "/update?x=1"))
@@ -322,7 +322,7 @@ def test_changes_go_where_they_are_told_with_the_login_of_the_address():
     ((500, b"out of\nmemory"), "answered 500: out of memory"), ((302, b""), "answered 302"),
     ((401, b"who are you"), "answered 401: who are you"), ((200, b"<html>"), "answered with what cannot be read"),
 ])  # fmt: skip
-def test_a_store_that_fails_is_named_without_its_password(answer, said):
+def test_a_failing_store_is_reported_without_its_password(answer, said):
     with endpoint() as server:
         server.answer = answer
         store = TripleStore("sparql", endpoint=server.url.replace("//", "//ada:secret@"))
@@ -339,6 +339,6 @@ def test_a_store_that_fails_is_named_without_its_password(answer, said):
 @pytest.mark.parametrize(
     "address", ["localhost:7878", "ftp://x/", "http://", "http://a b/", "http://x:port/", "http://x/\n", 5]
 )
-def test_an_endpoint_is_an_http_address(address):
+def test_an_endpoint_that_is_no_http_address_is_refused(address):
     with pytest.raises(JidomemError, match="is not an http or https address"):
         TripleStore("sparql", endpoint=address)

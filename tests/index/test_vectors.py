@@ -67,7 +67,7 @@ def cached(root):
     return sorted(path for path in (root / "cache" / "vectors").glob("*.sqlite"))
 
 
-def test_what_is_most_alike_comes_first_with_its_cosine(memory, vectors, toy):
+def test_the_nearest_vectors_are_returned_with_their_cosines(memory, vectors, toy):
     remember(memory, "the zebra runs", "the okapi sleeps", "a lynx hunts at night")
     level(vectors)
 
@@ -81,7 +81,7 @@ def test_what_is_most_alike_comes_first_with_its_cosine(memory, vectors, toy):
     assert [*vectors.cosines(P, vectors.vector("lynx"), digests)] == digests[:1]
 
 
-def test_only_what_is_new_or_changed_is_embedded_and_a_text_only_once(memory, vectors, toy):
+def test_each_new_text_is_embedded_once(memory, vectors, toy):
     remember(memory, "the zebra runs", "the okapi sleeps")
     level(vectors)
     remember(memory, "a lynx hunts")
@@ -94,7 +94,7 @@ def test_only_what_is_new_or_changed_is_embedded_and_a_text_only_once(memory, ve
     assert vectors.status(HISTORY)["vectors"] == 1
 
 
-def test_a_long_text_has_a_vector_for_each_of_its_pieces(memory, vectors, toy):
+def test_a_long_text_has_a_vector_for_each_of_its_passages(memory, vectors, toy):
     memory.conversation("s").record("zebra. " * 100 + "\n\n" + "okapi. " * 100, asked_by="ana")
     level(vectors, HISTORY)
 
@@ -103,7 +103,7 @@ def test_a_long_text_has_a_vector_for_each_of_its_pieces(memory, vectors, toy):
     assert likest(vectors, "okapi", 1, HISTORY)[0].endswith("okapi.")
 
 
-def test_the_vectors_of_another_model_are_not_taken_for_those_of_this_one(memory, vectors):
+def test_vectors_of_another_model_are_kept_apart(memory, vectors):
     remember(memory, "the zebra runs")
     level(vectors)
     other = Vectors(memory.settings.root, memory.texts, ToyEmbedder("toy-2", 40))
@@ -114,7 +114,7 @@ def test_the_vectors_of_another_model_are_not_taken_for_those_of_this_one(memory
     assert likest(other, "zebra") == likest(vectors, "zebra") == ["the zebra runs"]
 
 
-def test_a_replaced_entry_keeps_its_vector_and_a_text_that_is_gone_has_none(memory, root, vectors, toy):
+def test_a_replaced_entry_keeps_its_vector_and_a_cleared_text_has_none(memory, root, vectors, toy):
     for text in ("the zebra runs", "the okapi runs"):
         memory.entries.write(WriteRequest(Entry(id="1", agent_id="a", content=text)))
         level(vectors, HISTORY)
@@ -130,7 +130,7 @@ def test_a_replaced_entry_keeps_its_vector_and_a_text_that_is_gone_has_none(memo
     assert digest("the zebra runs") not in left
 
 
-def test_after_another_branch_was_checked_out_only_what_is_new_is_embedded(memory, root, toy, tmp_path):
+def test_only_new_texts_are_embedded_after_a_switch_of_the_branch(memory, root, toy, tmp_path):
     remember(memory, "the zebra runs", "the okapi sleeps")
     vectors = Vectors(root, memory.texts, toy)
     level(vectors)
@@ -151,7 +151,7 @@ def test_after_another_branch_was_checked_out_only_what_is_new_is_embedded(memor
         assert vectors.status(P)["vectors"] == 3
 
 
-def test_a_redaction_throws_the_vectors_away_also_those_that_another_process_has_open(memory, root, vectors, toy):
+def test_a_redaction_deletes_the_vectors_in_every_process(memory, root, vectors, toy):
     remember(memory, "the zebra runs", f"the password is {SECRET}")
     level(vectors)
     with jidomem.open(root, project="p") as other:
@@ -170,7 +170,7 @@ def test_a_redaction_throws_the_vectors_away_also_those_that_another_process_has
     assert likest(vectors, "zebra", 9) == ["the zebra runs"]
 
 
-def test_a_redaction_that_was_merged_from_elsewhere_throws_the_vectors_away(memory, root, tmp_path, toy):
+def test_a_merged_redaction_deletes_the_vectors(memory, root, tmp_path, toy):
     remember(memory, "the zebra runs", f"the password is {SECRET}")
     vectors = Vectors(root, memory.texts, toy)
     level(vectors)
@@ -230,7 +230,7 @@ HARMS += [a_folder]
 
 
 @pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
-def test_a_file_that_was_harmed_is_made_anew(memory, root, vectors, toy, harm):
+def test_a_damaged_vector_file_is_rebuilt(memory, root, vectors, toy, harm):
     remember(memory, "the zebra runs")
     level(vectors)
     vectors.close()
@@ -244,7 +244,7 @@ def test_a_file_that_was_harmed_is_made_anew(memory, root, vectors, toy, harm):
     again.close()
 
 
-def test_a_file_of_the_form_before_near_pairs_keeps_its_vectors(memory, root, vectors, toy):
+def test_a_vector_file_of_the_version_before_near_pairs_keeps_its_vectors(memory, root, vectors, toy):
     remember(memory, "the zebra runs", "a zebra runs")
     level(vectors)
     vectors.close()
@@ -263,7 +263,7 @@ def test_a_file_of_the_form_before_near_pairs_keeps_its_vectors(memory, root, ve
     again.close()
 
 
-def test_where_nothing_can_be_written_the_vectors_are_in_memory(memory, root, toy):
+def test_the_vectors_are_in_memory_where_no_file_can_be_written(memory, root, toy):
     remember(memory, "the zebra runs")
     (root / "cache").write_text("no folder")
     vectors = Vectors(root, memory.texts, toy)
@@ -276,7 +276,7 @@ def test_where_nothing_can_be_written_the_vectors_are_in_memory(memory, root, to
 @pytest.mark.parametrize(
     "given", [[], [[1.0] * 95], [[1.0] * 96, [1.0] * 96], [[math.nan] * 96], [["x"] * 96], [[[1.0]] * 96]]
 )
-def test_what_is_no_vector_is_refused_and_tried_again(memory, vectors, toy, monkeypatch, given):
+def test_an_invalid_vector_is_refused_and_requested_again(memory, vectors, toy, monkeypatch, given):
     remember(memory, "the zebra runs")
     monkeypatch.setattr(toy, "generate", lambda texts: given)
     with pytest.raises(ModelUnavailable, match="toy-1"):
@@ -288,7 +288,7 @@ def test_what_is_no_vector_is_refused_and_tried_again(memory, vectors, toy, monk
     assert vectors.status(P)["vectors"] == 1
 
 
-def test_a_text_that_is_redacted_while_it_is_embedded_gets_no_vector(memory, root, vectors, toy, monkeypatch):
+def test_a_text_redacted_during_its_embedding_gets_no_vector(memory, root, vectors, toy, monkeypatch):
     remember(memory, "the zebra runs", f"the password is {SECRET}")
     generate = toy.generate
 
@@ -305,7 +305,7 @@ def test_a_text_that_is_redacted_while_it_is_embedded_gets_no_vector(memory, roo
     assert likest(vectors, "password", 9) == ["the zebra runs"]
 
 
-def test_processes_that_embed_at_once_make_each_vector_and_none_is_lost(memory, root, toy, monkeypatch):
+def test_concurrent_processes_embed_each_text_and_lose_no_vector(memory, root, toy, monkeypatch):
     program = (
         "import sys; sys.path.insert(0, sys.argv[2])\n"
         "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import search_index as batches, vectors\n"
@@ -328,7 +328,7 @@ def test_processes_that_embed_at_once_make_each_vector_and_none_is_lost(memory, 
     assert len(vectors.nearest(P, vectors.vector("zebra"), 99)) == 25
 
 
-def test_while_one_makes_vectors_no_other_makes_the_same(memory, root, vectors, toy, monkeypatch):
+def test_a_text_being_embedded_is_not_embedded_by_another_process(memory, root, vectors, toy, monkeypatch):
     remember(memory, "the zebra runs")
     generate, others = toy.generate, []
 
@@ -344,7 +344,7 @@ def test_while_one_makes_vectors_no_other_makes_the_same(memory, root, vectors, 
     assert toy.asked == ["the zebra runs"]
 
 
-def test_of_many_vectors_the_nearest_by_signs_hold_those_that_are_nearest():
+def test_the_candidates_by_signs_include_the_nearest_vectors():
     random = np.random.default_rng(7)
     middles = random.standard_normal((60, 96))
     noise = 0.6 * random.standard_normal((5 * CANDIDATES, 96))
@@ -365,7 +365,7 @@ def test_of_many_vectors_the_nearest_by_signs_hold_those_that_are_nearest():
     assert kept >= 0.95 * 100
 
 
-def test_who_is_killed_while_vectors_are_kept_leaves_what_the_next_goes_on_from(memory, root, vectors, toy):
+def test_an_embedding_killed_halfway_is_continued_by_the_next_process(memory, root, vectors, toy):
     remember(memory, *(f"zebra {number}" for number in range(5)))
     program = (
         "import os, signal, sys; sys.path.insert(0, sys.argv[2])\n"

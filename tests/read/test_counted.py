@@ -140,7 +140,7 @@ def has_all(reader):
 
 @settings(max_examples=examples(4), phases=UNSHRUNK)
 @given(st.integers(0, 2**32))
-def test_counts_of_a_written_history_are_what_the_engine_finds_at_any_moment(seed):
+def test_tallied_counts_of_a_written_history_equal_those_of_the_engine(seed):
     random, scribe, index = Random(seed), Scribe(), new_index()
     tallied, engine = reader_of(index), reader_of(index, projected=False)
     for number, news in enumerate(drawn_history(random)):
@@ -154,7 +154,7 @@ def test_counts_of_a_written_history_are_what_the_engine_finds_at_any_moment(see
 @settings(max_examples=examples(10), phases=UNSHRUNK)
 @example(788739)  # a memory that leaves a group and enters it again at one moment
 @given(st.integers(0, 2**32))
-def test_counts_of_statements_in_any_order_are_what_the_engine_finds(seed):
+def test_tallied_counts_of_statements_in_any_order_equal_those_of_the_engine(seed):
     random, index = Random(seed), new_index()
     tallied, engine = reader_of(index), reader_of(index, projected=False)
     said = statements(random)
@@ -177,7 +177,7 @@ def test_counts_of_statements_in_any_order_are_what_the_engine_finds(seed):
         (HISTORY, ("assertedBy", iri("https://jido.ai/agents/cleo"))),
     ],
 )
-def test_values_that_only_the_engine_compares_are_counted_by_it(graph, row):
+def test_counts_with_values_that_only_the_engine_compares_come_from_the_engine(graph, row):
     random, index = Random(3), new_index()
     tallied, engine = reader_of(index), reader_of(index, projected=False)
     index.apply(CONTEXT, "0", statements(random))
@@ -191,7 +191,7 @@ def test_values_that_only_the_engine_compares_are_counted_by_it(graph, row):
 
 @settings(max_examples=examples(4), phases=UNSHRUNK)
 @given(st.integers(0, 2**32))
-def test_rules_without_a_place_are_listed_last_as_the_engine_finds_them(seed):
+def test_conventions_without_a_place_are_listed_last_as_by_the_engine(seed):
     random, scribe, index = Random(seed), Scribe(), new_index()
     tallied, engine = reader_of(index), reader_of(index, projected=False)
     for number, news in enumerate(drawn_history(random)):

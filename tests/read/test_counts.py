@@ -23,7 +23,7 @@ OURS = {"foreign": False, "left_out": ""}
 
 @settings(max_examples=30)
 @given(st.integers(0, 2**32))
-def test_what_there_is_now_is_what_there_is_as_of_the_last_moment(seed):
+def test_current_counts_equal_the_counts_as_of_the_last_moment(seed):
     scribe, index = Scribe(), new_index()
     for number, news in enumerate(drawn_history(Random(seed))):
         ours = [{**piece, **OURS} if isinstance(piece, dict) else piece for piece in news]
@@ -54,7 +54,7 @@ def test_an_accepted_proposal_is_counted_as_superseded(root):
         assert counts(memory.reader, "p", as_of=now) == counts(memory.reader, "p")
 
 
-def test_the_counts_of_the_question_add_up_to_the_rows_of_the_list(root):
+def test_the_counts_query_counts_an_accepted_proposal_as_superseded(root):
     with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
         memory.writer.submit_intent("p", intent(summary="a fact"), propose=True)
         (row,) = memory.reader.ask("proposals", project="p")
@@ -66,7 +66,7 @@ def test_the_counts_of_the_question_add_up_to_the_rows_of_the_list(root):
 
 
 @pytest.mark.parametrize("as_of", [None, "2089-01-01"])
-def test_the_alternatives_of_a_settled_proposal_do_not_wait_for_a_curator(root, as_of):
+def test_the_alternatives_of_a_settled_proposal_are_not_counted_as_pending(root, as_of):
     with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
         fields = decision(summary="Use Kafka", topic="events", alternatives=["Webhooks", "Nothing"])
         proposal = memory.writer.submit_intent("p", fields, propose=True)
@@ -83,7 +83,7 @@ def test_the_alternatives_of_a_settled_proposal_do_not_wait_for_a_curator(root, 
     assert "pending review" not in shown
 
 
-def test_what_the_history_holds_is_counted_now_and_as_of_a_moment_at_every_door(root):
+def test_entries_and_turns_are_counted_now_and_as_of_a_moment_in_every_interface(root):
     with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
         memory.writer.remember("p", "one fact")
         assert count_entries(memory.reader, "p") == {"entries": 0, "turns": 0}

@@ -36,7 +36,7 @@ def holding(*items):
     return reader_of(index)
 
 
-def test_facts_about_a_topic_are_found_in_whatever_letters_newest_first(reader):  # E074
+def test_facts_about_a_topic_are_found_newest_first_whatever_their_case(reader):  # E074
     rows = reader.find_facts_about("demo", "rust 1.7")
 
     assert list(rows[0]) == ["subject", "content", "timestamp", "confidence"]
@@ -45,7 +45,7 @@ def test_facts_about_a_topic_are_found_in_whatever_letters_newest_first(reader):
     assert [short(row["subject"]) for row in reader.find_facts_about("demo", "oxigraph needs")] == ["rust-175"]
 
 
-def test_what_is_no_fact_is_not_found_by_its_topic(reader):  # E074
+def test_a_decision_is_not_found_as_a_fact(reader):  # E074
     assert "Use Oxigraph as the index" in [row["content"] for row in reader.list_decisions("demo")]
     assert reader.find_facts_about("demo", "as the index") == []
 
@@ -68,18 +68,18 @@ def test_the_confidence_of_a_fact_is_a_number(said, confidence):  # E074
     ("detail", "content"),
     [("more", "said\nmore"), ("said\\nand more", "said\nand more")],  # the second is an imported long content
 )
-def test_content_is_the_summary_and_what_explains_it(detail, content):  # E074
+def test_the_content_of_a_fact_is_its_summary_and_explanation(detail, content):  # E074
     rows = holding(item("a", f"jido:detailedExplanation '{detail}'", summary="'said'")).find_facts_about("demo", "MORE")
     assert [row["content"] for row in rows] == [content]
 
 
-def test_decisions_of_every_sort_are_listed_oldest_first(reader):  # E075
+def test_decisions_of_every_class_are_listed_oldest_first(reader):  # E075
     rows = reader.list_decisions("demo")
     assert list(rows[0]) == ["subject", "content", "timestamp", "status"]
     assert [short(row["subject"]) for row in rows] == ["ship-weekly", "store-oxigraph"]
 
 
-def test_related_items_share_a_context_and_the_item_itself_is_left_out(reader):  # E076
+def test_related_memories_share_a_context_and_exclude_the_memory_itself(reader):  # E076
     rows = reader.find_related("demo", M + "rust-175")
 
     assert list(rows[0]) == ["related", "content"]
@@ -87,12 +87,12 @@ def test_related_items_share_a_context_and_the_item_itself_is_left_out(reader): 
     assert reader.find_related("demo", M + "ruff") == []
 
 
-def test_an_item_is_named_by_the_id_it_had_elsewhere_and_its_newest_version_is_meant(reader):  # E076
+def test_a_memory_is_resolved_by_its_foreign_id_in_its_newest_version(reader):  # E076
     assert reader.resolve("demo", "bd-1042") == M + "imported-again"
     assert reader.find_related("demo", "bd-1042") == reader.find_related("demo", M + "imported-again") != []
 
 
-def test_an_id_from_elsewhere_never_stands_before_an_iri_or_the_id_of_a_memory():
+def test_a_foreign_id_never_precedes_an_iri_or_the_id_of_a_memory():
     victim = item("0197aaaa-beef", "jido:topic 't'")
     index = holding(victim, item("b", f"jido:localId 'beef', '{M}0197aaaa-beef', 'bd-1'", day=2))
 
@@ -107,14 +107,14 @@ def test_only_verified_conventions_are_listed_with_their_source(reader):  # E077
     ]
 
 
-def test_errors_of_a_module_come_newest_first(reader):  # E078
+def test_errors_of_a_module_are_listed_newest_first(reader):  # E078
     rows = reader.find_errors_for_module("demo", "Jido.Files")
     assert list(rows[0]) == ["subject", "content", "timestamp"]
     assert [short(row["subject"]) for row in rows] == ["write-found", "torn-file"]
     assert reader.find_errors_for_module("demo", "jido.files") == []
 
 
-def test_what_governs_a_file_comes_nearest_first(reader):
+def test_governing_memories_of_a_file_are_listed_nearest_first(reader):
     rows = reader.find_governing("demo", "jidomem/index/oxigraph.py")
     assert list(rows[0]) == ["about", "item", "kind", "summary", "level", "status", "time"]
     nearest = ["ship-weekly", "short", "lesson-fsync", "store-oxigraph", "ruff"]
@@ -123,7 +123,7 @@ def test_what_governs_a_file_comes_nearest_first(reader):
     assert rows[1:3] == reader.find_governing("demo", "./jidomem/index/oxigraph.py")[1:3]
 
 
-def test_items_of_one_moment_come_in_the_order_of_their_subjects():  # E081
+def test_memories_of_one_moment_are_ordered_by_their_iris():  # E081
     names = ["d", "b", "a", "c"]
     facts = holding(*(item(name, "jido:context 'c'") for name in names))
     errors = holding(*(item(name, "jido:affectedModule 'M'", cls="Error") for name in names))
@@ -149,7 +149,7 @@ EVERY = '") || true || CONTAINS("", "'
 @given(HOSTILE, HOSTILE)
 @example("a", EVERY)
 @example('say "}"', '"')
-def test_no_text_in_a_topic_or_a_module_changes_what_is_asked(held, asked):  # E079
+def test_no_topic_or_module_text_changes_the_query(held, asked):  # E079
     fact, error = item("f", "jido:topic 't'", summary=literal(held)), f"jido:affectedModule {literal(held)}"
     reader = holding(fact, item("e", error, cls="Error"), item("other", "jido:topic 't'", summary="'plain'"))
 
@@ -167,7 +167,7 @@ def test_no_text_in_a_topic_or_a_module_changes_what_is_asked(held, asked):  # E
 
 @given(HOSTILE, HOSTILE)
 @example("a", "a> ?p ?o . <a")
-def test_no_text_in_an_id_an_evidence_or_a_path_changes_what_is_asked(held, asked):  # E079
+def test_no_id_evidence_or_path_text_changes_the_query(held, asked):  # E079
     local = f"jido:localId {literal('x' + held)} ; jido:context 'c'"
     place = f"jido:about {literal('src/' + held)} ; jido:context 'c'"
     evidence = triples(f"<urn:e> <http://www.w3.org/2000/01/rdf-schema#label> {literal('x' + held)} .")
@@ -186,7 +186,7 @@ def test_no_text_in_an_id_an_evidence_or_a_path_changes_what_is_asked(held, aske
 
 
 @pytest.mark.parametrize("what", [5, None, "half \ud83d", ["a"]])
-def test_what_is_no_text_is_refused_by_the_name_of_the_parameter(reader, what):
+def test_an_argument_that_is_no_text_is_refused_by_its_name(reader, what):
     for asked, name in (
         (reader.find_facts_about, "topic"),
         (reader.find_errors_for_module, "module"),

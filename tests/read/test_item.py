@@ -16,7 +16,7 @@ def reader():
     return reader_of(world_index())
 
 
-def test_a_memory_is_shown_whole_as_plain_values(reader):
+def test_a_memory_is_returned_whole_as_plain_values(reader):
     assert reader.get_memory("demo", M + "rust-170") == {
         "iri": M + "rust-170",
         "type": "fact",
@@ -52,14 +52,14 @@ def test_a_memory_is_shown_whole_as_plain_values(reader):
         ("dangling", "active", [], []),  # a missing memory ends nothing
     ],
 )
-def test_a_memory_says_whether_it_is_in_force_and_what_ended_it(reader, name, status, superseded_by, invalidated_by):
+def test_a_memory_has_its_status_and_the_memories_that_ended_it(reader, name, status, superseded_by, invalidated_by):
     item = reader.get_memory("demo", M + name)
     assert item["status"] == status
     assert item["superseded_by"] == [M + other for other in superseded_by]
     assert item["invalidated_by"] == [M + other for other in invalidated_by]
 
 
-def test_a_memory_is_shown_as_it_was(reader):
+def test_a_memory_is_returned_as_of_a_moment(reader):
     item = reader.get_memory("demo", M + "store-sqlite", as_of="2026-01-02")
     assert (item["status"], item["superseded_by"]) == ("active", [])
 
@@ -67,19 +67,19 @@ def test_a_memory_is_shown_as_it_was(reader):
 @pytest.mark.parametrize(
     ("name", "as_of"), [("rust-17", None), ("foreign-fact", None), ("apart-fact", None), ("rust-175", "2026-01-01")]
 )
-def test_a_memory_that_is_not_there_yet_or_not_ours_is_not_found(reader, name, as_of):
+def test_a_later_foreign_or_unknown_memory_is_not_found(reader, name, as_of):
     with pytest.raises(NotFound, match=f"demo has no memory '{M}{name}'") as refusal:
         reader.get_memory("demo", M + name, as_of=as_of)
     assert refusal.value.code == "not_found"
 
 
-def test_a_memory_that_was_recorded_later_is_not_answered_with_itself(reader):
+def test_a_memory_recorded_after_as_of_is_refused_with_its_recording_time(reader):
     with pytest.raises(NotFound, match="as of then") as refusal:
         reader.get_memory("demo", M + "rust-175", as_of="2026-01-01")
     assert refusal.value.hint == "it was recorded at 2026-01-03T00:00:00.000000Z: ask as of that moment or a later one"
 
 
-def test_a_memory_that_is_not_found_is_answered_with_the_nearest(reader):
+def test_an_unknown_memory_is_refused_with_the_nearest(reader):
     with pytest.raises(NotFound) as refusal:
         reader.get_memory("demo", M + "rust-17")
     assert f"{M}rust-170" in refusal.value.hint
@@ -107,31 +107,29 @@ def short_reader():
         (f"{M}0197ffff-0000-7000-8000-0", "8000-0"),
     ],
 )
-def test_a_short_id_is_a_unique_beginning_or_end_of_an_id_or_a_beginning_of_the_id_that_is_shown(
-    short_reader, short, ending
-):
+def test_a_short_id_is_a_unique_beginning_or_end_of_an_id(short_reader, short, ending):
     assert short_reader.resolve("demo", short).endswith(ending)
 
 
 @pytest.mark.parametrize("short", ["bcd", "ffff", "", "urn:nobody", 'x"y) z'])
-def test_a_short_id_that_names_nothing_is_not_found(short_reader, short):
+def test_an_unknown_short_id_is_not_found(short_reader, short):
     with pytest.raises(NotFound, match="demo has no memory"):
         short_reader.resolve("demo", short)
 
 
-def test_a_short_id_of_several_memories_is_refused_with_all_of_them(short_reader):
+def test_an_ambiguous_short_id_is_refused_with_all_its_memories(short_reader):
     with pytest.raises(NotFound) as refusal:
         short_reader.resolve("demo", "abcd")
     assert "00000000abcd" in refusal.value.hint
     assert "00001111abcd" in refusal.value.hint
 
 
-def test_the_short_id_we_show_is_one_we_accept(short_reader):
+def test_the_displayed_short_id_is_resolved(short_reader):
     iri = short_reader.resolve("demo", "0000abcd")
     assert short_reader.resolve("demo", short_id(iri)) == iri
 
 
-def test_a_memory_named_by_words_of_its_summary_is_refused_with_the_nearest_memories(memory):
+def test_words_of_a_summary_given_as_an_id_are_refused_with_the_nearest_memories(memory):
     first = memory.writer.submit_intent("p", intent(summary="CI hangs on the worker of the queue")).iri
     memory.writer.submit_intent("p", intent(summary="The build needs Rust"))
 
@@ -145,7 +143,7 @@ def test_a_memory_named_by_words_of_its_summary_is_refused_with_the_nearest_memo
     assert refused.value.violations[0].nearest == first
 
 
-def test_an_active_memory_is_suggested_before_an_ended_one_that_is_more_alike(memory):
+def test_an_active_memory_is_suggested_before_a_more_similar_ended_one(memory):
     old = memory.writer.submit_intent("p", intent(summary="Loaves are scored before baking")).iri
     new = memory.writer.revise("p", old, changes={"summary": "Loaves are scored before the bake"}, reason="r").iri
 

@@ -50,7 +50,7 @@ def test_the_log_of_an_agent_has_the_commits_that_name_it(memory):
         assert 0 < len(expected) < len(whole)
 
 
-def test_the_command_and_http_take_the_agent_and_refuse_one_that_wrote_nothing(memory):
+def test_command_and_http_list_the_commits_of_an_agent_and_an_unknown_agent_is_refused(memory):
     expected = [row["version"] for row in memory.reader.log("p", agent="ben").rows]
     given = ["--root", str(memory.settings.root), "--project", "p", "journal", "log", "--json", "--agent"]
 
@@ -64,7 +64,7 @@ def test_the_command_and_http_take_the_agent_and_refuse_one_that_wrote_nothing(m
         memory.ask("commits-of-agent", agent="bem")
 
 
-def test_the_log_of_an_agent_is_of_memories_and_orders_as_help_and_summary_say(memory):
+def test_the_log_of_an_agent_excludes_entries_and_turns_as_documented(memory):
     memory.entries.write(WriteRequest(Entry(agent_id="eve", content="the door was green")))
     memory.catch_up("p")
 
@@ -84,7 +84,7 @@ def candidates(root, agent, count):
     return [key_parts(key, newest_first=True)[1] for key in keys]
 
 
-def test_a_page_of_the_log_of_an_agent_reads_its_commits_only(memory):
+def test_a_page_of_the_log_of_an_agent_reads_only_its_commits(memory):
     for number in range(30):
         memory.writer.submit_intent("p", intent(summary=f"fact {number}", asserted_by="zoe" if number % 10 else "ben"))
 
@@ -101,7 +101,7 @@ def test_a_page_of_the_log_of_an_agent_reads_its_commits_only(memory):
     assert len(candidates(root, "ben", 99)) < 10 < len(memory.reader.log("p").rows)
 
 
-def test_a_search_file_of_an_earlier_version_gets_the_agents_of_its_commits(memory):
+def test_a_search_file_of_an_earlier_version_is_extended_by_the_agents_of_its_commits(memory):
     expected, root = memory.ask("commits-of-agent", agent="ben"), memory.settings.root
     memory.close()
     with closing(sqlite3.connect(root / "cache" / "text" / "p.sqlite")) as store:

@@ -209,7 +209,7 @@ def gone(model):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_lived_and_merged_memory_answers_at_every_moment_as_its_files_say(seed, tmp_path):
+def test_a_random_merged_memory_answers_at_every_moment_as_its_model(seed, tmp_path):
     random, ours, theirs, items = Random(seed), tmp_path / "ours", tmp_path / "theirs", []
     with jidomem.open(ours, sources=sources(random, START)) as memory:
         live(memory, random, items)

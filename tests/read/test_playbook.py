@@ -37,7 +37,7 @@ def reader():
     return reader_of(world_index())
 
 
-def test_all_twenty_three_questions_are_there_by_role():  # C100
+def test_all_23_queries_of_the_playbook_are_shipped_by_role():  # C100
     roles = Playbook().roles()
     assert sum(map(len, NUMBERED.values())) == 23
     assert {role: [name for name in names if SHIPPED[name] not in roles[role]] for role, names in NUMBERED.items()} == {
@@ -46,12 +46,12 @@ def test_all_twenty_three_questions_are_there_by_role():  # C100
 
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
-def test_a_shipped_query_answers_what_its_case_says(reader, name):  # C088, C097, C099
+def test_a_shipped_query_returns_the_rows_of_its_cases(reader, name):  # C088, C097, C099
     for case in json.loads((CASES / f"{name}.json").read_text("utf-8")).values():
         assert shortened(reader.ask(name, project="demo", **case["asked"])) == case["rows"], case["asked"]
 
 
-def test_what_the_three_questions_for_ci_list_is_what_the_check_finds():  # C112
+def test_the_three_ci_queries_list_the_findings_of_the_check():  # C112
     whole = (
         'jido:appliesToProject p:demo ; jido:assertedBy <urn:ana> ; jido:assertedIn s:one ; jido:summary "a" ;'
         ' jido:hasTimestamp "2026-01-01T09:00:00Z"^^xsd:dateTime ; jido:recordedAt "2026-01-01T09:00:00Z"^^xsd:dateTime'
@@ -80,7 +80,7 @@ def test_every_case_belongs_to_a_shipped_query():
 
 
 @pytest.mark.parametrize("query", SHIPPED.values(), ids=SHIPPED)
-def test_a_shipped_query_takes_a_moment_and_its_project(query):  # C099
+def test_a_shipped_query_takes_as_of_and_a_project(query):  # C099
     assert query.takes("asOf")
     assert query.takes("project") or query.name == "items-without-project"
 
@@ -96,7 +96,7 @@ def test_a_shipped_query_has_a_total_order_of_its_rows(query):  # C097
 
 
 @pytest.mark.parametrize("query", SHIPPED.values(), ids=SHIPPED)
-def test_a_parameter_of_a_shipped_query_is_used_and_never_inside_a_sub_select(query):
+def test_a_parameter_of_a_shipped_query_is_used_and_outside_sub_selects(query):
     checked = sparql.check(query.text)
     sparql.refuse_graphs(checked)
     code = [token for token in checked if token.kind in ("word", "variable")]
@@ -108,7 +108,7 @@ def test_a_parameter_of_a_shipped_query_is_used_and_never_inside_a_sub_select(qu
 
 
 @pytest.mark.parametrize("query", SHIPPED.values(), ids=SHIPPED)
-def test_a_shipped_query_asks_for_existence_one_pattern_at_a_time(query):
+def test_each_exists_of_a_shipped_query_has_one_pattern(query):
     """With two patterns in one EXISTS the engine multiplies them out for every row: 5 s for 84 rows of 1,000 items."""
     asked = re.findall(r"EXISTS \{([^{}]*)", query.text)
     assert [pattern for pattern in asked if ";" in pattern or " . " in pattern] == []
@@ -118,7 +118,7 @@ def test_every_shipped_query_declares_the_jido_prefix():  # C094
     assert [q.name for q in SHIPPED.values() if "PREFIX jido: <https://jido.ai/ontology#>\n" not in q.text] == []
 
 
-def test_the_playbook_page_is_what_the_files_say():
+def test_the_playbook_page_is_up_to_date():
     written = Playbook().markdown()
     assert (ROOT / "docs" / "reference" / "playbook.md").read_text("utf-8") == written, (
         'write it again: python -c "from jidomem.read.playbook import Playbook;'
@@ -126,7 +126,7 @@ def test_the_playbook_page_is_what_the_files_say():
     )
 
 
-def test_a_query_is_found_by_its_name_and_by_role_and_name():
+def test_a_query_is_found_by_its_name_with_or_without_role():
     playbook = Playbook()
     assert playbook.get("planner/open-tasks") is playbook.get("open-tasks")
 
@@ -135,7 +135,7 @@ def test_a_query_is_found_by_its_name_and_by_role_and_name():
     ("asked", "near"),
     [("open-taks", "open-tasks"), ("debugger/open-tasks", "open-errors"), ("planner/x", "open-tasks")],
 )
-def test_an_unknown_query_is_answered_with_the_nearest_names(asked, near):
+def test_an_unknown_query_is_refused_with_the_nearest_names(asked, near):
     with pytest.raises(NotFound) as refusal:
         Playbook().get(asked)
     assert refusal.value.code == "unknown_query"
@@ -148,13 +148,13 @@ def overlay(folder, text, name="mine", role="planner"):
     return folder
 
 
-def test_no_two_shipped_questions_have_one_name():
+def test_shipped_query_names_are_unique():
     files = [file for file in query_files() if file.parent.name != GATES]
 
     assert sorted(file.stem for file in files) == Playbook().names()
 
 
-def test_a_shipped_question_is_read_when_it_is_first_asked_and_by_a_process_once(monkeypatch):
+def test_a_shipped_query_is_parsed_once_in_a_process(monkeypatch):
     looked = []
     monkeypatch.setattr(Path, "read_text", lambda file, *how: looked.append(file))
 
@@ -162,7 +162,7 @@ def test_a_shipped_question_is_read_when_it_is_first_asked_and_by_a_process_once
     assert looked == []
 
 
-def test_a_project_adds_its_own_questions(tmp_path):
+def test_a_project_adds_its_own_queries(tmp_path):
     text = (
         HEADER + "SELECT ?project ?item { ?item <https://jido.ai/ontology#appliesToProject> ?project } ORDER BY ?item"
     )
@@ -171,13 +171,13 @@ def test_a_project_adds_its_own_questions(tmp_path):
     assert {"item": "https://jido.ai/memory/write-index"} in reader.planner.mine("demo")
 
 
-def test_a_question_of_a_project_may_not_take_the_name_of_a_shipped_one(tmp_path):
+def test_a_project_query_with_a_shipped_name_is_refused(tmp_path):
     with pytest.raises(Failed, match=r"open-tasks.rq: the name 'open-tasks' is taken by planner/open-tasks") as refusal:
         Playbook([overlay(tmp_path, SHIPPED["open-tasks"].text, "open-tasks", "ci")])
     assert refusal.value.code == "invalid_config"
 
 
-def test_a_question_of_a_project_may_not_reach_outside(tmp_path):
+def test_a_project_query_with_service_is_refused(tmp_path):
     with pytest.raises(PolicyDenied, match="SERVICE"):
         Playbook([overlay(tmp_path, HEADER + "SELECT ?project ?item { SERVICE <urn:x> { ?item ?a ?project } }")])
 
@@ -195,21 +195,21 @@ def test_a_question_of_a_project_may_not_reach_outside(tmp_path):
         (HEADER + "ASK {}", r"mine\.rq:1: this is not a SELECT query"),
     ],
 )
-def test_a_bad_header_is_refused_with_its_file_and_line(text, where):
+def test_an_invalid_header_is_refused_with_file_and_line(text, where):
     with pytest.raises(Failed, match=where) as refusal:
         parse("mine", "planner", text)
     assert refusal.value.code == "invalid_config"
 
 
 @pytest.mark.parametrize(("short", "name"), [("tasks", "open-tasks"), ("errors", "open-errors")])
-def test_a_short_name_asks_the_same_question_in_python_as_on_the_command_line(tmp_path, short, name):
+def test_an_alias_of_a_query_returns_the_same_rows_in_python(tmp_path, short, name):
     with jidomem.open(tmp_path, project="p") as memory:
         memory.remember("Ship it", type="task", status="Planned")
         memory.remember("it hangs", type="bug", status="Reported", severity="high")
         assert memory.ask(short) == memory.ask(name) != []
 
 
-def test_a_query_of_the_root_under_a_short_name_is_the_one_asked(tmp_path):
+def test_a_root_query_replaces_an_alias_of_the_same_name(tmp_path):
     folder = tmp_path / "queries" / "own"
     folder.mkdir(parents=True)
     text = (ROOT / "queries" / "planner" / "open-tasks.rq").read_text()

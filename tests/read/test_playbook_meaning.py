@@ -139,20 +139,20 @@ def rows(name, turtle):
 
 
 @pytest.mark.parametrize("name", MEANING)
-def test_a_question_of_the_playbook_finds_what_meets_its_condition_and_nothing_else(name):  # C100
+def test_a_playbook_query_returns_exactly_the_memories_of_its_condition(name):  # C100
     turtle, expected = MEANING[name]
 
     assert rows(name, turtle) == expected
 
 
-def test_every_question_of_the_playbook_has_its_meaning_tried():  # C100
+def test_every_playbook_query_has_a_condition_under_test():  # C100
     assert sorted(MEANING) == sorted(name for names in NUMBERED.values() for name in names)
     assert len(MEANING) == 23
 
 
 @pytest.mark.parametrize("name", ["timeline", "patterns", "governing"])
 @pytest.mark.parametrize("now", ["2026-01-01T12:00:00Z", "2026-01-03T12:00:00Z", "2031-01-01T00:00:00Z"])
-def test_a_list_of_all_kinds_says_of_each_memory_its_status_and_time(name, now):
+def test_a_list_of_all_kinds_has_the_status_and_time_of_each_memory(name, now):
     index = world_index()
     reader = reader_of(index, now=partial(parse_moment, now))
     asked = {"file": "jidomem/index/store.py"} if name == "governing" else {}

@@ -144,7 +144,7 @@ HISTORIES = settings(
 @HISTORIES
 @example(seed=134217727)  # a redacted decision rests on a withdrawn one
 @given(seed=st.integers(0, 2**32))
-def test_lists_of_merged_streams_are_what_the_engine_finds_now_and_at_any_moment(seed, tmp_path_factory):
+def test_lists_of_merged_streams_equal_those_of_the_engine_at_any_moment(seed, tmp_path_factory):
     random, sources, folder = Random(seed), fixed_sources(), tmp_path_factory.mktemp("roots")
     (folder / "one").mkdir()
     (folder / "one" / "config.toml").write_text('[conflicts]\ndecision = "warn"\n')
@@ -230,7 +230,7 @@ def commit_of(version, rows):
 
 @HISTORIES
 @given(seed=st.integers(0, 2**32))
-def test_statements_in_any_order_are_listed_as_the_engine_finds_however_the_file_is_made(seed, tmp_path_factory):
+def test_statements_in_any_order_are_listed_as_by_the_engine_however_the_file_is_built(seed, tmp_path_factory):
     random, folder = Random(seed), tmp_path_factory.mktemp("roots")
     moments = [{}, *({"as_of": f"2026-11-21T08:00:{random.randrange(10):02d}Z"} for _ in range(3))]
 
@@ -272,7 +272,7 @@ def identity(memory):
     return memory.texts.read(Stream("p"), lambda file: file.metadata("identity"))
 
 
-def test_a_file_is_read_by_the_next_process_and_not_made_again(tmp_path):
+def test_a_search_file_is_reused_by_the_next_process_and_rebuilt_after_damage(tmp_path):
     random = Random(1)
     with jidomem.open(tmp_path) as memory:
         remember(memory, random, "fact")
@@ -289,7 +289,7 @@ def test_a_file_is_read_by_the_next_process_and_not_made_again(tmp_path):
         assert identity(memory) != first
 
 
-def test_lists_of_another_branch_or_under_another_ontology_are_made_again(tmp_path):
+def test_lists_are_rebuilt_for_another_branch_or_ontology(tmp_path):
     random = Random(1)
     with jidomem.open(tmp_path) as memory:
         remember(memory, random, "fact")
@@ -321,7 +321,7 @@ def test_lists_of_another_branch_or_under_another_ontology_are_made_again(tmp_pa
 
 
 @pytest.mark.parametrize("file", ["level", "behind", "missing"])
-def test_lists_of_a_root_that_may_not_be_written_are_what_the_engine_finds(small_disk, tmp_path, file):
+def test_lists_of_a_read_only_root_equal_those_of_the_engine(small_disk, tmp_path, file):
     root, random = small_disk / "root", Random(3)
     with jidomem.open(root, project="p") as memory:
         for number in range(8):
@@ -361,7 +361,7 @@ with jidomem.open(sys.argv[1], project="p") as memory:
 
 
 @pytest.mark.parametrize("is_there", [False, True], ids=["being made", "being brought level"])
-def test_whatever_step_a_process_was_killed_in_the_next_one_lists_what_the_engine_finds(tmp_path, is_there):
+def test_a_process_killed_at_any_step_leaves_lists_that_equal_those_of_the_engine(tmp_path, is_there):
     random = Random(2)
     with jidomem.open(tmp_path, project="p") as memory:
         for number in range(12):
@@ -381,7 +381,7 @@ def test_whatever_step_a_process_was_killed_in_the_next_one_lists_what_the_engin
         assert answers(memory, [{}]) == expected
 
 
-def test_commits_of_all_streams_are_listed_newest_first_also_where_another_process_made_them(tmp_path):
+def test_commits_of_all_streams_are_listed_newest_first_across_processes(tmp_path):
     moments = [{}]
     with (
         jidomem.open(tmp_path, project="p", sources=fixed_sources()) as memory,
@@ -401,7 +401,7 @@ def test_commits_of_all_streams_are_listed_newest_first_also_where_another_proce
             assert paged(memory.reader, "commits", **moment) == memory.reader.ask("commits", project="p", **moment)
 
 
-def test_processes_that_write_and_list_at_once_each_see_every_commit_acknowledged_before(tmp_path):
+def test_concurrent_processes_list_every_commit_acknowledged_before(tmp_path):
     program = (
         "import sys, jidomem\n"
         "with jidomem.open(sys.argv[1], project='p', wait=60) as memory:\n"
@@ -416,7 +416,7 @@ def test_processes_that_write_and_list_at_once_each_see_every_commit_acknowledge
         assert len(paged(memory.reader, "facts")) == 18
 
 
-def test_a_repeated_label_of_a_common_source_writes_no_other_memory_again(tmp_path):
+def test_a_repeated_label_of_common_evidence_rewrites_no_other_memory(tmp_path):
     with jidomem.open(tmp_path, project="p", agent="me") as memory:
         for number in range(8):
             memory.writer.submit_intent("p", intent(summary=f"fact {number}", evidence=["the same log"]))
@@ -433,7 +433,7 @@ def test_a_repeated_label_of_a_common_source_writes_no_other_memory_again(tmp_pa
         assert store.execute("SELECT item FROM written").fetchall() == [(new,)]
 
 
-def test_a_page_of_a_past_moment_does_not_read_the_rows_recorded_later(tmp_path):
+def test_a_page_as_of_a_past_moment_reads_no_later_rows(tmp_path):
     with jidomem.open(tmp_path, project="p", agent="me", sources=fixed_sources()) as memory:
         for number in range(100):
             memory.writer.submit_intent("p", intent(summary=f"fact {number}"))

@@ -43,7 +43,7 @@ def names(found):
     return [node.rpartition("/")[2] for node in found.nodes]
 
 
-def test_what_is_linked_is_found_nearest_first_whichever_end_says_so(index):
+def test_linked_nodes_are_found_nearest_first_in_both_directions(index):
     assert names(drawn(index, M + "old", depth=0)) == ["old"]
     assert names(drawn(index, M + "old", depth=1)) == ["old", "new"]
     found = drawn(index, M + "old", depth=3)
@@ -58,13 +58,13 @@ def test_what_is_linked_is_found_nearest_first_whichever_end_says_so(index):
     assert found.nodes[M + "old"]["status"] == "superseded"
 
 
-def test_what_finds_no_room_is_counted_where_it_would_stand(index):
+def test_nodes_beyond_the_limit_are_counted_at_their_neighbours(index):
     found = drawn(index, M + "other", depth=2, most=3)
 
     assert (names(found), found.more) == (["other", "rival", "task"], {M + "other": 2, M + "rival": 1, M + "task": 1})
 
 
-def test_what_shares_a_key_disagrees_unless_one_says_that_both_hold(index):
+def test_memories_with_a_common_conflict_key_conflict_unless_declared_coexistent(index):
     found = drawn(index, M + "rival", depth=1)
 
     assert (NodeLink(M + "other", CONFLICTS, M + "rival")) in found.links
@@ -72,7 +72,7 @@ def test_what_shares_a_key_disagrees_unless_one_says_that_both_hold(index):
     assert [link.kind for link in found.links].count(CONFLICTS) == 1
 
 
-def test_conventions_that_share_a_key_disagree_only_where_their_places_overlap():
+def test_conventions_with_a_common_key_conflict_only_where_their_places_overlap():
     of_src, of_lib, of_web = (
         memory(name, 4, f'; jido:about "{place}" ; jido:conflictKey "convention_clash:1"')
         for name, place in (("one", "src"), ("two", "lib"), ("three", "src/web"))
@@ -85,25 +85,25 @@ def test_conventions_that_share_a_key_disagree_only_where_their_places_overlap()
     assert [(link.source, link.target) for link in links if link.kind == CONFLICTS] == [(M + "one", M + "three")]
 
 
-def test_the_past_has_neither_nodes_nor_links_of_later(index):
+def test_a_past_graph_has_no_later_nodes_or_links(index):
     then = drawn(index, M + "old", M + "rival", as_of="2026-01-02", depth=3)
 
     assert (names(then), then.links, then.more) == (["old"], (), {M + "old": 0})
     assert then.nodes[M + "old"]["status"] == "active"
 
 
-def test_what_a_link_names_and_nobody_keeps_is_a_node_without_a_text(index):
+def test_an_unrecorded_target_of_a_link_is_a_node_without_text(index):
     found = drawn(index, M + "task", depth=1)
 
     assert found.nodes[M + "gone"] == {"iri": M + "gone", "class": "Evidence", "text": None}
     assert [is_mentioned(index, "demo", each) for each in (EVIDENCE, M + "old", "urn:none")] == [True, False, False]
 
 
-def test_a_topic_has_its_newest_memories_first(index):
+def test_the_memories_of_a_topic_are_listed_by_id(index):
     assert on_topic(index, "demo", "store") == [M + "old", M + "new"]  # ids contain the time of creation
 
 
-def test_of_many_triples_so_many_as_are_wanted_are_given(index):
+def test_the_number_of_triples_is_limited(index):
     everything = [*index.triples(graph_iri("demo"))]
 
     assert [*index.triples(graph_iri("demo"), most=3)] == everything[:3]

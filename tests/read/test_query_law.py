@@ -277,7 +277,7 @@ def answers(reader, worlds, **moment):
     return [(query.name, more, answer(reader, query.name, {**more, **moment})) for query, more in asked]
 
 
-def test_every_question_that_is_about_memories_or_sessions_takes_a_moment_of_the_world():
+def test_every_query_about_memories_or_sessions_takes_valid_at():
     without = {query for query in PLAYBOOK if not query.takes("validAt")}
 
     assert {query.role for query in without if query.name not in ("commits", "commits-of-agent", "policy-changes")} == {
@@ -287,7 +287,7 @@ def test_every_question_that_is_about_memories_or_sessions_takes_a_moment_of_the
 
 @settings(max_examples=examples(3))
 @given(st.integers(0, 2**32))
-def test_every_question_asked_as_of_a_moment_answers_as_the_memory_did_then(seed):
+def test_every_query_as_of_a_moment_answers_as_the_memory_of_that_moment(seed):
     random = Random(seed)
     worlds = random.sample([None, None, at(2), at(3), at(4)], 5)
     scribe, then, growing = Scribe(), [], new_index()
@@ -304,7 +304,7 @@ def test_every_question_asked_as_of_a_moment_answers_as_the_memory_did_then(seed
 
 @settings(max_examples=examples(3))
 @given(st.integers(0, 2**32))
-def test_what_one_memory_disagrees_with_is_what_the_conflicts_say_of_it(seed):
+def test_the_disagreements_of_a_memory_equal_its_pairs_among_all_conflicts(seed):
     scribe, index = Scribe(), new_index()
     for commit, news in enumerate(drawn_history(Random(seed))):
         for graph, rows in scribe.commit(commit, news).items():
@@ -323,7 +323,7 @@ def test_what_one_memory_disagrees_with_is_what_the_conflicts_say_of_it(seed):
 
 @settings(max_examples=examples(3))
 @given(st.integers(0, 2**32), st.integers(0, 6))
-def test_what_does_not_hold_at_a_moment_of_the_world_counts_as_if_it_were_withdrawn(seed, number):
+def test_a_memory_invalid_at_a_moment_counts_as_withdrawn(seed, number):
     scribe, index, withdrawn = Scribe(), new_index(), new_index()
     for commit, news in enumerate(drawn_history(Random(seed))):
         for graph, rows in scribe.commit(commit, news).items():

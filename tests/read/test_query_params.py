@@ -16,14 +16,14 @@ QUERY = parse(
 GIVEN = {"project": "demo", "who": "urn:a", "what": "text"}
 
 
-def test_a_header_is_read_into_typed_parameters_columns_and_order():
+def test_a_header_is_parsed_into_typed_parameters_columns_and_order():
     assert [str(param) for param in QUERY.params] == [
         "project", "as_of", "who:iri", "what:string", "n:integer", "flag:boolean",
     ]  # fmt: skip
     assert (QUERY.summary, QUERY.columns, QUERY.order) == ("s", ("a",), ("-a",))
 
 
-def test_what_is_left_out_has_its_default():
+def test_an_omitted_parameter_has_its_default():
     assert QUERY.bind(GIVEN) == {
         "project": "<https://jido.ai/projects/demo>",
         "asOf": f'"{FOREVER}"^^<{X}dateTime>',
@@ -47,7 +47,7 @@ def test_what_is_left_out_has_its_default():
         ("asOf", "2026-01-01T00:00:00.5+01:00", f'"2025-12-31T23:00:00.500000Z"^^<{X}dateTime>'),
     ],
 )
-def test_a_value_becomes_a_term_of_the_parameters_type(name, value, term):
+def test_a_value_becomes_a_term_of_the_type_of_its_parameter(name, value, term):
     assert QUERY.bind({**GIVEN, name: value})[name] == term
 
 
@@ -77,13 +77,13 @@ def test_a_missing_parameter_is_refused_by_name():
 
 
 @pytest.mark.parametrize("name", ["session", "agent"])
-def test_what_is_neither_a_name_nor_an_iri_is_answered_with_both_forms(name):
+def test_a_value_that_is_neither_name_nor_iri_is_refused_with_both_forms(name):
     with pytest.raises(InvalidRequest, match=f"{name}='<x>:y' is not an IRI") as refusal:
         to_term("<x>:y", "iri", name)
     assert refusal.value.hint == f"give {name} as the name of the {name}, or its IRI"
 
 
-def test_an_unknown_parameter_is_refused_with_the_nearest():
+def test_an_unknown_parameter_is_refused_with_the_nearest_name():
     with pytest.raises(InvalidRequest, match="planner/mine has no parameter 'wat'") as refusal:
         QUERY.bind({**GIVEN, "wat": "x"})
     assert refusal.value.hint == "did you mean 'what'?"

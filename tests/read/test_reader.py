@@ -23,7 +23,7 @@ def reader(index):
     return reader_of(index)
 
 
-def test_architectural_decisions_in_force_are_listed(reader):  # C087, C088
+def test_active_architectural_decisions_are_listed(reader):  # C087, C088
     assert reader.list_active_architectural_decisions("demo") == [
         {
             "decision": M + "store-oxigraph",
@@ -42,7 +42,7 @@ def test_conventions_of_every_level_and_subclass_are_listed(reader):  # C089
     assert {"conv": M + "ruff", "name": "formatting", "level": J + "Strict"} in rows  # a CodingStandard
 
 
-def test_open_tasks_are_those_not_completed_and_abandoned_ones_can_be_dropped(reader):  # C090
+def test_open_tasks_are_the_uncompleted_ones_with_abandoned_ones_optional(reader):  # C090
     rows = reader.list_open_tasks("demo")
     assert list(rows[0]) == ["task", "summary", "status", "assignee"]
     assert [short(row["status"]) for row in rows] == ["Abandoned", "Planned", "InProgress"]
@@ -52,7 +52,7 @@ def test_open_tasks_are_those_not_completed_and_abandoned_ones_can_be_dropped(re
     ]
 
 
-def test_open_errors_are_those_not_resolved_stated_or_not_and_deferred_ones_can_be_dropped(reader):  # C091
+def test_open_errors_are_the_unresolved_ones_with_deferred_ones_optional(reader):  # C091
     rows = reader.list_open_errors("demo")
     assert shortened(rows) == [
         ["crash", "The engine crashed", None],
@@ -72,21 +72,21 @@ def test_facts_are_listed_with_their_confidence(reader):  # C092
     } in (reader.list_facts_with_confidence("demo"))
 
 
-def test_active_sessions_are_listed_with_their_start_the_newest_first(reader):  # C093
+def test_active_sessions_are_listed_newest_first_with_their_start(reader):  # C093
     rows = reader.list_active_sessions("demo")
     assert {"session": "https://jido.ai/sessions/first", "start": datetime(2026, 1, 1, tzinfo=UTC)} in rows
     assert [row["start"] for row in rows] == sorted((row["start"] for row in rows), reverse=True)
 
 
 @pytest.mark.parametrize("name", ["decisions", "active-decisions", "recent-decisions"])
-def test_decisions_come_newest_first_by_the_time_that_is_shown(reader, name):
+def test_decisions_are_listed_newest_first_by_the_displayed_time(reader, name):
     times = [row["time"] for row in reader.ask(name, project="demo", include_inactive=True)]
 
     assert times == sorted(times, reverse=True)
     assert len({*times}) > 2
 
 
-def test_recent_lessons_come_newest_first(reader):  # C095
+def test_recent_lessons_are_listed_newest_first(reader):  # C095
     rows = reader.list_recent_lessons("demo")
     assert [short(row["lesson"]) for row in rows] == ["lesson-fsync", "lesson-lock"]
     assert list(rows[0]) == ["lesson", "summary", "time"]
@@ -102,7 +102,7 @@ def test_recent_lessons_come_newest_first(reader):  # C095
         datetime(2026, 1, 1, 19, tzinfo=timezone(timedelta(hours=-5))),
     ],
 )
-def test_a_moment_is_given_as_text_or_as_a_datetime(reader, moment):
+def test_a_moment_is_given_as_text_or_datetime(reader, moment):
     rows = reader.list_active_architectural_decisions("demo", as_of=moment)
     assert [row[:2] for row in shortened(rows)] == [
         ["lock-server", "Keep a lock server"],
@@ -110,14 +110,14 @@ def test_a_moment_is_given_as_text_or_as_a_datetime(reader, moment):
     ]
 
 
-def test_inactive_items_come_back_when_asked_for(reader):  # C088
+def test_inactive_memories_are_listed_on_request(reader):  # C088
     rows = reader.list_active_architectural_decisions("demo", include_inactive=True)
     assert [short(row["decision"]) for row in rows] == [
         "one-file", "store-oxigraph", "old-proposal", "lock-server", "store-sqlite",
     ]  # fmt: skip
 
 
-def test_no_list_shows_a_row_of_another_project_though_they_share_a_graph(reader):  # C099
+def test_no_list_has_rows_of_another_project_in_the_same_graph(reader):  # C099
     ours = [row for query in reader.playbook for row in reader.ask(query.name, project="demo", **needed(query))]
     theirs = reader.list_facts_with_confidence("other")
     assert "foreign" not in str(ours)
@@ -125,7 +125,7 @@ def test_no_list_shows_a_row_of_another_project_though_they_share_a_graph(reader
     assert shortened(theirs) == [["apart-fact", "In a graph of its own", "High", None]]
 
 
-def test_answers_do_not_depend_on_the_order_in_which_commits_came_in():  # C097
+def test_answers_do_not_depend_on_the_order_of_commits():  # C097
     facts = [f"m:f{n} a jido:Fact ; jido:summary 'n{n % 2}' ; jido:appliesToProject p:demo ;"
              f" jido:hasConfidence jido:High ; jido:hasTimestamp '2026-01-0{n % 3 + 1}T00:00:00Z'^^xsd:dateTime ;"
              f" jido:recordedAt '2026-01-0{n % 3 + 1}T00:00:00Z'^^xsd:dateTime ." for n in range(9)]  # fmt: skip
@@ -139,18 +139,18 @@ def test_answers_do_not_depend_on_the_order_in_which_commits_came_in():  # C097
     assert answers[0] == answers[1]
 
 
-def test_the_planner_gets_open_tasks_and_conventions_in_one_call(reader):  # C101, C105
+def test_the_planner_context_has_open_tasks_and_conventions(reader):  # C101, C105
     assert reader.planner.context("demo") == {
         "tasks": reader.list_open_tasks("demo"),
         "conventions": reader.list_conventions("demo"),
     }
 
 
-def test_the_architect_gets_the_active_architectural_decisions(reader):  # C101, C106
+def test_the_architect_context_has_the_active_architectural_decisions(reader):  # C101, C106
     assert reader.architect.context("demo") == {"decisions": reader.list_active_architectural_decisions("demo")}
 
 
-def test_the_debugger_gets_open_errors_and_recent_lessons(reader):  # C101, C107
+def test_the_debugger_context_has_open_errors_and_recent_lessons(reader):  # C101, C107
     context = reader.debugger.context("demo", as_of="2026-01-03")
     assert [short(row["err"]) for row in context["errors"]] == ["crash", "lost-write", "slow-list", "torn-file"]
     assert [short(row["lesson"]) for row in context["lessons"]] == ["lesson-lock"]
@@ -167,7 +167,7 @@ def test_every_role_has_its_queries_as_methods(reader):  # C101, C102
             assert answer == reader.ask(query.name, project="demo", **needed(query))
 
 
-def test_a_misspelt_query_of_a_role_is_answered_with_the_nearest(reader):
+def test_a_misspelt_query_method_is_refused_with_the_nearest_name(reader):
     with pytest.raises(AttributeError, match="did you mean 'open_tasks'"):
         reader.planner.open_taks  # noqa: B018 - the look-up is what is refused
 
@@ -180,7 +180,7 @@ def test_the_public_signatures_name_no_rdf_type():  # C096
     assert all(inspect.getdoc(method) for method in public)
 
 
-def test_values_are_plain_python(reader):  # C085
+def test_selected_values_are_plain_python(reader):  # C085
     sparql = """SELECT ?iri ?text ?tagged ?whole ?part ?truth ?time ?odd ?none {
       VALUES (?iri ?text ?tagged ?whole ?part ?truth ?time ?odd ?none) {
         (<urn:x> "a\\n\\"b" "Hallo"@de 7 0.85 true "2026-01-01T02:00:00+02:00"^^<http://www.w3.org/2001/XMLSchema#dateTime>
@@ -206,25 +206,25 @@ def test_values_are_plain_python(reader):  # C085
         ({"cursor": "é"}, "the cursor is damaged"),
     ],
 )
-def test_an_argument_that_does_not_fit_is_refused(reader, asked, says):
+def test_an_invalid_argument_is_refused(reader, asked, says):
     with pytest.raises(InvalidRequest, match=says) as refusal:
         reader.ask("open-tasks", project="demo", **asked)
     assert refusal.value.code == "invalid_argument"
     assert refusal.value.hint
 
 
-def test_a_question_without_inactive_items_refuses_to_be_asked_for_them(reader):
+def test_a_query_without_include_inactive_refuses_it(reader):
     with pytest.raises(InvalidRequest, match="has no parameter 'include_inactive'"):
         reader.code.elixir_modules("demo", include_inactive=True)
 
 
-def test_an_unknown_project_is_refused_by_every_call(reader):
+def test_an_unknown_project_is_refused_by_every_function(reader):
     for call in (reader.list_open_tasks, lambda p: reader.select(p, "SELECT * {}"), lambda p: reader.get_memory(p, M)):
         with pytest.raises(NotFound, match="there is no project 'nobody'"):
             call("nobody")
 
 
-def test_a_project_without_memories_answers_with_nothing(reader):
+def test_a_project_without_memories_has_no_rows(reader):
     for query in reader.playbook:
         if query.takes("item"):
             with pytest.raises(NotFound):
@@ -252,7 +252,7 @@ def pages(reader, while_reading=lambda: None, **asked):
             return rows
 
 
-def test_pages_show_one_moment_although_others_write_in_between():
+def test_pages_show_one_moment_despite_concurrent_writes():
     index = new_index()
     reader = reader_of(index)
     for number in (1, 3, 5, 7):
@@ -265,7 +265,7 @@ def test_pages_show_one_moment_although_others_write_in_between():
     assert pages(reader) == ["f0", "f1", "f3", "f7"]
 
 
-def test_pages_of_a_future_moment_do_not_move_either():
+def test_pages_as_of_a_future_moment_show_one_state():
     index = new_index()
     index.apply(graph_iri("demo"), "c", fact(1, 1) + fact(2, 2) + fact(3, 3))
 
@@ -275,13 +275,13 @@ def test_pages_of_a_future_moment_do_not_move_either():
     assert pages(reader_of(index), write, as_of="2999-01-01") == ["f1", "f2", "f3"]
 
 
-def test_a_cursor_without_a_limit_gives_the_rest(reader):
+def test_a_cursor_without_a_limit_returns_the_rest(reader):
     first = reader.ask_page("facts", project="demo", limit=2)
     rest = reader.ask("facts", project="demo", cursor=first.cursor)
     assert first.rows + rest == reader.ask("facts", project="demo")
 
 
-def test_a_cursor_of_another_question_or_moment_is_refused(reader):
+def test_a_cursor_of_another_query_or_moment_is_refused(reader):
     cursor = reader.ask_page("facts", project="demo", limit=2).cursor
     for asked in ({"name": "lessons"}, {"include_inactive": True}, {"as_of": "2026-01-02"}):
         with pytest.raises(InvalidRequest, match="the cursor belongs to another question"):

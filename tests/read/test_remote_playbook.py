@@ -46,7 +46,7 @@ def worlds(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
-def test_a_question_is_answered_by_a_store_as_its_case_says(worlds, name):
+def test_a_shipped_query_on_a_remote_store_returns_the_rows_of_its_cases(worlds, name):
     _, far, remote = worlds
     for case in json.loads((CASES / f"{name}.json").read_text("utf-8")).values():
         assert shortened(far.ask(name, project="demo", **case["asked"])) == case["rows"], case["asked"]
@@ -54,7 +54,7 @@ def test_a_question_is_answered_by_a_store_as_its_case_says(worlds, name):
 
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
-def test_a_question_is_answered_by_a_store_at_every_moment_as_here(worlds, name):
+def test_a_shipped_query_on_a_remote_store_answers_every_moment_as_locally(worlds, name):
     own, far, _ = worlds
     query = SHIPPED[name]
     for moment in MOMENTS:
@@ -68,7 +68,7 @@ def test_a_question_is_answered_by_a_store_at_every_moment_as_here(worlds, name)
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_a_memory_that_was_lived_is_told_by_a_store_as_here(store, request, root):
+def test_a_generated_memory_is_answered_by_a_remote_store_as_locally(store, request, root):
     address, project = request.getfixturevalue(f"{store}_server"), f"lived{store}"
     with jidomem.open(root, index="") as own, jidomem.open(root, index=address) as far:
         own.writer.submit_many(project, [{**said, "applies_to_project": project} for said in intents(400)])
@@ -82,5 +82,5 @@ def test_a_memory_that_was_lived_is_told_by_a_store_as_here(store, request, root
                 assert there == here, (query.name, more)
 
 
-def test_what_virtuoso_is_asked_are_shipped_questions():
+def test_the_queries_proven_on_virtuoso_are_shipped_queries():
     assert not remote_index.PROVEN.difference(SHIPPED)

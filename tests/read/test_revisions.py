@@ -19,7 +19,7 @@ def changes(row):
     return [(each["field"], each["before"], each["after"]) for each in row["changes"]]
 
 
-def test_each_version_tells_the_fields_it_changed_and_its_reason_apart_from_the_rationale(memory, chain):
+def test_each_version_has_its_changed_fields_and_the_reason_of_its_change(memory, chain):
     first, second, third, fourth = memory.reader.history("p", chain[0])
 
     assert [row["entry"] for row in (first, second, third, fourth)] == chain
@@ -39,7 +39,7 @@ def test_each_version_tells_the_fields_it_changed_and_its_reason_apart_from_the_
     )
 
 
-def test_a_withdrawal_has_a_reason_and_no_changes_and_neither_has_what_says_the_same_again(memory):
+def test_a_withdrawal_and_its_undo_have_a_reason_and_no_changes(memory):
     old = memory.writer.submit_intent("p", intent(summary="one")).iri
     memory.writer.invalidate("p", old, reason="wrong")
     memory.writer.undo("p", old, reason="right after all")
@@ -51,7 +51,7 @@ def test_a_withdrawal_has_a_reason_and_no_changes_and_neither_has_what_says_the_
     ]
 
 
-def test_an_undo_changes_back_what_took_the_place(memory):
+def test_an_undo_has_the_reverse_changes(memory):
     old = memory.writer.submit_intent("p", intent(summary="one")).iri
     memory.writer.revise("p", old, changes={"summary": "two"}, reason="newer")
     memory.writer.undo("p", old)
@@ -60,7 +60,7 @@ def test_an_undo_changes_back_what_took_the_place(memory):
     assert changes(last) == [("summary", "two", "one")]
 
 
-def test_a_rationale_of_its_own_is_the_reason_where_none_is_given(memory):
+def test_a_new_rationale_is_the_reason_of_a_change_without_one(memory):
     old = memory.writer.submit_intent("p", decision(topic="store")).iri
     new = memory.writer.submit_intent("p", decision(topic="store", rationale="it scales", supersedes=[old])).iri
 
@@ -72,7 +72,7 @@ def test_a_rationale_of_its_own_is_the_reason_where_none_is_given(memory):
     assert [each["reason"] for each in memory.reader.why("p", old)["replaced_by"]] == ["it scales"]
 
 
-def test_a_difference_tells_of_each_revision_who_made_it_when_and_what_it_changed(memory, chain):
+def test_a_diff_has_the_agent_time_and_changes_of_each_revision(memory, chain):
     since = memory.reader.get_memory("p", chain[0])["recorded_at"]
     rows = {row["item"]: row for row in memory.reader.diff("p", since)}
 
@@ -88,7 +88,7 @@ def test_a_difference_tells_of_each_revision_who_made_it_when_and_what_it_change
     assert (second["recorded"], second["agents"]) == (found["recorded_at"], found["properties"]["assertedBy"])
 
 
-def test_the_history_tells_by_which_event_each_version_came_and_what_was_known_then(memory):
+def test_the_history_has_the_event_of_each_version_and_is_limited_by_as_of(memory):
     first = memory.writer.submit_intent("p", decision(topic="store")).iri
     revised = memory.writer.revise("p", first, changes={"summary": "Use QLever"}, reason="faster").iri
     confirmed = memory.writer.confirm("p", revised, reason="looked again").iri
@@ -121,7 +121,7 @@ def versions_of(memory, item):
     ]
 
 
-def test_a_memory_that_another_one_replaces_in_review_is_superseded_and_the_other_one_is_confirmed(memory):
+def test_a_memory_superseded_in_review_names_its_confirmed_successor(memory):
     old = memory.writer.submit_intent("p", intent(summary="API listens on 9090")).iri
     new = memory.writer.submit_intent("p", intent(summary="API listens on 8080")).iri
     settled = memory.writer.settle("p", new, "supersede", other=old, reason="moved").iri
@@ -133,7 +133,7 @@ def test_a_memory_that_another_one_replaces_in_review_is_superseded_and_the_othe
     assert versions_of(memory, settled)[-1] == ("confirmed", [], [old])
 
 
-def test_a_proposal_that_is_accepted_in_the_place_of_a_memory_supersedes_that_one(memory):
+def test_an_accepted_proposal_supersedes_the_memory_in_conflict(memory):
     old = memory.writer.submit_intent("p", decision(topic="store")).iri
     new = memory.writer.submit_intent("p", decision(topic="store", summary="Use QLever"), propose=True).iri
     settled = memory.writer.settle("p", new, "supersede", reason="faster").iri
@@ -143,7 +143,7 @@ def test_a_proposal_that_is_accepted_in_the_place_of_a_memory_supersedes_that_on
     assert versions_of(memory, new) == [("proposed", [], []), ("accepted", [], [old])]
 
 
-def test_a_confirmation_that_ends_a_repetition_changes_nothing_and_names_the_repetition(memory):
+def test_a_confirmation_that_ends_a_duplicate_has_no_changes_and_names_it(memory):
     first = memory.writer.submit_intent("p", intent(summary="eight connections")).iri
     second = memory.writer.submit_intent("p", intent(summary="sixteen connections")).iri
     memory.writer.confirm("p", first, reason="it says the same", supersedes=[first, second])
@@ -154,7 +154,7 @@ def test_a_confirmation_that_ends_a_repetition_changes_nothing_and_names_the_rep
     )  # fmt: skip
 
 
-def test_a_version_that_changes_its_memory_and_ends_a_second_one_is_a_revision(memory):
+def test_a_revision_that_also_ends_a_second_memory_is_a_revision_of_both(memory):
     first = memory.writer.submit_intent("p", intent(summary="one")).iri
     second = memory.writer.submit_intent("p", intent(summary="two")).iri
     memory.writer.revise("p", first, changes={"summary": "three", "supersedes": [first, second]}, reason="both")

@@ -98,7 +98,7 @@ def paged(reader, **moments):
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
-def test_what_disagrees_now_and_at_any_moment_is_what_looking_at_every_two_finds(seed):
+def test_conflicts_at_any_moment_equal_a_comparison_of_every_pair(seed):
     world, index = World(Random(seed)), new_index()
     kept = reader_of(index)
 
@@ -112,7 +112,7 @@ def test_what_disagrees_now_and_at_any_moment_is_what_looking_at_every_two_finds
 
 @settings(max_examples=6)
 @given(st.integers(0, 2**32))
-def test_what_one_memory_disagrees_with_is_what_all_that_disagrees_says_of_it(seed):
+def test_the_disagreements_of_a_memory_equal_its_pairs_among_all_conflicts(seed):
     world, index = World(Random(seed)), new_index()
     for moment in range(6):
         index.apply(GRAPH, str(moment), world.grow(moment))
@@ -124,7 +124,7 @@ def test_what_one_memory_disagrees_with_is_what_all_that_disagrees_says_of_it(se
         assert sorted(pairs) == sorted(pair for pair in world.disagreeing(5) if item in pair[:2])
 
 
-def test_two_memories_in_one_line_never_disagree_even_once_the_line_forks():
+def test_versions_of_one_memory_never_conflict_and_forks_of_it_do():
     """The end of the first version is not effective, so both are active; a fork was recorded later."""
     items = {"a": (0, "b"), "b": (1, "x"), "c": (3, None), "d": (4, None), "e": (5, None)}
     text = [

@@ -28,7 +28,7 @@ def test_select_is_documented_as_internal(reader):  # C084
     assert "Internal: agents use the named functions" in reader.select.__doc__
 
 
-def test_select_sees_the_union_of_the_projects_graphs_and_the_ontology(reader):
+def test_select_reads_the_union_of_the_graphs_of_a_project_and_the_ontology(reader):
     counts = "SELECT (COUNT(?s) AS ?n) { VALUES ?s { <https://jido.ai/code/Index> jido:Fact m:rust-180 } ?s ?p ?o }"
     assert reader.select("demo", PREFIX + counts)[0]["n"] > 10
     assert reader.select("demo", PREFIX + "SELECT ?c { <https://jido.ai/code/Index> a ?c }") != []
@@ -44,19 +44,19 @@ def test_select_sees_the_union_of_the_projects_graphs_and_the_ontology(reader):
         f"SELECT ?s FROM <{DEMO}> FROM NAMED <{DEMO}> {{ GRAPH <{OTHER}> {{ ?s ?p ?o }} }}",
     ],
 )
-def test_no_query_reaches_the_graphs_of_another_project(reader, text):  # C099
+def test_no_query_reads_the_graphs_of_another_project(reader, text):  # C099
     assert reader.select("demo", text) == []
 
 
 @pytest.mark.parametrize(
     "clause", [f"FROM <{OTHER}>", f"FROM NAMED <{OTHER}>", f"FROMNAMED<{OTHER}>", "FROM <urn:x:>", "from named\n<x>"]
 )
-def test_a_graph_that_is_not_the_projects_is_an_empty_one(reader, clause):  # C099
+def test_a_graph_outside_the_project_is_empty(reader, clause):  # C099
     assert reader.select("demo", f"{PREFIX} SELECT * {clause} {{ ?s ?p ?o }}") == []
     assert reader.select("demo", f"{PREFIX} SELECT * {clause} {{ GRAPH ?g {{ ?s ?p ?o }} }}") == []
 
 
-def test_a_prefix_may_be_called_service(reader):
+def test_a_prefix_may_be_named_service(reader):
     text = "SELECT ?s { ?s service:summary ?text }"
 
     answers = [reader.select("demo", f"PREFIX {name}: <{JIDO}> {text.replace('service', name)}") for name in
@@ -66,7 +66,7 @@ def test_a_prefix_may_be_called_service(reader):
     assert answers[1:] == answers[:1] * 3
 
 
-def test_from_narrows_the_answer_to_the_graphs_it_names(reader):
+def test_from_limits_the_answer_to_its_graphs(reader):
     codebase = graph_iri("demo", "codebase")
     found = reader.select("demo", f"SELECT DISTINCT ?s FROM <{codebase}> {{ ?s ?p ?o }}")
     subjects = {row["s"] for row in found}
@@ -75,7 +75,7 @@ def test_from_narrows_the_answer_to_the_graphs_it_names(reader):
     assert reader.select("demo", f"SELECT ?s FROM NAMED <{codebase}> {{ ?s ?p ?o }}") == []
 
 
-def test_infer_also_matches_superclasses_and_without_it_the_text_is_literal(reader):
+def test_infer_matches_subclasses_and_without_it_only_the_literal_class(reader):
     for type_ in ("a", "rdf:type", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"):
         text = (
             f"{PREFIX} PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>"
@@ -86,7 +86,7 @@ def test_infer_also_matches_superclasses_and_without_it_the_text_is_literal(read
         assert inferred == ["foreign-error", "lost-write", "slow-list", "torn-file", "write-found"]
 
 
-def test_ask_and_construct_are_run_for_the_command_line(reader):
+def test_ask_and_construct_queries_are_run(reader):
     assert reader.run("demo", PREFIX + "ASK { m:write-index a jido:Task }").truth is True
     graph = reader.run(
         "demo", PREFIX + "CONSTRUCT { ?t a jido:Task } { ?t a jido:Task ; jido:hasTaskStatus jido:Completed }"
@@ -96,7 +96,7 @@ def test_ask_and_construct_are_run_for_the_command_line(reader):
 
 
 @pytest.mark.parametrize("text", ["ASK {}", "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o }", "DESCRIBE <urn:x>"])
-def test_select_refuses_what_is_no_select(reader, text):  # C086
+def test_select_refuses_other_query_forms(reader, text):  # C086
     with pytest.raises(InvalidRequest, match="select takes a SELECT query"):
         reader.select("demo", text)
 
@@ -149,7 +149,7 @@ def listener():
         'SELECT * { OPTIONAL { ?s ?p """a""""" } SERVICE <{url}> { } } # """',
     ],
 )
-def test_service_is_refused_however_it_is_written_and_nothing_is_called(reader, listener, text):
+def test_service_is_refused_in_every_notation_without_a_connection(reader, listener, text):
     port, called = listener
     with pytest.raises(PolicyDenied, match="SERVICE is refused") as refusal:
         reader.run("demo", text.replace("{url}", f"http://127.0.0.1:{port}/"))
@@ -167,17 +167,17 @@ def test_service_is_refused_however_it_is_written_and_nothing_is_called(reader, 
         "SELECT ?x ?service { BIND('insert'@service AS ?x) }",
     ],
 )
-def test_a_word_inside_a_text_a_name_or_a_comment_does_not_count(reader, text):
+def test_a_keyword_in_a_text_name_or_comment_is_accepted(reader, text):
     assert len(reader.select("demo", text)) == 1
 
 
-def test_a_syntax_error_is_told_with_line_and_column(reader):  # C086
+def test_a_syntax_error_is_reported_with_line_and_column(reader):  # C086
     with pytest.raises(InvalidRequest, match="line 2 column 9: expected") as refusal:
         reader.select("demo", "SELECT *\n{ ?s ?p ")
     assert refusal.value.code == "malformed_query"
 
 
-def test_a_query_that_is_too_long_is_refused(reader):
+def test_an_oversized_query_is_refused(reader):
     with pytest.raises(TooLarge, match="more than 65,536") as refusal:
         reader.select("demo", "SELECT * {} #" + "x" * sparql.MAX_BYTES)
     assert refusal.value.code == "payload_too_large"
@@ -201,11 +201,11 @@ def test_a_query_too_deep_for_the_engine_is_refused(reader, text):
     assert refusal.value.code == "malformed_query"
 
 
-def test_a_long_list_of_values_is_no_deep_query(reader):
+def test_a_long_list_of_values_is_accepted(reader):
     values = ", ".join(map(str, range(5000)))
     assert reader.select("demo", f"SELECT ?x {{ BIND(4000 AS ?x) FILTER(?x IN ({values})) }}") == [{"x": 4000}]
 
 
 @given(st.text(alphabet=st.sampled_from("<>\"'\\#?:{}@ \nsSERVICEu0"), max_size=60))
-def test_the_pieces_of_a_text_are_the_text(text):
+def test_the_tokens_of_a_text_join_to_the_text(text):
     assert "".join(token.text for token in sparql.tokens(text)) == text

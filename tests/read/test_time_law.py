@@ -83,7 +83,7 @@ def told(memory, items, *moments, **options):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_function_as_of_a_moment_answers_as_the_memory_did_then(seed, tmp_path):
+def test_every_function_as_of_a_moment_answers_as_the_memory_of_that_moment(seed, tmp_path):
     root = tmp_path / "root"
     with jidomem.open(root, sources=fixed_sources()) as memory:
         items = lived(memory, seed)
@@ -97,7 +97,7 @@ def test_every_function_as_of_a_moment_answers_as_the_memory_did_then(seed, tmp_
                     assert memory.reader.diff("p", "0", row["version"]) == then.reader.diff("p", "0")
 
 
-def test_a_difference_adds_up_to_the_active_memories(tmp_path):
+def test_diffs_add_up_to_the_active_memories(tmp_path):
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
         lived(memory, 7, steps=20)
         versions = [row["version"] for row in reversed(memory.reader.log("p").rows) if row["graph"] == "context"]
@@ -113,7 +113,7 @@ def test_a_difference_adds_up_to_the_active_memories(tmp_path):
     assert len(set(status.values())) > 1
 
 
-def test_moments_and_versions_that_are_none_are_refused(memory):
+def test_invalid_moments_and_versions_are_refused(memory):
     memory.writer.submit_intent("p", decision())
 
     with pytest.raises(NotFound, match="p has no version 7-0123456789ab"):
@@ -124,7 +124,7 @@ def test_moments_and_versions_that_are_none_are_refused(memory):
         memory.reader.diff("p", "soon")
 
 
-def test_raw_sparql_of_the_past_is_asked_up_to_a_stated_size(memory, monkeypatch):
+def test_sparql_about_the_past_is_limited_by_the_size_of_the_journal(memory, monkeypatch):
     memory.writer.submit_intent("p", decision())
     monkeypatch.setattr(follower, "MAX_REPLAYED_BYTES", 1_000)
 
@@ -136,7 +136,7 @@ def test_raw_sparql_of_the_past_is_asked_up_to_a_stated_size(memory, monkeypatch
     assert memory.reader.run("p", "ASK {}").truth
 
 
-def test_a_memory_that_does_not_hold_at_a_moment_of_the_world_is_not_shown_then(memory):
+def test_a_memory_is_not_found_outside_its_validity(memory):
     item = memory.writer.submit_intent("p", intent(valid_from="2026-12-20", valid_until="2027-01-07")).iri
 
     assert memory.reader.get_memory("p", item, valid_at="2026-12-20")["iri"] == item

@@ -27,7 +27,7 @@ def build(memory, graph):
 
 @settings(max_examples=25)
 @given(graphs)
-def test_no_memory_is_trusted_further_than_any_it_is_derived_from(graph):
+def test_the_trust_of_a_memory_is_at_most_that_of_its_sources(graph):
     with tempfile.TemporaryDirectory() as root, jidomem.open(root, sources=fixed_sources()) as memory:
         kept = build(memory, graph)
         levels = [TRUST.index(trust(memory.reader, "p", item)[0]) for item in kept]
@@ -38,7 +38,7 @@ def test_no_memory_is_trusted_further_than_any_it_is_derived_from(graph):
             assert (status == "pending") == (TRUST[levels[n]] == "untrusted")
 
 
-def test_the_memory_that_takes_the_trust_away_is_named_and_a_curator_gives_it_back(memory):
+def test_the_source_of_distrust_is_named_and_a_curator_restores_trust(memory):
     first, second, third = build(memory, [("ExternalDocumentSource", set()), ("UserSource", {0}), (None, {1})])
     assert trust(memory.reader, "p", third) == ("untrusted", first)
     curator = memory.writer.acting_as("rita", "curator")
@@ -51,7 +51,7 @@ def status(memory, item):
     return memory.reader.get_memory("p", item)["status"]
 
 
-def test_an_alternative_is_trusted_no_further_than_its_decision(memory):
+def test_the_trust_of_an_alternative_is_at_most_that_of_its_decision(memory):
     rash = memory.writer.submit_intent(
         "p", decision(alternatives=["Use Lucene", "Use SQLite"], source_type="ExternalDocumentSource")
     ).iri
@@ -66,7 +66,7 @@ def test_an_alternative_is_trusted_no_further_than_its_decision(memory):
 
 
 @pytest.mark.parametrize("way", ["proposed", "against what is active"])
-def test_a_curator_lends_no_word_to_what_they_only_propose(tmp_path, way):
+def test_a_proposal_of_a_curator_gains_no_trust(tmp_path, way):
     (tmp_path / "config.toml").write_text('[conflicts]\ndecision = "propose"\n')
     with jidomem.open(tmp_path, sources=fixed_sources()) as memory:
         curator = memory.writer.acting_as("rita", "curator")

@@ -18,9 +18,7 @@ DATES = {"a": "2018-03-02", "b": None, "c": "2026-01-01", "d": None, "e": "2020-
     ("question", "summary", "time", "dated"),
     [("recent-decisions", "summary", "time", "cea"), ("decision-log", "content", "timestamp", "aec")],
 )
-def test_memories_without_a_time_count_as_the_oldest_and_show_no_date_however_the_list_is_read(
-    memory, question, summary, time, dated
-):
+def test_undated_memories_count_as_the_oldest_and_have_no_date_on_every_page(memory, question, summary, time, dated):
     for name, date in DATES.items():
         when = {"timestamp": date} if date else {"extra_triples": [["jido:isUndated", True]]}
         memory.writer.submit_intent(PROJECT, DECISION | when | {"summary": name, "topic": name})

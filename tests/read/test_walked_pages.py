@@ -45,7 +45,7 @@ def paged(reader, query, *, cursor=None, limit=3, **asked):
 
 @settings(max_examples=examples(2), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
-def test_the_pages_of_every_list_are_its_rows_whatever_comes_in(seed):
+def test_the_pages_of_every_list_are_its_rows_despite_writes(seed):
     index, scribe = new_index(), Scribe()
     reader, whole = reader_of(index, playbook=PLAYBOOK), reader_of(index, playbook=Sorted())
 
@@ -81,7 +81,7 @@ def listed(reader):
     return [row["fact"].rsplit("/", 1)[-1] for row in paged(reader, PLAYBOOK.get("facts"))]
 
 
-def test_a_list_is_that_of_another_branch_when_the_graph_is_filled_anew():
+def test_a_list_follows_a_graph_that_is_emptied_and_refilled():
     index = new_index()
     index.apply(CONTEXT, "a", fact("m:a", 1) + fact("m:b", 1))
     reader = reader_of(index)
@@ -106,7 +106,7 @@ def test_a_class_declared_after_its_members_is_listed():
     assert listed(reader) == ["a", "c"]
 
 
-def test_a_list_takes_in_much_that_came_at_once():
+def test_a_list_includes_many_rows_added_at_once():
     index = new_index()
     index.apply(CONTEXT, "a", fact("m:a", 1))
     reader = reader_of(index)
@@ -127,7 +127,7 @@ def test_a_list_takes_in_much_that_came_at_once():
     ],
     ids=["a node without a name", "an escaped name"],
 )
-def test_a_member_that_has_no_place_by_its_name_is_listed_all_the_same(odd):
+def test_a_member_with_a_blank_or_escaped_node_is_listed(odd):
     index = new_index()
     index.apply(CONTEXT, "a", fact("m:a", 1) + list(odd) + fact("m:z", 1))
 
@@ -137,7 +137,7 @@ def test_a_member_that_has_no_place_by_its_name_is_listed_all_the_same(odd):
     assert len(rows) == 3
 
 
-def test_moments_that_are_not_in_utc_are_put_in_order_by_the_engine():
+def test_times_outside_utc_are_ordered_by_the_engine():
     index = new_index()
     times = {"a": "2026-01-01T00:00:00+05:00", "b": "2025-12-31T20:00:00Z", "c": "2025-12-31T18:00:00Z"}
     for name, time in times.items():
@@ -156,7 +156,7 @@ FACTS = st.lists(st.tuples(TEXTS, st.none() | TEXTS, st.none() | TEXTS), min_siz
 
 @settings(max_examples=examples(25))
 @given(facts=FACTS, drawn=st.data())
-def test_the_facts_about_a_text_are_those_that_the_engine_finds_among_all(facts, drawn):
+def test_the_facts_about_a_text_equal_those_of_the_engine(facts, drawn):
     index = new_index()
     reader, whole = reader_of(index, playbook=PLAYBOOK), reader_of(index, playbook=Sorted())
     for number, (summary, detail, topic) in enumerate(facts):
@@ -191,7 +191,7 @@ SELECT ?project ?asOf ?fact ?summary {where} {{ ?fact ?p ?summary }}
         ("fact summary", "?fact a <urn:Fact>", ""),
     ],
 )
-def test_a_list_that_cannot_be_walked_in_its_order_is_refused_by_its_file(order, over, where):
+def test_a_list_without_a_matching_order_is_refused_with_its_file(order, over, where):
     with pytest.raises(Failed, match=r"^role/which\.rq:5: over: ") as refusal:
         queries.parse("which", "role", HEADER.format(order=order, over=over, where=where))
     assert refusal.value.code == "invalid_config"
@@ -206,7 +206,7 @@ def test_a_list_that_cannot_be_walked_in_its_order_is_refused_by_its_file(order,
         ("#+ over: ?fact ?summary\n", "#+ unless: ?it <urn:p> ?fact\n"),
     ],
 )
-def test_what_takes_out_points_at_what_is_gone_over_or_is_refused_by_its_file(over, unless):
+def test_an_invalid_unless_clause_is_refused_with_its_file(over, unless):
     text = HEADER.replace("#+ over: {over}\n", over + unless).format(order="fact summary", where="WHERE")
     text = text.replace("{ ?fact", "{ VALUES (?fact ?summary) { } ?fact")
 
@@ -214,7 +214,7 @@ def test_what_takes_out_points_at_what_is_gone_over_or_is_refused_by_its_file(ov
         queries.parse("which", "role", text)
 
 
-def test_a_root_cause_is_listed_while_no_error_in_force_points_to_it():
+def test_a_root_cause_is_listed_while_no_active_error_points_to_it():
     def said(name, kind, day, more=""):
         return triples(
             f"m:{name} a jido:{kind} ; jido:summary 'it' ; jido:appliesToProject p:demo ; jido:hasAssertionStatus"
@@ -236,7 +236,7 @@ def test_a_root_cause_is_listed_while_no_error_in_force_points_to_it():
     assert [listed_on(day) for day in (1, 3, 5)] == [["other", "root"], ["other"], ["other", "root"]]
 
 
-def test_a_page_asked_for_again_is_another_once_something_is_written():
+def test_a_repeated_page_reflects_later_writes():
     index = new_index()
     index.apply(CONTEXT, "a", fact("m:a", 1) + fact("m:b", 2))
     reader = reader_of(index)
@@ -251,7 +251,7 @@ def test_a_page_asked_for_again_is_another_once_something_is_written():
     assert [row["fact"][-1] for row in reader.ask("facts", project="demo", as_of="2027-01-01", limit=5)] == ["0", "c"]
 
 
-def test_a_list_that_was_interrupted_while_it_took_in_what_is_new_misses_nothing():
+def test_an_interrupted_update_of_a_list_loses_no_row():
     index = new_index()
     reader = reader_of(index)
     index.apply(CONTEXT, "a", fact("m:a", 1))

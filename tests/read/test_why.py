@@ -18,7 +18,7 @@ def explained(memory, item, **moment):
     return memory.reader.why("p", item, **moment)
 
 
-def test_who_said_a_memory_when_and_on_what_grounds_is_told(memory):  # C115
+def test_the_provenance_of_a_memory_has_author_time_and_evidence(memory):  # C115
     seen = kept(memory, summary="it was slow")
     receipt = memory.writer.submit_intent(
         "p",
@@ -39,7 +39,7 @@ def test_who_said_a_memory_when_and_on_what_grounds_is_told(memory):  # C115
     assert rests_on[seen] == "it was slow"
 
 
-def test_the_rules_are_the_shapes_that_target_its_class_or_what_it_says(memory):
+def test_the_rules_of_a_memory_are_the_shapes_of_its_class(memory):
     item = memory.writer.submit_intent("p", decision()).iri
     guess = kept(memory, type="assumption", summary="a guess", expires_on="2030-01-01")
 
@@ -55,7 +55,7 @@ def test_the_rules_are_the_shapes_that_target_its_class_or_what_it_says(memory):
     assert all(rule["message"] for rule in judged["rules"])
 
 
-def test_what_a_memory_replaced_and_what_is_in_its_place_are_told_from_both_sides(memory):
+def test_replacements_of_a_memory_are_reported_in_both_directions(memory):
     old = kept(memory, summary="one")
     new = memory.writer.revise("p", old, changes={"summary": "two"}, reason="newer").iri
     newest = memory.writer.revise("p", new, changes={"summary": "three"}, reason="newest").iri
@@ -76,7 +76,7 @@ def test_what_a_memory_replaced_and_what_is_in_its_place_are_told_from_both_side
     }
 
 
-def test_what_was_concluded_from_a_memory_is_told_up_to_a_bound(memory, monkeypatch):
+def test_derived_memories_are_reported_up_to_a_limit(memory, monkeypatch):
     root = kept(memory, summary="root")
     direct = kept(memory, summary="direct", evidence=[root])
     further = kept(memory, summary="further", evidence=[direct])
@@ -97,7 +97,7 @@ def test_what_was_concluded_from_a_memory_is_told_up_to_a_bound(memory, monkeypa
     }
 
 
-def test_an_unknown_memory_is_answered_with_the_nearest(memory):
+def test_an_unknown_memory_is_refused_with_the_nearest(memory):
     item = kept(memory)
 
     assert explained(memory, item[-8:])["iri"] == item
