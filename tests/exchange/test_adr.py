@@ -40,17 +40,17 @@ def load(case):
     return files, json.loads((case / "expected.json").read_text("utf-8"))
 
 
-def shown(read_in, files):
-    """Return entries as intents, and notes, in the form of the cases: paths for names, one line for a note."""
-    paths = {entry.key: entry.place for entry in read_in.entries}
+def as_cases(reading, files):
+    """Return intents and notes in the form of the cases: paths instead of names, a line for each note."""
+    paths = {entry.key: entry.place for entry in reading.entries}
     intents = []
-    for entry in read_in.entries:
+    for entry in reading.entries:
         links = {
             name: [paths.get(key, key) for of, key in entry.links if of == name] for name in ("supersedes", "about")
         }
         links["about"] = [*entry.files, *links["about"]]
         intents.append({"iri": entry.place, **entry.fields, **links})
-    notes = [f"{n.severity} {n.path}{f':{n.line}' if n.line else ''}: {n.message}" for n in read_in.notes]
+    notes = [f"{n.severity} {n.path}{f':{n.line}' if n.line else ''}: {n.message}" for n in reading.notes]
     return intents, notes
 
 
@@ -64,18 +64,18 @@ def nygard(title="Use a queue", status="Accepted", context="Orders come in burst
 
 
 @pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda case: case.name)
-def test_a_folder_of_records_gives_the_intents_and_notes_written_beside_it(case):
+def test_a_folder_of_records_is_read_as_its_listed_and_notes(case):
     files, expected = load(case)
 
-    intents, notes = shown(read(files, expected["known"]), files)
+    intents, notes = as_cases(read(files, expected["known"]), files)
 
-    wanted = expected["intents"]
-    assert [{key: got.get(key) for key in want} for got, want in zip(intents, wanted, strict=True)] == wanted
+    listed = expected["intents"]
+    assert [{key: intent.get(key) for key in fields} for intent, fields in zip(intents, listed, strict=True)] == listed
     assert notes == expected["notes"]
 
 
 @pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda case: case.name)
-def test_line_ends_and_a_byte_order_mark_make_no_difference(case):
+def test_windows_line_ends_and_a_byte_order_mark_change_no_intent(case):
     files, expected = load(case)
     windows = [(path, b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n")) for path, content in files]
 
@@ -83,26 +83,26 @@ def test_line_ends_and_a_byte_order_mark_make_no_difference(case):
 
 
 @pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda case: case.name)
-def test_an_intent_comes_after_all_it_supersedes_and_each_memory_has_one_successor(case):
+def test_an_intent_follows_all_it_supersedes_and_each_memory_has_one_successor(case):
     files, expected = load(case)
 
     entries = read(files, expected["known"]).entries
 
-    place = {entry.key: number for number, entry in enumerate(entries)}
-    ended = [(entry, old) for entry in entries for name, old in entry.links if name == "supersedes"]
-    assert all(place.get(old, -1) < place[entry.key] for entry, old in ended)
-    assert len({old for _, old in ended}) == len(ended)
+    positions = {entry.key: number for number, entry in enumerate(entries)}
+    supersessions = [(entry, old) for entry in entries for name, old in entry.links if name == "supersedes"]
+    assert all(positions.get(old, -1) < positions[entry.key] for entry, old in supersessions)
+    assert len({old for _, old in supersessions}) == len(supersessions)
 
 
 @pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda case: case.name)
 def test_every_word_of_a_record_is_in_its_intent_or_in_a_note(case):
     files, expected = load(case)
-    read_in = read(files, expected["known"])
-    said = words(" ".join(note.message for note in read_in.notes))
+    reading = read(files, expected["known"])
+    noted = words(" ".join(note.message for note in reading.notes))
 
-    for entry in read_in.entries:
-        kept = said.union(*(words(str(value)) for value in entry.fields.values()))
-        assert words(dict(files)[entry.place].decode()) - kept <= LABELS
+    for entry in reading.entries:
+        imported = noted.union(*(words(str(value)) for value in entry.fields.values()))
+        assert words(dict(files)[entry.place].decode()) - imported <= LABELS
 
 
 def test_no_two_records_of_an_import_share_a_topic():
@@ -112,34 +112,34 @@ def test_no_two_records_of_an_import_share_a_topic():
 
 
 def test_the_iri_is_a_uuid_of_version_8_that_depends_on_project_and_file_name_alone():
-    here, there = read([("docs/adr/0001-a.md", nygard())]), read([("0001-a.md", nygard("Another title"))])
+    first, second = read([("docs/adr/0001-a.md", nygard())]), read([("0001-a.md", nygard("Another title"))])
 
     identifier = UUID(record_iri("shop", "0001-a").removeprefix("https://jido.ai/memory/"))
 
-    assert here.entries[0].key == there.entries[0].key == "0001-a"
+    assert first.entries[0].key == second.entries[0].key == "0001-a"
     assert (identifier.version, identifier.variant) == (8, "specified in RFC 4122")
     assert record_iri("shop", "0001-a") != record_iri("stall", "0001-a")
 
 
-def test_bytes_that_are_no_text_are_an_error_that_names_the_place():
-    read_in = read([("0001-a.md", nygard()), ("0002-b.md", b"# Caf\xe9\n")])
+def test_a_record_of_invalid_utf_8_is_an_error_with_its_byte():
+    reading = read([("0001-a.md", nygard()), ("0002-b.md", b"# Caf\xe9\n")])
 
-    assert [entry.place for entry in read_in.entries] == ["0001-a.md"]
-    assert [(n.path, n.severity, n.message) for n in read_in.notes] == [
+    assert [entry.place for entry in reading.entries] == ["0001-a.md"]
+    assert [(n.path, n.severity, n.message) for n in reading.notes] == [
         ("0002-b.md", "error", "not UTF-8 at byte 5; skipped")
     ]
 
 
-def test_a_text_larger_than_a_memory_takes_is_an_error_and_only_that_record_is_left_out():
+def test_a_record_larger_than_a_memory_is_an_error_and_the_others_are_read():
     fits, larger = nygard(context="ü" * (LARGE // 2 - 6)), nygard(context="ü" * (LARGE // 2 + 1))
 
-    read_in = read([("0001-a.md", fits), ("0002-b.md", larger)])
+    reading = read([("0001-a.md", fits), ("0002-b.md", larger)])
 
-    assert [entry.place for entry in read_in.entries] == ["0001-a.md"]
-    assert [(n.path, n.severity) for n in read_in.notes] == [("0002-b.md", "error")]
+    assert [entry.place for entry in reading.entries] == ["0001-a.md"]
+    assert [(n.path, n.severity) for n in reading.notes] == [("0002-b.md", "error")]
 
 
-def test_a_number_in_front_matter_keeps_its_leading_zeros_and_aliases_are_not_expanded():
+def test_front_matter_keeps_leading_zeros_and_expands_no_aliases():
     bomb = "".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]\n" for n in range(1, 12))
     newer = f"---\nsupersedes: 0012\nx0: &x0 [y]\n{bomb}---\n".encode() + nygard()
 
@@ -148,7 +148,7 @@ def test_a_number_in_front_matter_keeps_its_leading_zeros_and_aliases_are_not_ex
     assert entries[-1].links == (("supersedes", "0012-b"),)
 
 
-def test_a_thousand_records_in_a_row_are_kept_in_order():
+def test_a_chain_of_1001_supersessions_is_read_in_order():
     files = [(f"{n:04}-r.md", nygard(f"Release {n}", f"Accepted\n\nSupersedes ADR-{n + 1}")) for n in range(1000)]
     files.append(("1000-r.md", nygard("Release 1000")))
 
@@ -165,13 +165,13 @@ FRAGMENTS = st.sampled_from(
 
 @settings(max_examples=150)
 @given(st.lists(st.lists(FRAGMENTS, max_size=25).map("".join) | st.text(max_size=80), max_size=4))
-def test_whatever_the_files_hold_each_gives_an_intent_or_a_note_that_says_why_not(texts):
+def test_any_file_gives_either_an_intent_or_a_note_that_it_is_skipped(texts):
     files = [(f"{'abcd'[n]}.md", text.encode("utf-8", "replace")) for n, text in enumerate(texts)]
 
-    read_in = read(files)
+    reading = read(files)
 
-    imported = {entry.place for entry in read_in.entries}
-    skipped = {note.path for note in read_in.notes if note.message.endswith("skipped")}
+    imported = {entry.place for entry in reading.entries}
+    skipped = {note.path for note in reading.notes if note.message.endswith("skipped")}
     assert imported | skipped == {path for path, _ in files}
     assert not imported & skipped
-    assert all(entry.fields.get(name) for entry in read_in.entries for name in ("summary", "rationale", "status"))
+    assert all(entry.fields.get(name) for entry in reading.entries for name in ("summary", "rationale", "status"))

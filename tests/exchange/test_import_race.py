@@ -11,8 +11,8 @@ from jidomem_cli.main import cli
 
 RECORD = "# {title}\n\n## Status\n\nAccepted\n\n## Context\n\nOrders come in bursts.\n\n## Decision\n\nWe do it.\n"
 RECORDS = tuple(f"docs/adr/{number:04}-use-queue-{number}.md" for number in range(1, 21))
-#: Waits until all are ready, so that all plan with the same memory, and then imports.
-TOGETHER = """
+#: A program that waits until all processes are ready, so that all plan from the same memory, and then imports.
+SYNCHRONISED_START = """
 import sys
 from pathlib import Path
 
@@ -39,17 +39,17 @@ def repository(tmp_path, monkeypatch):
     return folder
 
 
-def run(*words):
-    return CliRunner().invoke(cli, words)
+def run(*arguments):
+    return CliRunner().invoke(cli, arguments)
 
 
-def together(folder, marks, *words):
+def run_concurrently(folder, marks, *arguments):
     """Run `jidomem WORDS` in several processes at the same moment; return their results."""
     marks.mkdir()
-    command = [sys.executable, "-c", TOGETHER]
+    command = [sys.executable, "-c", SYNCHRONISED_START]
     children = [
         subprocess.Popen(
-            [*command, str(marks / f"ready-{number}"), str(PROCESSES), *words],
+            [*command, str(marks / f"ready-{number}"), str(PROCESSES), *arguments],
             cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         for number in range(PROCESSES)
@@ -58,16 +58,14 @@ def together(folder, marks, *words):
 
 
 @pytest.mark.parametrize(
-    "words", [("init", "--from", "auto"), ("root", "import", "adr", *RECORDS)], ids=["init", "import adr"]
+    "arguments", [("init", "--from", "auto"), ("root", "import", "adr", *RECORDS)], ids=["init", "import adr"]
 )
-def test_two_processes_that_import_one_repository_at_once_both_end_well_and_keep_each_record_once(
-    repository, tmp_path, words
-):
+def test_concurrent_imports_of_one_repository_succeed_and_record_each_entry_once(repository, tmp_path, arguments):
     run("init")
 
-    ends = together(repository, tmp_path / "first", *words)
+    results = run_concurrently(repository, tmp_path / "first", *arguments)
 
-    assert [(code, "refused" in err or "error" in err) for _, err, code in ends] == [(0, False)] * PROCESSES
+    assert [(code, "refused" in err or "error" in err) for _, err, code in results] == [(0, False)] * PROCESSES
     rows = json.loads(run("ask", "active-decisions", "--json").stdout)["rows"]
     assert sorted(row["summary"] for row in rows) == sorted(f"Use queue {number}" for number in range(1, 21))
     assert run("root", "import", "--check", "adr").exit_code == 0
@@ -75,29 +73,27 @@ def test_two_processes_that_import_one_repository_at_once_both_end_well_and_keep
 
     for path in (repository / name for name in RECORDS):
         path.write_text(path.read_text().replace("Accepted", "Deprecated"))
-    ends = together(repository, tmp_path / "second", *words)
+    results = run_concurrently(repository, tmp_path / "second", *arguments)
 
-    assert [(code, "refused" in err or "error" in err) for _, err, code in ends] == [(0, False)] * PROCESSES
+    assert [(code, "refused" in err or "error" in err) for _, err, code in results] == [(0, False)] * PROCESSES
     assert json.loads(run("ask", "active-decisions", "--json").stdout)["rows"] == []
     assert run("root", "import", "--check", "adr").exit_code == 0
     assert run("check").exit_code == 0
 
 
-def test_two_processes_that_find_a_record_removed_propose_its_withdrawal_once_and_again_when_it_returned(
-    repository, tmp_path
-):
+def test_concurrent_imports_propose_the_withdrawal_of_a_removed_record_once_for_each_removal(repository, tmp_path):
     run("init", "--from", "auto")
     removed = repository / RECORDS[0]
     text = removed.read_text()
     for number in range(2):
         removed.unlink()
-        ends = together(repository, tmp_path / f"removal-{number}", "init", "--from", "auto")
+        results = run_concurrently(repository, tmp_path / f"removal-{number}", "init", "--from", "auto")
 
-        assert [code for *_, code in ends] == [0] * PROCESSES
-        told = json.loads(run("root", "import", "--check", "adr", "--json").stdout)
-        assert [(each["change"], each["path"]) for each in told["differences"]] == [("removed", RECORDS[0])]
+        assert [code for *_, code in results] == [0] * PROCESSES
+        report = json.loads(run("root", "import", "--check", "adr", "--json").stdout)
+        assert [(each["change"], each["path"]) for each in report["differences"]] == [("removed", RECORDS[0])]
 
         removed.write_text(text)
-        ends = together(repository, tmp_path / f"return-{number}", "init", "--from", "auto")
-        assert [code for *_, code in ends] == [0] * PROCESSES
+        results = run_concurrently(repository, tmp_path / f"return-{number}", "init", "--from", "auto")
+        assert [code for *_, code in results] == [0] * PROCESSES
         assert run("root", "import", "--check", "adr").exit_code == 0

@@ -1,4 +1,4 @@
-"""Agents' notes keep their meaning: a statement has the headings, lead-ins and parents that it needs."""
+"""The import of agents' notes: each statement keeps the headings, lead-ins and parent items it depends on."""
 
 import json
 import re
@@ -34,21 +34,21 @@ def words(text):
 
 def is_in(line, texts):
     """Return whether one of the texts contains nearly all runs of four words of a line."""
-    said = words(re.sub(r"^\s*(?:[-*+]|\d+\.)\s", "", line))
-    runs = [" ".join(said[at : at + 4]) for at in range(max(1, len(said) - 3))]
+    line_words = words(re.sub(r"^\s*(?:[-*+]|\d+\.)\s", "", line))
+    runs = [" ".join(line_words[at : at + 4]) for at in range(max(1, len(line_words) - 3))]
     return sum(any(f" {run} " in text for text in texts) for run in runs) >= 0.8 * len(runs)
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_each_statement_of_the_sample_has_the_label_of_somebody_who_read_the_page(page):
-    known = {label["summary"] for label in LABELS if label["page"] == page}
-    made = {entry.summary for entry in entries(page)}
+def test_each_imported_statement_of_the_sample_has_a_label(page):
+    labelled = {label["summary"] for label in LABELS if label["page"] == page}
+    imported = {entry.summary for entry in entries(page)}
 
-    assert made - known == set(), f"read {page} and label these in notes/labels.jsonl: good, junk or changed"
-    assert known - made == set(), "these are no longer made: take their labels out"
+    assert imported - labelled == set(), f"read {page} and label these in notes/labels.jsonl: good, junk or changed"
+    assert labelled - imported == set(), "these are no longer made: take their labels out"
 
 
-def test_of_the_sample_no_statement_says_something_else_and_few_say_nothing():
+def test_the_labels_of_the_sample_have_no_changed_meaning_and_at_most_8_percent_junk():
     counts = Counter(label["label"] for label in LABELS)
 
     assert set(counts) <= {"good", "junk", "changed"}
@@ -58,7 +58,7 @@ def test_of_the_sample_no_statement_says_something_else_and_few_say_nothing():
     assert counts["junk"] <= JUNK * len(LABELS)
 
 
-def test_of_the_sample_nine_in_ten_lines_that_hold_a_statement_come_in():
+def test_at_least_90_percent_of_the_statement_lines_of_the_sample_are_imported():
     missed, count = [], 0
     for page, ranges in json.loads((SAMPLE / "statement-lines.json").read_text()).items():
         lines = (SAMPLE / page).read_text().splitlines()
@@ -76,34 +76,34 @@ def test_of_the_sample_nine_in_ten_lines_that_hold_a_statement_come_in():
     assert len(missed) <= (1 - RECALL) * count, missed
 
 
-def made_at(reading):
+def imported_from(reading):
     """Return the entries imported from the line of a reading."""
     return [entry for entry in entries(reading["page"]) if entry.line == reading["line"]]
 
 
-def test_each_statement_that_somebody_read_has_one_summary_with_what_binds_and_limits_it():
+def test_the_summary_of_each_labelled_statement_has_the_words_that_limit_it():
     for reading in READINGS:
-        said = " | ".join(entry.summary for entry in made_at(reading))
-        assert said, reading
-        assert [words for words in reading["needs"] if words not in said] == [], said
+        summary = " | ".join(entry.summary for entry in imported_from(reading))
+        assert summary, reading
+        assert [words for words in reading["needs"] if words not in summary] == [], summary
 
 
-def test_nineteen_in_twenty_statements_that_somebody_read_have_the_kind_that_the_reader_gave_them():
-    read = [reading for reading in READINGS if reading["kind"]]
-    wrong = [each for each in read if each["kind"] not in {entry.fields["type"] for entry in made_at(each)}]
+def test_at_least_95_percent_of_labelled_statements_have_the_labelled_kind():
+    labelled = [reading for reading in READINGS if reading["kind"]]
+    wrong = [each for each in labelled if each["kind"] not in {entry.fields["type"] for entry in imported_from(each)}]
 
-    assert len(read) >= 85
-    assert len(wrong) <= (1 - KINDS) * len(read), wrong
+    assert len(labelled) >= 85
+    assert len(wrong) <= (1 - KINDS) * len(labelled), wrong
 
 
-def test_nineteen_in_twenty_statements_of_one_repository_have_the_kind_that_a_reader_gave_them():
+def test_at_least_95_percent_of_the_statements_of_one_repository_have_the_labelled_kind():
     wrong, count = [], 0
     for passage in PASSAGES:
         page = passage["from"].removeprefix("pydantic-ai/")
-        made = memory_md.read(page, passage["text"].encode()).entries
+        imported = memory_md.read(page, passage["text"].encode()).entries
         for line, kind in passage["kinds"].items():
             count += 1
-            kinds = {entry.fields["type"] for entry in made if entry.line == int(line)}
+            kinds = {entry.fields["type"] for entry in imported if entry.line == int(line)}
             wrong += [] if kinds == {kind} else [(page, line, kind, kinds)]
 
     assert count >= 40
@@ -120,7 +120,7 @@ def test_nineteen_in_twenty_statements_of_one_repository_have_the_kind_that_a_re
         "Tests in `src/` may not be skipped",
     ],
 )  # fmt: skip
-def test_an_order_is_a_convention_whatever_verb_it_begins_with(text):
+def test_an_instruction_is_a_convention_with_any_verb(text):
     (entry,) = memory_md.read("NOTES.md", f"{text}\n".encode()).entries
 
     assert entry.fields["type"] == "convention"
@@ -134,20 +134,20 @@ def test_an_order_is_a_convention_whatever_verb_it_begins_with(text):
         "Without the cache the build takes an hour",
     ],
 )  # fmt: skip
-def test_a_statement_that_tells_nobody_to_do_anything_is_a_fact(text):
+def test_a_statement_without_an_instruction_is_a_fact(text):
     (entry,) = memory_md.read("NOTES.md", f"{text}\n".encode()).entries
 
     assert entry.fields["type"] == "fact"
 
 
-def test_of_the_pages_that_somebody_read_nothing_comes_in_but_what_the_reader_saw_in_them():
+def test_the_imported_lines_of_labelled_pages_are_the_labelled_lines():
     for page in {reading["page"] for reading in READINGS}:
-        read = {reading["line"] for reading in READINGS if reading["page"] == page}
-        assert {entry.line for entry in entries(page)} == read
+        labelled = {reading["line"] for reading in READINGS if reading["page"] == page}
+        assert {entry.line for entry in entries(page)} == labelled
 
 
 @pytest.mark.parametrize(
-    ("text", "made"),
+    ("text", "expected"),
     [
         (
             "Do NOT raise findings that propose:\n\n- adding retry markers to flaky tests\n",
@@ -239,8 +239,8 @@ def test_of_the_pages_that_somebody_read_nothing_comes_in_but_what_the_reader_sa
          ["Use tabs in all files", "Never use spaces in a Makefile"]),
     ],
 )  # fmt: skip
-def test_a_statement_says_what_leads_in_to_it(text, made):
-    assert summaries(text) == made
+def test_the_summary_of_a_statement_has_its_lead_in(text, expected):
+    assert summaries(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_statement_says_what_leads_in_to_it(text, made):
         "    indented = code\n",
     ],
 )
-def test_code_tables_links_names_samples_and_headings_are_no_statements_and_are_counted(text):
+def test_code_tables_links_names_samples_and_headings_are_omitted_and_counted(text):
     reading = memory_md.read("NOTES.md", text.encode())
 
     assert reading.entries == []
@@ -283,7 +283,7 @@ def test_code_tables_links_names_samples_and_headings_are_no_statements_and_are_
 
 
 @pytest.mark.parametrize(
-    ("text", "made"),
+    ("text", "expected"),
     [
         ("Run `uv sync` before tests\n", "Run `uv sync` before tests"),
         ("To run the tests:\n\n```sh\npytest -q\n```\n", "To run the tests: `pytest -q`"),
@@ -307,11 +307,11 @@ def test_code_tables_links_names_samples_and_headings_are_no_statements_and_are_
         ("- `driver/`: database drivers for Neo4j\n", "`driver/`: database drivers for Neo4j"),
     ],
 )  # fmt: skip
-def test_a_statement_keeps_the_command_that_it_is_about(text, made):
-    assert summaries(text) == [made]
+def test_the_summary_of_a_statement_has_its_command(text, expected):
+    assert summaries(text) == [expected]
 
 
-def test_an_entry_tells_its_file_headings_and_line_and_an_edit_elsewhere_leaves_its_key_and_digest():
+def test_an_entry_has_headings_and_line_and_keeps_its_key_when_other_text_changes():
     text = "# Guide\n\n## Tests\n\nUse pytest.\n\n- Never mock the store\n- Run `make`\n"
     first = memory_md.read("AGENTS.md", text.encode()).entries
     later = memory_md.read("AGENTS.md", f"{text.replace('# Guide', '# Guide!', 0)}\n## More\n\nA word more.\n".encode())
@@ -347,12 +347,12 @@ def test_an_entry_tells_its_file_headings_and_line_and_an_edit_elsewhere_leaves_
         ("## TODO\n\n- Never mock the store\n", "task"),
     ],
 )
-def test_a_statement_that_tells_to_do_something_is_a_convention_whatever_fact_its_heading_names(text, kind):
+def test_the_kind_of_a_statement_follows_from_its_words_and_its_heading(text, kind):
     assert [entry.fields["type"] for entry in memory_md.read("CLAUDE.md", text.encode()).entries] == [kind]
 
 
 @pytest.mark.parametrize(
-    ("text", "made"),
+    ("text", "expected"),
     [
         ("We never force-push.\n\n- Log in JSON.", ["We never force-push.", "Log in JSON."]),
         ("You must not use eval without asking.\n\n- Pin versions.\n- Prefer uv.",
@@ -362,34 +362,34 @@ def test_a_statement_that_tells_to_do_something_is_a_convention_whatever_fact_it
          ["Secrets are never committed.", "Secrets are never committed. Keys; Tokens"]),
     ],
 )  # fmt: skip
-def test_a_complete_prohibition_is_no_lead_in_to_the_rules_after_it(text, made):
-    assert summaries(text) == made
+def test_a_complete_prohibition_is_no_lead_in_of_the_next_statements(text, expected):
+    assert summaries(text) == expected
 
 
 @pytest.mark.parametrize("level", [11, 40, 400])
-def test_of_lists_nested_too_deeply_only_their_own_lines_are_left_out_and_counted(level):
+def test_list_items_nested_too_deeply_are_omitted_and_counted(level):
     nested = "".join(f"{'  ' * depth}- Use the tool t{depth} often\n" for depth in range(level))
     reading = memory_md.read("NOTES.md", f"{nested}- Never mock\n\nRun it.\n\n## Pools\n\n- Use pytest\n".encode())
 
-    made = [entry.summary for entry in reading.entries]
-    assert made[-3:] == ["Never mock", "Run it.", "Pools: Use pytest"]
-    assert len(made) - 3 + reading.left_out["is nested too deeply"] == level
+    imported = [entry.summary for entry in reading.entries]
+    assert imported[-3:] == ["Never mock", "Run it.", "Pools: Use pytest"]
+    assert len(imported) - 3 + reading.left_out["is nested too deeply"] == level
 
 
-def test_quotes_nested_too_deeply_are_left_out_and_counted():
+def test_quotes_nested_too_deeply_are_omitted_and_counted():
     reading = memory_md.read("NOTES.md", f"{'> ' * 30}Use the tool\n\nRun it.\n".encode())
 
     assert [entry.summary for entry in reading.entries] == ["Run it."]
     assert reading.left_out["is nested too deeply"] == 1
 
 
-def test_brackets_that_open_nothing_are_text_and_what_follows_them_is_read():
+def test_unmatched_brackets_do_not_hide_the_text_after_them():
     reading = memory_md.read("NOTES.md", f"{'![' * 50_000}\n\nUse [uv](https://a.b) in all scripts\n".encode())
 
     assert [entry.summary for entry in reading.entries] == ["Use uv in all scripts"]
 
 
-def test_a_page_larger_than_any_notes_is_refused_with_a_hint():
+def test_a_page_above_the_size_limit_is_refused_with_a_hint():
     (broken,) = memory_md.read("NOTES.md", b"- Use uv\n" * 200_000).broken
 
     assert "1,800,000 bytes" in broken.error.detail
@@ -408,7 +408,7 @@ FILLER = "The pools are kept in memory and are made when the first request comes
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("before", [1, 4, 9])
-def test_a_sentence_that_limits_stays_in_the_summary_and_each_cut_is_marked(limit, before):
+def test_a_limiting_sentence_stays_in_the_summary_and_each_cut_is_marked(limit, before):
     text = f"Use the pools. {FILLER * before}{limit} {FILLER * 5}".strip()
     (entry,) = memory_md.read("NOTES.md", f"{text}\n".encode()).entries
 
@@ -419,61 +419,63 @@ def test_a_sentence_that_limits_stays_in_the_summary_and_each_cut_is_marked(limi
     assert entry.fields["detailed_explanation"] == text
 
 
-def test_a_sentence_that_limits_brings_the_one_it_speaks_of():
+def test_a_limiting_sentence_stays_with_the_sentence_it_refers_to():
     long = f"The pools are kept in memory, and made when the first request comes in{', from the settings' * 15}. "
-    (made,) = summaries(f"Use the pools. {long}The queue is for tests. It must not be used in handlers.\n")
+    (summary,) = summaries(f"Use the pools. {long}The queue is for tests. It must not be used in handlers.\n")
 
-    assert made == "Use the pools. … The queue is for tests. It must not be used in handlers."
+    assert summary == "Use the pools. … The queue is for tests. It must not be used in handlers."
 
 
-def test_a_parent_that_is_repeated_keeps_what_limits_it_and_marks_the_cut():
+def test_a_shortened_parent_item_keeps_its_limiting_sentence_and_marks_the_cut():
     filler = FILLER.replace(
         " and are made", ", from the oldest to the one that was used last by one of the handlers, and are made"
     )
     parent = f"Use the pools. {filler}Never block."
-    made = summaries(f"- {parent}\n  - Close them\n")
+    imported = summaries(f"- {parent}\n  - Close them\n")
 
-    assert made == [parent, "Use the pools. … Never block. Close them"]
+    assert imported == [parent, "Use the pools. … Never block. Close them"]
 
 
-def test_a_cut_opens_no_code():
-    (made,) = summaries(
+def test_a_cut_summary_leaves_no_code_open():
+    (summary,) = summaries(
         "Run these in order: " + ", ".join(f"`make target number {n} of all`" for n in range(30)) + "\n"
     )
 
-    assert made.endswith("`…")
-    assert made.count("`") % 2 == 0
+    assert summary.endswith("`…")
+    assert summary.count("`") % 2 == 0
 
 
-def test_a_long_statement_is_not_cut_before_what_prohibits():
+def test_a_long_statement_keeps_its_prohibition():
     text = "Known gaps are " + "documented, " * 20 + "all of them. They must not be reported."
-    (made,) = summaries(text)
+    (summary,) = summaries(text)
 
-    assert made.endswith("They must not be reported.")
+    assert summary.endswith("They must not be reported.")
 
 
 @pytest.mark.parametrize("after", ["elsewhere", "in any other example of the pages, whatever they are about"])
-def test_no_cut_goes_through_a_clause_that_forbids(after):
-    begins, forbids = "The examples run against a script", "; another tool starts it — never use it"
+def test_a_prohibiting_clause_is_not_cut(after):
+    start, prohibition = "The examples run against a script", "; another tool starts it — never use it"
     filler = " and again" * 22
-    text = f"{begins}{filler}{forbids} {after}."
-    assert len(f"{begins}{filler}{forbids}") < 300 < len(text)
+    text = f"{start}{filler}{prohibition} {after}."
+    assert len(f"{start}{filler}{prohibition}") < 300 < len(text)
 
     assert summaries(f"{text}\n") == [text]
 
 
-def test_a_sentence_that_limits_the_one_before_it_stays_with_it():
+def test_a_contrasting_sentence_stays_with_the_sentence_before_it():
     limit = "But a friend with a key passes it."
-    (made,) = summaries(f"The gate asks for a role. {FILLER * 5}It stops strangers. {limit} {FILLER * 2}\n")
+    (summary,) = summaries(f"The gate asks for a role. {FILLER * 5}It stops strangers. {limit} {FILLER * 2}\n")
 
-    assert f"It stops strangers. {limit}" in made
+    assert f"It stops strangers. {limit}" in summary
 
 
-def test_a_parent_is_cut_at_the_end_of_a_clause():
+def test_a_parent_item_is_cut_at_the_end_of_a_clause():
     clause = "Tools of all vendors have a class that stands for them and for what they do in `src/tools/`"
-    made = summaries(f"- {clause} — classes are the way{' to it' * 20}\n  - Local tools call a function of their own\n")
+    imported = summaries(
+        f"- {clause} — classes are the way{' to it' * 20}\n  - Local tools call a function of their own\n"
+    )
 
-    assert made[1] == f"{clause}… Local tools call a function of their own"
+    assert imported[1] == f"{clause}… Local tools call a function of their own"
 
 
 DENIALS = [
@@ -535,7 +537,7 @@ def notes(draw):
 
 @settings(max_examples=300)
 @given(notes())
-def test_no_statement_loses_a_denial_that_leads_in_however_lists_are_nested(page):
+def test_each_statement_of_nested_lists_keeps_all_denials_above_it(page):
     text, needed = page
 
     for summary in summaries(text):
@@ -548,7 +550,7 @@ def test_no_statement_loses_a_denial_that_leads_in_however_lists_are_nested(page
     "text", ["Workers shouldn't write.", "Jobs mustn't overlap.", "Jobs needn't be idempotent.", "Don't block.",
              "On Fridays, don't release."]
 )  # fmt: skip
-def test_a_contraction_obliges_as_its_full_form_does_whatever_its_apostrophe_is(text, apostrophe):
+def test_a_contraction_with_any_apostrophe_is_a_convention(text, apostrophe):
     (entry,) = memory_md.read("CLAUDE.md", f"{text.replace(chr(39), apostrophe)}\n".encode()).entries
 
     assert entry.fields["type"] == "convention"
@@ -558,14 +560,14 @@ REFERENCES = [json.loads(line) for line in (SAMPLE / "references.jsonl").read_te
 
 
 @pytest.mark.parametrize("passage", REFERENCES, ids=lambda passage: passage["from"])
-def test_a_statement_that_speaks_of_a_command_or_a_subject_beside_it_carries_it(passage):
-    said = " | ".join(summaries(passage["text"]))
+def test_a_statement_has_the_command_or_subject_it_refers_to(passage):
+    joined = " | ".join(summaries(passage["text"]))
 
-    assert [words for words in passage["needs"] if words not in said] == [], said
+    assert [words for words in passage["needs"] if words not in joined] == [], joined
 
 
 @pytest.mark.parametrize(
-    ("text", "made"),
+    ("text", "expected"),
     [
         ("Run this rake task:\n\n```\nrake jobs:fill[x]\n```\n", ["Run this rake task: `rake jobs:fill[x]`"]),
         ("To publish again run this rake task\n\n```sh\nrake publish\n```\n",
@@ -583,8 +585,8 @@ def test_a_statement_that_speaks_of_a_command_or_a_subject_beside_it_carries_it(
          ["Feature tests: These tests drive a browser, each for one feature."]),
     ],
 )  # fmt: skip
-def test_a_command_and_what_a_statement_refers_to_come_in_with_it_or_the_statement_is_left_out(text, made):
-    assert summaries(text) == made
+def test_a_statement_is_imported_with_its_command_or_subject_or_omitted(text, expected):
+    assert summaries(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -602,7 +604,7 @@ def test_a_command_and_what_a_statement_refers_to_come_in_with_it_or_the_stateme
         ("Only use sockets in `src/a.py`.", ("src/a.py",)),
     ],
 )
-def test_a_rule_is_not_about_the_files_that_it_exempts(rule, files):
+def test_a_convention_is_not_about_the_files_it_exempts(rule, files):
     def find(named):
         return named if named.startswith("src/") else None
 

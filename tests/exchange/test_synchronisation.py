@@ -97,12 +97,12 @@ SELECT ?item ?summary ?status ?why ?blob WHERE {
 
 @pytest.fixture
 def repository(tmp_path):
-    found = Repository(tmp_path)
-    yield found
-    found.memory.close()
+    opened = Repository(tmp_path)
+    yield opened
+    opened.memory.close()
 
 
-def test_a_record_that_is_deprecated_now_gives_an_inactive_decision_that_supersedes_the_old_one(repository):
+def test_a_newly_deprecated_record_is_a_deprecated_decision_that_supersedes_the_old_one(repository):
     repository.write(ADR, record())
     assert repository.sync() == {"added": 1}
     old = repository.item("Use a queue")
@@ -116,7 +116,7 @@ def test_a_record_that_is_deprecated_now_gives_an_inactive_decision_that_superse
     assert repository.said(old)["status"] == "superseded"
 
 
-def test_an_unchanged_source_writes_nothing_and_all_that_changed_is_one_commit(repository):
+def test_unchanged_sources_write_nothing_and_all_changes_are_one_commit(repository):
     repository.write(ADR, record())
     repository.write("docs/adr/0002-use-a-log.md", record("Use a log"))
     repository.write("CLAUDE.md", "# Rules\n\n- Never edit generated files\n- Sign every commit\n")
@@ -132,7 +132,7 @@ def test_an_unchanged_source_writes_nothing_and_all_that_changed_is_one_commit(r
     assert len(repository.commits()) == len(before) + 1
 
 
-def test_a_record_that_says_it_is_superseded_ends_with_the_one_that_supersedes_it(repository):
+def test_a_superseded_record_ends_with_the_import_of_its_successor(repository):
     repository.write(ADR, record())
     repository.sync()
     old = repository.item("Use a queue")
@@ -146,7 +146,7 @@ def test_a_record_that_says_it_is_superseded_ends_with_the_one_that_supersedes_i
     assert repository.differences() == []
 
 
-def test_a_record_superseded_by_one_that_was_imported_before_ends_too_and_comes_back_when_it_says_so(repository):
+def test_a_record_superseded_by_an_imported_one_ends_and_is_restored_when_accepted_again(repository):
     repository.write(ADR, record())
     repository.write("docs/adr/0002-use-a-log.md", record("Use a log"))
     repository.sync()
@@ -164,7 +164,7 @@ def test_a_record_superseded_by_one_that_was_imported_before_ends_too_and_comes_
 QUEUE, LOG, PAGES_ON_SERVER = "docs/adr/0001-a.md", "docs/adr/0002-b.md", "docs/adr/0003-c.md"
 
 
-def test_a_record_ends_another_only_when_the_withdrawal_of_what_supersedes_itself_is_accepted(repository):
+def test_a_supersession_applies_once_the_withdrawal_of_its_own_successor_is_accepted(repository):
     repository.write(QUEUE, record("Use a queue", "Superseded by ADR-0002"))
     repository.write(LOG, record("Use a log", why="Logs are kept."))
     repository.sync()
@@ -181,7 +181,7 @@ def test_a_record_ends_another_only_when_the_withdrawal_of_what_supersedes_itsel
     assert (repository.sync(), repository.differences()) == ({}, [])
 
 
-def test_of_a_chain_of_records_whose_middle_is_no_longer_active_the_last_ends_all_before_it(repository):
+def test_the_last_record_of_a_chain_supersedes_all_before_an_inactive_middle(repository):
     repository.write(LOG, record("Use a log", "Superseded by ADR-0003", "Logs are kept."))
     repository.write(PAGES_ON_SERVER, record("Render on the server", why="Telephones are slow."))
     repository.sync()
@@ -196,7 +196,7 @@ def test_of_a_chain_of_records_whose_middle_is_no_longer_active_the_last_ends_al
     assert (repository.sync(), repository.differences()) == ({}, [])
 
 
-def test_a_record_whose_topic_is_that_of_a_memory_which_another_record_ends_is_added(repository):
+def test_a_record_with_the_topic_of_a_superseded_memory_is_imported(repository):
     repository.write(QUEUE, record("Use a queue"))
     repository.sync()
     repository.write(QUEUE, record("Sign all releases", why="Mirrors are broken into."))
@@ -211,7 +211,7 @@ def test_a_record_whose_topic_is_that_of_a_memory_which_another_record_ends_is_a
 
 
 @pytest.mark.parametrize("why", ["Orders come in bursts.", "Other reasons."])
-def test_a_record_is_known_by_what_it_says_now_before_what_was_once_said_in_its_place(repository, why):
+def test_a_record_is_recognised_by_its_content_before_the_history_of_its_path(repository, why):
     place = "adr/0001-d.md"
     repository.write(place, record("Sign all releases", why="Mirrors are broken into."))
     repository.sync()
@@ -231,7 +231,7 @@ def test_a_record_is_known_by_what_it_says_now_before_what_was_once_said_in_its_
     assert [row[3] for row in repository.active() if row[0] == "Use a queue"] == [place]
 
 
-def test_the_pending_text_of_a_record_leaves_the_queue_when_another_record_supersedes_it(repository):
+def test_the_proposal_of_a_record_leaves_the_queue_when_another_supersedes_it(repository):
     repository.write(QUEUE, record())
     repository.sync()
     repository.memory.writer.invalidate("p", repository.item("Use a queue"), reason="it never held")
@@ -247,7 +247,7 @@ def test_the_pending_text_of_a_record_leaves_the_queue_when_another_record_super
 
 
 @pytest.mark.parametrize("name", ["docs/adr/0001-queues.md", "doc/adr/0001-use-a-queue.md", "docs/adr/0007-q.md"])
-def test_a_record_that_was_moved_stays_the_same_memory_with_its_new_path(repository, name):
+def test_a_moved_record_is_superseded_by_itself_with_its_new_path(repository, name):
     repository.write(ADR, record())
     repository.sync()
     old = repository.item("Use a queue")
@@ -262,7 +262,7 @@ def test_a_record_that_was_moved_stays_the_same_memory_with_its_new_path(reposit
     assert repository.differences() == []
 
 
-def test_of_several_moved_records_of_one_number_the_content_tells_which_is_which(repository):
+def test_moved_records_of_one_number_are_recognised_by_their_content(repository):
     for folder, title in (("docs/adr", "Use a queue"), ("web/adr", "Render on the server")):
         repository.write(f"{folder}/0001-a.md", record(title, why=f"Because of {title.lower()}."))
     repository.sync()
@@ -274,12 +274,15 @@ def test_of_several_moved_records_of_one_number_the_content_tells_which_is_which
     assert repository.sync() == {"changed": 2}
 
     for folder, title in (("adr/one", "Render on the server"), ("adr/two", "Use a queue")):
-        said = repository.said(repository.item(title))["properties"]
-        (old,) = said["supersedes"]
-        assert (said["about"], repository.said(old)["properties"]["summary"]) == ([f"{folder}/0001-b.md"], [title])
+        fields = repository.said(repository.item(title))["properties"]
+        (old,) = fields["supersedes"]
+        assert (fields["about"], repository.said(old)["properties"]["summary"]) == (
+            [f"{folder}/0001-b.md"],
+            [title],
+        )
 
 
-def test_notes_that_were_accepted_stay_accepted_when_their_page_is_renamed(repository):
+def test_accepted_notes_stay_accepted_when_their_page_is_renamed(repository):
     repository.write("CLAUDE.md", "# Rules\n\n- Never edit generated files\n")
     repository.sync()
     repository.accept_all()
@@ -287,12 +290,12 @@ def test_notes_that_were_accepted_stay_accepted_when_their_page_is_renamed(repos
 
     assert repository.sync() == {"moved": 1}
 
-    said = repository.said(repository.item("Never edit generated files"))
-    assert (said["properties"]["confirmedBy"], repository.pending()) == ([ANA], {})
+    stored = repository.said(repository.item("Never edit generated files"))
+    assert (stored["properties"]["confirmedBy"], repository.pending()) == ([ANA], {})
     assert [row[3] for row in repository.active()] == ["AGENTS.md"]
 
 
-def test_a_page_that_is_moved_to_where_it_is_for_other_files_is_judged_again(repository):
+def test_notes_moved_to_another_folder_are_proposed_again(repository):
     repository.write("web/AGENTS.md", "# Rules\n\n- Never edit generated files\n")
     repository.sync()
     repository.accept_all()
@@ -306,7 +309,7 @@ def test_a_page_that_is_moved_to_where_it_is_for_other_files_is_judged_again(rep
     assert repository.differences() == []
 
 
-def test_a_removed_source_is_proposed_to_be_withdrawn_once_and_no_more_when_it_is_back(repository):
+def test_a_removed_source_has_one_proposed_withdrawal_which_ends_when_it_returns(repository):
     repository.write(ADR, record())
     repository.sync()
     repository.remove(ADR)
@@ -329,7 +332,7 @@ def test_a_removed_source_is_proposed_to_be_withdrawn_once_and_no_more_when_it_i
     assert [row[0] for row in repository.active()] == ["Use a queue"]
 
 
-def test_a_withdrawal_that_a_curator_rejected_is_not_proposed_again(repository):
+def test_a_rejected_withdrawal_is_not_proposed_again(repository):
     repository.write(ADR, record())
     repository.sync()
     repository.remove(ADR)
@@ -359,14 +362,14 @@ def test_proposals_of_removed_and_of_changed_notes_leave_the_queue(repository):
     assert [*repository.pending().values()] == ["Never edit generated files"]
 
 
-@pytest.mark.parametrize("deed", ["edit", "withdraw", "replace"])
-def test_a_memory_that_a_curator_changed_is_neither_overwritten_nor_brought_back(repository, deed):
+@pytest.mark.parametrize("action", ["edit", "withdraw", "replace"])
+def test_a_memory_changed_by_a_curator_is_neither_overwritten_nor_restored(repository, action):
     repository.write(ADR, record())
     repository.sync()
     item, writer = repository.item("Use a queue"), repository.memory.writer
-    if deed == "edit":
+    if action == "edit":
         own = writer.revise("p", item, changes={"summary": "Use one queue"}, reason="better said").iri
-    elif deed == "withdraw":
+    elif action == "withdraw":
         own = writer.invalidate("p", item, reason="it never held").iri
     else:
         own = writer.submit_intent("p", {
@@ -389,7 +392,7 @@ def test_a_memory_that_a_curator_changed_is_neither_overwritten_nor_brought_back
     assert (repository.sync(), repository.differences(), repository.pending()) == ({}, [], {})
 
 
-def test_what_was_edited_a_moment_after_its_import_is_known_to_be_the_later_one(tmp_path):
+def test_an_edit_a_millisecond_after_the_import_is_kept_in_a_conflict(tmp_path):
     moments = [datetime(2026, 11, 23, 8, 0, 0, microsecond, tzinfo=UTC) for microsecond in (0, 640_000, 641_000)]
     repository = Repository(tmp_path, Sources(now=lambda: moments[0] if len(moments) == 1 else moments.pop(0)))
     repository.write(ADR, record())
@@ -403,7 +406,7 @@ def test_what_was_edited_a_moment_after_its_import_is_known_to_be_the_later_one(
     repository.memory.close()
 
 
-def test_what_was_rejected_stays_rejected_as_long_as_the_source_says_the_same(repository):
+def test_a_rejected_proposal_of_an_unchanged_source_stays_rejected(repository):
     repository.write("CLAUDE.md", "# Rules\n\n- Sign every commit\n")
     repository.sync()
     (proposal,) = repository.pending()
@@ -412,7 +415,7 @@ def test_what_was_rejected_stays_rejected_as_long_as_the_source_says_the_same(re
     assert (repository.sync(), repository.pending()) == ({}, {})
 
 
-def test_only_sources_within_what_was_named_are_removed(repository):
+def test_only_sources_below_the_named_path_are_removed(repository):
     repository.write(ADR, record())
     repository.write("web/adr/0001-a.md", record("Render on the server"))
     repository.write("CLAUDE.md", "# Rules\n\n- Sign every commit\n")
@@ -425,9 +428,11 @@ def test_only_sources_within_what_was_named_are_removed(repository):
     assert repository.differences() == [("removed", "CLAUDE.md")]
 
 
-def test_a_file_that_cannot_be_read_or_is_not_checked_out_is_not_removed(repository):
-    def git(*words):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words], cwd=repository.base, check=True)
+def test_an_unreadable_or_not_checked_out_file_is_not_removed(repository):
+    def git(*arguments):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *arguments], cwd=repository.base, check=True
+        )
 
     git("init", "-q")
     repository.write(ADR, record())
@@ -449,9 +454,9 @@ def test_a_file_that_cannot_be_read_or_is_not_checked_out_is_not_removed(reposit
     assert repository.pending() == {}
 
 
-def test_records_that_version_0_1_0_imported_are_recognised_by_their_iri(repository):
+def test_records_imported_by_version_0_1_0_are_recognised_by_their_iri(repository):
     intent = {
-        "type": "architectural_decision", "iri": jidomem_iri("p", "0001-use-a-queue"), "summary": "Use a queue",
+        "type": "architectural_decision", "iri": legacy_iri("p", "0001-use-a-queue"), "summary": "Use a queue",
         "rationale": "the old reading", "applies_to_project": "p", "asserted_by": "ana", "asserted_in": "s",
         "confidence": "high", "topic": "use-a-queue", "about": [ADR], "status": "accepted",
     }  # fmt: skip
@@ -464,7 +469,7 @@ def test_records_that_version_0_1_0_imported_are_recognised_by_their_iri(reposit
     assert repository.differences() == []
 
 
-def jidomem_iri(project, name):
+def legacy_iri(project, name):
     from jidomem.exchange.adr import record_iri
 
     return record_iri(project, name)
@@ -509,7 +514,7 @@ STATUSES = (
 
 @st.composite
 def histories(draw, statuses=STATUSES):
-    """Successive states of a repository: the path and version of each document."""
+    """Draw successive states of a repository: the path and version of each document."""
     states = []
     for _ in range(draw(st.integers(2, 5))):
         places = draw(st.lists(st.sampled_from(PLACES), unique=True, max_size=4))
@@ -526,78 +531,78 @@ def histories(draw, statuses=STATUSES):
     return states
 
 
-def lay_out(base, state):
+def write_state(base, state):
     for path in (*PLACES, *PAGES):
         (base / path).unlink(missing_ok=True)
-    for path, said in state.items():
+    for path, content in state.items():
         (base / path).parent.mkdir(parents=True, exist_ok=True)
         if path in PLACES:
-            title, status, version = said
+            title, status, version = content
             text = record(title, status, f"{WHY[title]} Version {version}.")
         else:
-            text = f"# Rules of {path.replace('/', ' ')}\n\n" + "".join(f"- {rule}\n" for rule in said)
+            text = f"# Rules of {path.replace('/', ' ')}\n\n" + "".join(f"- {rule}\n" for rule in content)
         (base / path).write_text(text)
 
 
 @settings(max_examples=examples(12), phases=PHASES)
 @given(histories())
-def test_after_each_synchronisation_memory_is_as_if_all_had_been_imported_afresh(states):
+def test_each_synchronisation_gives_the_memories_of_a_fresh_import(states):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
-        here = Repository(Path(name) / "here")
+        synchronised = Repository(Path(name) / "here")
         for number, state in enumerate(states):
-            lay_out(here.base, state)
-            here.sync()
-            assert (here.sync(), here.differences()) == ({}, [])
-            here.accept_all()
-            here.sync()
-            here.accept_all()
-            before = here.commits()
-            assert (here.sync(), here.differences(), here.commits()) == ({}, [], before)
+            write_state(synchronised.base, state)
+            synchronised.sync()
+            assert (synchronised.sync(), synchronised.differences()) == ({}, [])
+            synchronised.accept_all()
+            synchronised.sync()
+            synchronised.accept_all()
+            before = synchronised.commits()
+            assert (synchronised.sync(), synchronised.differences(), synchronised.commits()) == ({}, [], before)
 
-            afresh = Repository(Path(name) / str(number))
-            lay_out(afresh.base, state)
-            afresh.sync()
-            afresh.accept_all()
-            assert here.active() == afresh.active()
-            afresh.memory.close()
-        here.memory.close()
+            fresh = Repository(Path(name) / str(number))
+            write_state(fresh.base, state)
+            fresh.sync()
+            fresh.accept_all()
+            assert synchronised.active() == fresh.active()
+            fresh.memory.close()
+        synchronised.memory.close()
 
 
 @settings(max_examples=examples(12), phases=PHASES)
 @given(histories(STATUSES[:3]), st.data())
-def test_nothing_that_a_curator_did_is_undone(states, data):
+def test_synchronisation_keeps_edits_withdrawals_and_rejections_of_a_curator(states, data):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
-        here = Repository(Path(name))
-        writer, edited, ended = here.memory.writer, [], []
+        synchronised = Repository(Path(name))
+        writer, edited, ended = synchronised.memory.writer, [], []
         for state in states:
-            lay_out(here.base, state)
-            here.sync()
-            assert here.sync() == {}
-            assert set(edited) <= {summary for summary, *_ in here.active()}
-            assert all(here.said(item)["status"] not in ("active", "proposed") for item in ended)
-            rows = here.memory.reader.select("p", _ACTIVE)
+            write_state(synchronised.base, state)
+            synchronised.sync()
+            assert synchronised.sync() == {}
+            assert set(edited) <= {summary for summary, *_ in synchronised.active()}
+            assert all(synchronised.said(item)["status"] not in ("active", "proposed") for item in ended)
+            rows = synchronised.memory.reader.select("p", _ACTIVE)
             free = {row["item"] for row in rows if not row["summary"].startswith("Edited")}
-            deed = data.draw(st.sampled_from(["edit", "withdraw", "reject", "accept"]))
-            if deed == "edit" and free:
+            action = data.draw(st.sampled_from(["edit", "withdraw", "reject", "accept"]))
+            if action == "edit" and free:
                 item = data.draw(st.sampled_from(sorted(free)))
                 edited.append(f"Edited {len(edited)}")
                 changes = {"rationale": "said by hand", "summary": edited[-1], "topic": edited[-1]}
                 writer.revise("p", item, changes=changes, reason="r")
-            elif deed == "withdraw" and free:
+            elif action == "withdraw" and free:
                 item = data.draw(st.sampled_from(sorted(free)))
                 writer.invalidate("p", item, reason="wrong")
                 ended.append(item)
-            elif deed == "reject" and here.pending():
-                item = data.draw(st.sampled_from(sorted(here.pending())))
+            elif action == "reject" and synchronised.pending():
+                item = data.draw(st.sampled_from(sorted(synchronised.pending())))
                 writer.settle("p", item, "reject", reason="no")
                 ended.append(item)
-        here.memory.close()
+        synchronised.memory.close()
 
 
 @pytest.mark.parametrize("name", ["0014-tags.md", "0015-tags.md", "tags.md"])
 @pytest.mark.parametrize("change", ["", " It is edited."])
 @pytest.mark.parametrize("link", ["[ADR 14](0014-political-tags.md)", "[tags](0014-political-tags.md)"])
-def test_a_record_superseded_by_one_that_was_renamed_stays_so_in_the_same_run(repository, name, change, link):
+def test_a_record_superseded_by_a_renamed_one_stays_superseded(repository, name, change, link):
     repository.write("docs/adr/0006-no-tags.md", record("Use no tags", f"Superseded by {link}"))
     repository.write("docs/adr/0014-political-tags.md", record("Tag it", why="Content is political."))
     repository.sync()
@@ -617,17 +622,17 @@ LINKS = (*STATUSES[:3], *(f"Superseded by [it]({Path(place).name})" for place in
 
 @settings(max_examples=examples(20), phases=PHASES)
 @given(histories(LINKS))
-def test_one_synchronisation_is_enough_though_links_name_files_that_were_renamed(states):
+def test_one_synchronisation_applies_links_to_renamed_files(states):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
-        here = Repository(Path(name))
+        synchronised = Repository(Path(name))
         for state in states:
-            lay_out(here.base, state)
-            here.sync()
-            assert (here.sync(), here.differences()) == ({}, [])
-        here.memory.close()
+            write_state(synchronised.base, state)
+            synchronised.sync()
+            assert (synchronised.sync(), synchronised.differences()) == ({}, [])
+        synchronised.memory.close()
 
 
-def test_one_word_changed_in_a_long_paragraph_of_notes_is_a_change_though_its_summary_is_shortened(repository):
+def test_one_word_changed_in_a_long_note_is_a_change_though_its_summary_is_shortened(repository):
     text = (
         "Editions can be scheduled to publish at a designated time. This is done by scheduling a job which queues a"
         " publishing run for the specified time in the key-value store of the deployment, next to all other jobs. A"

@@ -34,7 +34,7 @@ ex:second a jido:ArchitecturalDecision ;
 )
 
 
-def exported(memory, project="p"):
+def export(memory, project="p"):
     return documents.turtle(project, memory.journal.read(Stream(project)), memory.schema.version)
 
 
@@ -56,44 +56,44 @@ def fill(memory):
     writer.move_session("p", "sprint", status="Closed")
 
 
-def test_what_is_exported_and_imported_elsewhere_exports_the_same(memory, tmp_path):
+def test_a_turtle_export_imported_into_another_root_is_exported_identically(memory, tmp_path):
     # C024
     fill(memory)
-    before = exported(memory)
+    before = export(memory)
 
     with jidomem.open(tmp_path / "other") as other:
         report = imported(other, before)
-        after = exported(other)
+        after = export(other)
 
     assert [entry.outcome.to_dict() for entry in report.refusals] == []
     assert after == before
 
 
-def test_authors_and_the_agents_that_settled_their_memories_come_in_as_they_are(memory, tmp_path):
+def test_an_import_keeps_authors_and_the_agents_that_confirmed(memory, tmp_path):
     first = memory.writer.remember("p", "The port is 80", asserted_by="ana").iri
     confirmed = memory.writer.confirm("p", first, asserted_by="ben").iri
-    text = exported(memory)
+    text = export(memory)
     start, subject, end = text.partition(f"<{confirmed}>".encode())
     by_ben = start + subject + end.replace(b"assertedBy <https://jido.ai/agents/ana>", b"assertedBy agent:ben", 1)
 
     with jidomem.open(tmp_path / "same", project="p", agent="cleo") as other:
         imported(other, text)
-        assert exported(other) == text
+        assert export(other) == text
         assert other.reader.get_memory("p", confirmed)["properties"]["settledBy"] == ["https://jido.ai/agents/ben"]
     with jidomem.open(tmp_path / "other", project="p", agent="cleo") as other:  # as earlier releases recorded it
         imported(other, b"@prefix agent: <https://jido.ai/agents/> .\n" + by_ben)
         assert other.reader.get_memory("p", confirmed)["properties"]["assertedBy"] == ["https://jido.ai/agents/ben"]
 
 
-def test_an_export_is_the_same_however_commits_were_grouped(tmp_path):
+def test_an_export_does_not_depend_on_the_grouping_into_commits(tmp_path):
     intents = [intent(summary=f"fact {n}", iri=f"urn:f:{n}", timestamp="2026-01-01") for n in range(5)]
     with jidomem.open(tmp_path / "one", sources=fixed_sources()) as one:
         for each in intents:
             one.writer.submit_intent("p", each)
-        single = exported(one)
+        single = export(one)
     with jidomem.open(tmp_path / "many", sources=fixed_sources()) as many:
         many.writer.submit_many("p", intents)
-        grouped = exported(many)
+        grouped = export(many)
         commits = len(list(many.journal.read(Stream("p"))))
 
     assert commits == 1
@@ -105,14 +105,14 @@ def test_an_export_declares_itself_an_ontology_that_imports_the_memory_ontology(
     # C080
     memory.writer.submit_intent("p", intent())
 
-    text = exported(memory).decode()
+    text = export(memory).decode()
 
     assert "<https://jido.ai/projects/p/memory> a owl:Ontology" in text
     assert "owl:imports jido:JidoMemoryOntology" in text
     assert 'owl:versionInfo "0.1.0"' in text
 
 
-def test_hand_written_turtle_comes_in_with_its_supersessions_and_its_agents(memory):
+def test_hand_written_turtle_is_imported_with_supersessions_and_agents(memory):
     # C116
     report = imported(memory, HAND_WRITTEN)
 
@@ -123,7 +123,7 @@ def test_hand_written_turtle_comes_in_with_its_supersessions_and_its_agents(memo
     assert memory.reader.select("p", roles) == [{"role": "https://jido.ai/ontology#Architect"}]
 
 
-def test_importing_a_file_twice_changes_nothing(memory, tmp_path):
+def test_a_repeated_import_of_turtle_changes_nothing(memory, tmp_path):
     imported(memory, HAND_WRITTEN)
     before = files(memory.settings.root)
 
@@ -134,18 +134,18 @@ def test_importing_a_file_twice_changes_nothing(memory, tmp_path):
     assert files(memory.settings.root) == before
 
 
-def test_a_hand_edit_of_a_memory_that_is_here_is_refused_with_its_line_and_the_way_to_change_it(memory):
+def test_a_changed_text_of_an_existing_memory_is_refused_with_line_and_edit_command(memory):
     imported(memory, HAND_WRITTEN)
 
     report = imported(memory, HAND_WRITTEN.replace("it is fast", "it is fashionable"))
 
-    (refused,) = report.refusals
-    assert refused.place == "memory.ttl:12"
-    assert refused.outcome.code == "iri_exists"
-    assert "jidomem edit https://example.org/second" in refused.outcome.hint
+    (refusal,) = report.refusals
+    assert refusal.place == "memory.ttl:12"
+    assert refusal.outcome.code == "iri_exists"
+    assert "jidomem edit https://example.org/second" in refusal.outcome.hint
 
 
-def test_what_breaks_a_rule_is_refused_and_the_rest_comes_in(memory):
+def test_a_memory_that_breaks_a_shape_is_refused_and_the_others_imported(memory):
     report = imported(memory, HAND_WRITTEN.replace('jido:rationale "it is fast" ;', ""))
 
     assert [entry.iri for entry in report.accepted] == ["https://example.org/first"]
@@ -154,7 +154,7 @@ def test_what_breaks_a_rule_is_refused_and_the_rest_comes_in(memory):
 
 
 @pytest.mark.parametrize(("text", "line"), [("ex:a jido:b", 4), ("<a b> a jido:Fact .", 4), ("nonsense", 4)])
-def test_what_is_no_turtle_is_refused_with_file_and_line_and_nothing_is_kept(memory, text, line):
+def test_invalid_turtle_is_refused_with_file_and_line_and_nothing_is_stored(memory, text, line):
     with pytest.raises(InvalidRequest, match=rf"memory\.ttl:{line}: ") as refusal:
         imported(memory, PREFIXES + text)
 
@@ -171,7 +171,7 @@ FOREIGN = """\
 """
 
 
-def test_the_other_vocabulary_is_mapped_on_the_way_in(memory):
+def test_the_jidoka_vocabulary_is_mapped_on_import(memory):
     # E065
     report = imported(memory, FOREIGN)
 
@@ -184,13 +184,13 @@ def test_the_other_vocabulary_is_mapped_on_the_way_in(memory):
             "topic": None,
         }
     ]
-    said = memory.writer.restated("p", "http://jidoka.ai/facts/1")
-    assert said["asserted_in"] == "https://jido.ai/sessions/s-1"
-    assert said["detailed_explanation"] == "first line\nand more"
-    assert said["confidence"] == 0.9
+    restated = memory.writer.restated("p", "http://jidoka.ai/facts/1")
+    assert restated["asserted_in"] == "https://jido.ai/sessions/s-1"
+    assert restated["detailed_explanation"] == "first line\nand more"
+    assert restated["confidence"] == 0.9
 
 
-def test_a_foreign_file_that_was_imported_before_is_left_alone(memory):
+def test_a_repeated_import_of_a_foreign_file_is_unchanged_and_a_changed_one_refused(memory):
     named = FOREIGN.replace("0.9", "0.5").replace(' jidoka:source "session:S 1" ;', "")
     first, second = imported(memory, named), imported(memory, named)
 
@@ -199,7 +199,7 @@ def test_a_foreign_file_that_was_imported_before_is_left_alone(memory):
     assert [entry.outcome.code for entry in imported(memory, named.replace("0.5", "0.6")).entries] == ["iri_exists"]
 
 
-def test_blank_nodes_get_the_same_iris_each_time(memory):
+def test_blank_nodes_get_the_same_iris_in_each_import(memory):
     text = HAND_WRITTEN.replace("ex:second .", "ex:second ; jido:derivedFrom [ a jido:Evidence ] .", 1)
 
     first, second = imported(memory, text), imported(memory, text)
@@ -208,38 +208,38 @@ def test_blank_nodes_get_the_same_iris_each_time(memory):
     assert [entry.outcome for entry in second.entries] == [None, None]
 
 
-def test_many_memories_are_read_each_with_its_line_and_after_what_it_replaces(memory):
+def test_10000_memories_are_read_with_their_lines_after_those_they_supersede(memory):
     many = 10_000
     text = PREFIXES + "".join(
         f'ex:m{n} a jido:Fact ; jido:summary "s" ;\n  jido:supersedes ex:m{n + 1} .\n' for n in range(many)
     )
     rows = parse("memory.ttl", text.encode())[""]
 
-    found = documents.read(rows, memory.schema, stand_in={}, text=text).statements
+    statements = documents.read(rows, memory.schema, stand_in={}, text=text).statements
 
-    assert [one.intent["iri"] for one in found] == [f"https://example.org/m{n}" for n in reversed(range(many))]
-    assert [one.line for one in found] == [4 + 2 * n for n in reversed(range(many))]
+    assert [one.intent["iri"] for one in statements] == [f"https://example.org/m{n}" for n in reversed(range(many))]
+    assert [one.line for one in statements] == [4 + 2 * n for n in reversed(range(many))]
 
 
-def test_a_byte_order_mark_is_no_part_of_what_a_file_says(memory):
+def test_turtle_with_a_byte_order_mark_and_windows_line_ends_is_imported(memory):
     report = imported(memory, b"\xef\xbb\xbf" + HAND_WRITTEN.replace("\n", "\r\n").encode())
 
     assert (len(report.accepted), report.refusals) == (2, [])
 
 
-def test_a_file_without_a_memory_says_so_and_what_it_brought(memory):
+def test_a_file_without_memories_is_noted_with_the_count_of_its_statements(memory):
     report = imported(memory, '<urn:a> <urn:b> "x" .')
 
     assert (report.entries, report.notes) == (
         [],
         ["memory.ttl: contains no memory; 1 other statements imported"],
     )
-    assert '<urn:a> <urn:b> "x"' in exported(memory).decode()
+    assert '<urn:a> <urn:b> "x"' in export(memory).decode()
 
 
 @pytest.mark.parametrize("graph", ["long-term-context", "elixir-codebase"])
 @pytest.mark.parametrize(
-    "said",
+    "template",
     [
         "<https://jido.ai/ontology#Fact> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <{}Decision>",
         "<https://jido.ai/ontology#Fact> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <urn:x:Between>",
@@ -247,9 +247,9 @@ def test_a_file_without_a_memory_says_so_and_what_it_brought(memory):
         "<https://jido.ai/ontology#Fact> <http://www.w3.org/2002/07/owl#equivalentClass> <{}Decision>",
     ],
 )
-def test_how_terms_of_the_ontology_relate_is_not_said_in_memory(memory, graph, said):
+def test_an_axiom_about_a_term_of_the_ontology_is_refused(memory, graph, template):
     memory.writer.submit_intent("p", intent(summary="a fact"))
-    axiom = said.format("https://jido.ai/ontology#")
+    axiom = template.format("https://jido.ai/ontology#")
     text = f"{axiom} <https://jido.ai/projects/p/graphs/{graph}> .\n"
 
     with pytest.raises(IntentRefused, match="is a term of the ontology: its relations to others belong in ontology/"):
@@ -258,7 +258,7 @@ def test_how_terms_of_the_ontology_relate_is_not_said_in_memory(memory, graph, s
     assert memory.reader.ask("recent-decisions", project="p") == []
 
 
-def test_a_cycle_of_supersession_is_refused_and_never_hangs(memory):
+def test_a_cycle_of_supersessions_is_refused(memory):
     text = HAND_WRITTEN + "ex:second jido:supersededBy ex:first ."
 
     report = imported(memory, text)
@@ -276,7 +276,7 @@ def test_a_cycle_of_supersession_is_refused_and_never_hangs(memory):
         ' jido:agentName "eve" ; jido:assertedBy <https://jido.ai/agents/ana> .',
     ],
 )
-def test_what_only_the_writer_says_cannot_be_declared(memory, row):
+def test_statements_reserved_to_the_writer_are_refused(memory, row):
     with pytest.raises(JidomemError) as refusal:
         imported(memory, PREFIXES + row)
 
