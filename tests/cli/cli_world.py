@@ -1,4 +1,4 @@
-"""A small repository with a memory in it, and a way to call the command line on it in this process."""
+"""A small repository with a memory, and functions that run the command line on it in this process."""
 
 import json
 from dataclasses import replace
@@ -16,25 +16,25 @@ from jidomem_cli.main import cli
 
 OLD, TASK, FACT = "1a2b3c4d", "5e6f7a8b", "9c0d1e2f"
 MEMORY = "https://jido.ai/memory/01900000-0000-7000-8000-0000"
-#: Files of the memory that `build` makes, each of which is the same each time.
+#: Exports of the memory that `build` creates; each is identical in every test.
 EXPORTS = {}
 INTENTS = [intent(summary="CI runs on ARM", about=["ci"]), intent(summary="CI runs at night", about=["cron"])]
 
 
 def run(*args, stdin=None):
-    """The result of `jidomem ARGS`, with `stdout`, `stderr` and `exit_code`."""
+    """Return the result of `jidomem ARGS`, with `stdout`, `stderr` and `exit_code`."""
     return CliRunner().invoke(cli, [str(arg) for arg in args], input=stdin)
 
 
 def rows(*args):
-    """The rows of a JSON answer."""
+    """Return the rows of a JSON answer."""
     result = run(*args, "--json")
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)["rows"]
 
 
 def build(folder):
-    """Make a memory with a decision, a task and a fact of known short ids, and the session `morning`."""
+    """Create a memory with a decision, a task and a fact of known short ids, and the session `morning`."""
     root = init(folder, "p")
     with open(root / "config.toml", "a") as config:
         config.write('\n[agents.curator]\nrole = "Reviewer"\n')
@@ -52,7 +52,7 @@ def build(folder):
 
 
 def stand_in(folder, monkeypatch):
-    """The repository *folder*, made the working directory of the agent ana."""
+    """Create the repository *folder*, make it the working directory, and return it; the agent is ana."""
     folder.mkdir()
     build(folder)
     monkeypatch.chdir(folder)
@@ -61,7 +61,7 @@ def stand_in(folder, monkeypatch):
 
 
 def lay_out_files(folder):
-    """Write the files that examples name."""
+    """Write the files that the examples name."""
     (folder / "intent.json").write_text(json.dumps(INTENTS[0], indent=2))
     (folder / "intents.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in INTENTS))
     (folder / "changes.json").write_text('[{"do": "tasks_add", "text": "ask about the index"}]')

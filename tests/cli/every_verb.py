@@ -1,4 +1,4 @@
-"""Every verb of the command line with arguments that let it open a root, taken from the tree of commands itself."""
+"""Every verb of the command line, from the tree of commands, with arguments with which it opens a root."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import click
 
 from jidomem_cli.main import cli
 
-#: Verbs that open no root, with why.
+#: Verbs that open no root -> the reason.
 ROOTLESS = {
     "demo": "makes a temporary root",
     "completion": "prints a script",
@@ -14,7 +14,7 @@ ROOTLESS = {
     "access token list": "reads the user's own configuration",
     "access token remove": "changes the user's own configuration",
 }
-#: Arguments where the placeholders of `filled` would not get as far as the root.
+#: Arguments for verbs that would not open the root with the placeholders of `filled`.
 ARGUMENTS = {
     "init": ("{parent}",),
     "guard": ("a.py",),
@@ -42,18 +42,18 @@ ARGUMENTS = {
 
 @dataclass(frozen=True)
 class Call:
-    """A verb as it is called, with its arguments."""
+    """A verb with its arguments."""
 
     verb: str
     arguments: tuple[str, ...]
 
     def words(self, **places):
-        """The words of the command line, with *places* in their place."""
+        """Return the words of the command line, with *places* for their placeholders."""
         return [*self.verb.split(), *(word.format(**places) for word in self.arguments)]
 
 
 def verbs(group=cli, path=()):
-    """Yield each verb there is, by the words that name it, and its command."""
+    """Yield the words of each verb and its command."""
     for name in group.list_commands(click.Context(group)):
         command = group.get_command(click.Context(group), name)
         if isinstance(command, click.Group):
@@ -63,7 +63,7 @@ def verbs(group=cli, path=()):
 
 
 def filled(command):
-    """Arguments of the kinds that a command requires."""
+    """Yield arguments of the types that a command requires."""
     for each in command.params:
         if each.required or isinstance(each, click.Argument):
             yield from each.opts if isinstance(each, click.Option) else ()
@@ -77,7 +77,7 @@ def _value(kind):
 
 
 def calls():
-    """Every verb that opens a root, with arguments."""
+    """Return every verb that opens a root, with arguments."""
     return [
         Call(verb, ARGUMENTS[verb] if verb in ARGUMENTS else tuple(filled(command)))
         for verb, command in verbs()

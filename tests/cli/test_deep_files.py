@@ -1,4 +1,4 @@
-"""Files nested tens of thousands of levels deep: each is refused by name, and none ends in an internal error."""
+"""Files nested tens of thousands of levels deep: each is refused by name, and none causes an internal error."""
 
 import os
 import tarfile
@@ -7,7 +7,7 @@ from io import BytesIO
 import pytest
 from cli_world import run, stand_in
 
-DEEP, WITHIN = 100_000, 20_000  # levels; of a file whose size is limited
+DEEP, WITHIN = 100_000, 20_000  # levels of nesting; for a file with a size limit
 TOML = {
     "lists": "a = " + "[" * WITHIN,
     "closed lists": "a = " + "[" * 900 + "]" * 900,

@@ -1,4 +1,4 @@
-"""The tour: it runs, and shows what it promises."""
+"""`jidomem demo` shows each step that it announces."""
 
 import subprocess
 import sys

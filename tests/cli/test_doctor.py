@@ -1,4 +1,4 @@
-"""`jidomem status --doctor`: each fault in words, with what to do, and nothing touched."""
+"""`jidomem status --doctor` reports each fault with a hint and changes no file."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from jidomem_cli.main import cli
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """A root in a repository that git keeps, with one memory in it."""
+    """Return a root in a git repository, with one memory."""
     folder = tmp_path / "repository"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -38,7 +38,7 @@ def root(tmp_path, monkeypatch):
 
 
 def doctor(*options, code=0):
-    """The looks of `jidomem status --doctor --json`, by name: those that are not ok, and all of them."""
+    """Return the checks of `jidomem status --doctor --json` by name: those with a fault, and the details of all."""
     result = CliRunner().invoke(cli, ["status", "--doctor", "--json", *options])
     assert result.exit_code == code, result.output
     report = json.loads(result.stdout)
@@ -49,7 +49,7 @@ def doctor(*options, code=0):
 
 
 def state(root):
-    """Every file and folder of a root: its bytes, when it was changed, and its mode."""
+    """Return the bytes, times and mode of every file and folder of a root."""
     files = {}
     for path in [root, *sorted(root.rglob("*"))]:
         status = path.lstat()
@@ -65,7 +65,7 @@ def test_a_sound_root_passes_every_check_and_is_left_unchanged(root):
     doctor("--full")
     printed = CliRunner().invoke(cli, ["status", "--doctor"])
 
-    faults.pop("disk", None)  # how full the disk is, is its own affair
+    faults.pop("disk", None)  # the free space of the disk is independent of the root
     faults.pop("port", None)
     assert faults == {}
     assert [*details] == [
@@ -77,7 +77,7 @@ def test_a_sound_root_passes_every_check_and_is_left_unchanged(root):
     assert printed.exit_code == 0
     assert list(dict.fromkeys(line[6:19].strip() for line in printed.stdout.splitlines())) == [
         *details
-    ]  # a line an extra
+    ]  # one line for each extra
     assert all(line.split()[0] == "ok" for line in printed.stdout.splitlines() if "disk" not in line)
     assert state(root) == before
     assert own_config().parent.exists() == (own_before is not None)
@@ -175,12 +175,12 @@ def test_a_fast_clock_is_reported_with_the_numbers_of_entries_and_turns(root):
     assert "or lose 2 entries and 1 conversation turn: jidomem journal verify" in str(hints)
 
 
-#: A process whose permissions count, also that of uid 0.
+#: A command prefix for a process that is subject to file permissions, also as uid 0.
 BOUND = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 
 
 def run_bound(root, *words, code):
-    """What a process prints whose permissions count."""
+    """Return the output of a process that is subject to file permissions."""
     command = [*BOUND, sys.executable, "-c", "from jidomem_cli.main import main; main()", *words]
     result = subprocess.run(command, cwd=root.parent, capture_output=True, text=True)
     assert result.returncode == code, result.stdout + result.stderr

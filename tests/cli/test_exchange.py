@@ -37,7 +37,7 @@ def test_an_imported_record_is_printed_in_a_line_and_a_second_import_changes_not
     second = run("root", "import", "adr", "0001-write.md", "index.md")
 
     assert "asserted  Write things down" in first.stdout
-    assert "index.md" in first.stderr  # nothing is left out without a word
+    assert "index.md" in first.stderr  # every skipped file is reported
     assert "1 added, 0 unchanged" in first.stderr
     assert "0 added, 1 unchanged" in second.stderr
     assert "Write things down" in run("ask", "decisions").stdout
@@ -151,8 +151,8 @@ def test_a_failed_export_leaves_the_previous_file_unchanged(run, tmp_path):
     file.chmod(0o600)
     before = file.read_bytes()
     command = [str(Path(sys.executable).parent / "jidomem"), "root", "export", "-o", str(file)]
-    full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))}  # as a disk that is full
-    full["env"] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # else compiled modules would be cut at 100 bytes
+    full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))}  # like a full disk
+    full["env"] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # otherwise compiled modules would be cut at 100 bytes
 
     failed = subprocess.run(command, capture_output=True, text=True, check=False, **full)
 

@@ -1,4 +1,4 @@
-"""One fault has one exit code, whatever the verb: that of its error in the table of docs/reference/command-line.md."""
+"""An error has the same exit code in every verb: that of the table in docs/reference/command-line.md."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 from cli_world import FACT, OLD, run, stand_in
 
 NONE = "ffff0000"
-#: The error code and the exit code -> the commands that end with them.
+#: The error code and the exit code -> the commands that fail with them.
 FAULTS = {
     ("not_found", 4): [
         f"show {NONE}", f"show {NONE} --history", f"show {NONE} --why", f"show {NONE} --source-trust",
@@ -38,7 +38,7 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def withdrawn(tmp_path_factory):
-    """Return a memory that was withdrawn, in the repository of the commands."""
+    """Return a withdrawn memory in the repository of the commands."""
     with pytest.MonkeyPatch.context() as patch:
         stand_in(tmp_path_factory.mktemp("codes") / "repo", patch)
         withdrawn = run("remember", "the cache is on a disk").stdout.strip()

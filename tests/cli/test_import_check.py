@@ -1,4 +1,4 @@
-"""`jidomem root import --check` lists differences of memory and its sources, and fails only for a changed source."""
+"""`jidomem root import --check` lists differences of memory and sources, and fails only for a changed source."""
 
 import json
 import re
@@ -14,7 +14,7 @@ LEVEL = "memory and sources agree"
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """Writes a file in a repository with two imported records, whose only agent is a curator."""
+    """Return a function that writes a file in a repository with two imported records; its only agent is a curator."""
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
@@ -41,7 +41,7 @@ def accept_all():
 
 
 def check_import(code, *words):
-    """What the check prints, and its JSON object; both have the exit code *code*."""
+    """Return the message and the JSON object of the check; both have the exit code *code*."""
     text, report = run("root", "import", "--check", *words), run("root", "import", "--check", *words, "--json")
     assert (text.exit_code, report.exit_code) == (code, code), text.output
     return text.stderr, json.loads(report.stdout)
@@ -76,12 +76,12 @@ NOTE = "Sign every commit with a key"
 
 
 def convention(ending):
-    """The IRI of the active convention whose text ends so."""
+    """Return the IRI of the active convention with this end of its text."""
     return next(row["conv"] for row in rows("ask", "conventions") if row["name"].endswith(ending))
 
 
 def accepted_note(write):
-    """The IRI of the convention of an accepted note."""
+    """Return the IRI of the convention of an accepted note."""
     write("CLAUDE.md", f"# Rules\n\n- {NOTE}\n- Never edit generated files\n")
     succeed("init", "--from", "auto")
     accept_all()

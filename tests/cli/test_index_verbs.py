@@ -1,4 +1,4 @@
-"""What the command line says and does about the index."""
+"""The index at the command line: status, reindex, and an external triple store."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The verbs of whoever answers for a memory: verify, replay, redact."""
+"""The verbs for the integrity of a journal: verify, replay, pack, redact."""
 
 import json
 import re
@@ -62,7 +62,7 @@ def test_removed_last_commits_are_detected_only_with_an_anchor(repository, folde
 
 
 def _truncated_journal(tmp_path):
-    """The journal of the same memory before its last commits."""
+    """Return the journal of the same memory without its last commits."""
     from cli_world import build
 
     (tmp_path / "again").mkdir()

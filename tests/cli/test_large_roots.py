@@ -1,4 +1,4 @@
-"""A cloned root of which a file costs whoever reads it their memory or their afternoon: every verb ends soon."""
+"""A cloned root with a file that takes much memory or time to read: every verb ends within limits."""
 
 import json
 import shutil
@@ -12,14 +12,14 @@ from test_linked_roots import clone, places  # noqa: F401  # the fixtures
 
 import jidomem
 
-#: Runs Python and says how many bytes of memory it, or what it started, had at most.
+#: Runs Python and prints the maximum number of bytes of memory of its processes.
 MEASURED = """
 import json, resource, subprocess, sys
 done = subprocess.run([sys.executable, *sys.argv[1:]], capture_output=True, text=True, check=True)
 most = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 print(json.dumps([most, json.loads(done.stdout)]))
 """
-#: Runs verbs one after the other, and says how each ended.
+#: Runs verbs in order, and prints the exit code and the output of each.
 VERBS = """
 import json, sys
 from click.testing import CliRunner
@@ -30,7 +30,7 @@ print(json.dumps([[end.exit_code, end.output[:100_000]] for end in ends]))
 MOST = 500_000_000
 COMMIT = "20261121T080000.000000Z-000000000000.ttl"
 PACK = f"pack-{COMMIT}"
-#: Generous: on a machine with nothing else to do none takes five seconds.
+#: A generous limit: on an idle machine no verb takes five seconds.
 SECONDS = 60
 
 
@@ -58,7 +58,7 @@ def text(content):
     return write
 
 
-#: kind -> the file below the root, where {} is the stream; how it is made; whether it is named by who opens the root.
+#: kind -> the path below the root ({} is the stream), a function that writes it, whether opening the root names it.
 ROOTS = {
     "a commit of 600 MB": ("{}/" + COMMIT, lambda path, head: sparse(path, 600_000_000), True),
     "a commit of 600 MB that begins well": ("{}/" + COMMIT, lambda path, head: sparse(path, 600_000_000, head), True),
@@ -84,7 +84,7 @@ ROOTS = {
 
 
 def add_spoiled_file(root, kind):
-    """Put the file of a kind into a root, and return its path and whether it is named."""
+    """Write the file of a kind into a root, and return its path and whether it is named."""
     place, make, is_named = ROOTS[kind]
     stream = root / "projects" / "p" / "memory"
     head = min(stream.glob("*.ttl")).read_bytes().partition(b"\n\n")[0] + b"\n\n"
@@ -94,14 +94,14 @@ def add_spoiled_file(root, kind):
 
 
 def run_measured(cwd, words):
-    """The memory that the verbs of *words* took one after the other, and the exit code and the output of each."""
+    """Run the verbs of *words* in order; return the maximum memory, and the exit code and output of each."""
     command = [sys.executable, "-c", MEASURED, "-c", VERBS, json.dumps(words)]
     seconds = SECONDS * (5 if len(words) > 10 else 1)
     result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=True)
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("first", range(4))  # each of some kinds in one process, whose start takes half of the time
+@pytest.mark.parametrize("first", range(4))  # several kinds in one process, as its start takes half of the time
 def test_opening_a_spoiled_root_uses_little_memory_and_names_the_file(clone, tmp_path, first):  # noqa: F811
     kinds = list(ROOTS)[first::4]
     roots = [shutil.copytree(clone, tmp_path / str(number)) for number, _ in enumerate(kinds)]

@@ -1,4 +1,4 @@
-"""A cloned root in which a link leads elsewhere: no opening of it reads, writes or removes anything there."""
+"""A cloned root with a link to another folder: no verb reads, writes or removes a file there."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ FOLDERS += ("index", "index/lists", "state", "state/turns", "cache", "cache/text
 FILES = ("config.toml", "baseline.toml", ".gitignore", ".gitattributes", "config.toml.lock", "ontology/own.ttl")
 FILES += ("shapes/own.ttl", "queries/mine/own.rq", "queries/a/b/c/d.rq", "state/working.sqlite", "cache/text/p.sqlite")
 KINDS = ("link", "loop", "pipe", "folder")
-#: Files of the journal, and what stands in the place of each: every kind where it is read or locked by most verbs.
+#: Files of the journal, and the kind of file in place of each: every kind for files that most verbs read or lock.
 JOURNAL = [(place, kind) for place in ("commit", "pack", ".lock") for kind in KINDS]
 JOURNAL += [(".seal.lock", "link"), (".seal.lock", "folder"), (".incoming.lock", "loop"), (".incoming.lock", "pipe")]
 JOURNAL += [("aside", "link"), ("aside", "pipe")]
@@ -31,7 +31,7 @@ JOURNAL += [("aside", "link"), ("aside", "pipe")]
 
 @pytest.fixture
 def home(tmp_path):
-    """The folder of whoever cloned the root, with what they would neither lose nor show."""
+    """Return the home folder of the user, with private files."""
     folder = tmp_path / "home"
     (folder / "photos").mkdir(parents=True)
     (folder / "photos" / "one.ttl").write_text("dear")
@@ -41,7 +41,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def clone(tmp_path, monkeypatch):
-    """A root with a memory in it, in the working directory."""
+    """Return a root with two memories, in the working directory."""
     root = init(tmp_path / "clone", "p")
     with jidomem.open(root) as memory:
         memory.writer.submit_intent("p", intent(summary="it is raining"))
@@ -52,7 +52,7 @@ def clone(tmp_path, monkeypatch):
 
 @pytest.fixture
 def places(tmp_path, clone):
-    """Where the words of a verb point to: the clone, a file that is not there yet, a backup, a port in use."""
+    """Yield the values of placeholders: the clone, a path without a file, a backup, a port in use."""
     sound = init(tmp_path / "sound", "p")
     move.backup(str(sound), tmp_path / "backup.tar")
     (tmp_path / "file").write_text("{}")
@@ -68,7 +68,7 @@ def places(tmp_path, clone):
 
 
 def place_link(place, target):
-    """Put a link to *target* in the place of a file or folder of a root."""
+    """Put a link to *target* in place of a file or folder of a root."""
     place.parent.mkdir(parents=True, exist_ok=True)
     if place.is_dir():
         shutil.rmtree(place)
@@ -77,9 +77,11 @@ def place_link(place, target):
 
 
 def outcomes(chosen, places, free, *options):
-    """What each verb gives for the root, and what it made at *free*, which is removed again."""
+    """Yield the result of each verb on the root, and the files created at *free*, which are removed again."""
     for call in chosen:
-        named = ("--root", places["root"]) if call.verb == "root restore" else options  # it fills no root that it finds
+        named = (
+            ("--root", places["root"]) if call.verb == "root restore" else options
+        )  # it restores into no existing root
         words = [*call.words(**places), *(named if call.verb != "init" else ())]
         result = CliRunner().invoke(cli, words, input="")
         created = files(free) if free.is_dir() else {}
@@ -167,7 +169,7 @@ def test_no_verb_follows_a_link_in_the_journal_or_hangs_or_fails_with_a_bug(plac
     before = files(home)
 
     failures = {}
-    chosen = [call for call in calls() if call.verb != "mcp"]  # it would take standard input from this process
+    chosen = [call for call in calls() if call.verb != "mcp"]  # it would read the standard input of this process
     for verb, code, output, created in outcomes(chosen, places, tmp_path / "made", "--root", str(clone)):
         if SECRET in output or SECRET.encode() in created or "this is a bug" in output:
             failures[verb] = (code, output[:300])

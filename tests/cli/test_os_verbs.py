@@ -1,4 +1,4 @@
-"""`jidomem agent memoryos`: the tiers of an agent, kept, asked and forgotten from the command line."""
+"""`jidomem agent memoryos`: the tiers of an agent are filled, queried and deleted."""
 
 import json
 
@@ -23,7 +23,7 @@ def run_json(*words):
 
 
 def add_pages():
-    """Pages of which the first two leave short-term memory and teach what they show, when the agent is maintained."""
+    """Add pages; maintenance moves the first two out of short-term memory and learns from them."""
     run(
         "agent",
         "memoryos",

@@ -61,7 +61,7 @@ def test_a_closed_pipe_ends_the_command_without_a_message(repository):
 
 
 def test_an_interrupt_exits_with_130_and_no_traceback():
-    # A shell's job in the background is deaf to interrupts, and so is what it starts: this one is to hear them.
+    # A background job of a shell ignores interrupts, and so do its children: this one has to receive them.
     interruptible = [
         sys.executable,
         "-c",
@@ -71,7 +71,7 @@ def test_an_interrupt_exits_with_130_and_no_traceback():
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
         until = time.monotonic() + 20
         while "pipe" not in Path(f"/proc/{waiting.pid}/wchan").read_text() and time.monotonic() < until:
-            time.sleep(0.01)  # then it waits for standard input, which stays open
+            time.sleep(0.01)  # until it waits for standard input, which stays open
         waiting.send_signal(signal.SIGINT)
         assert waiting.wait(60) == 130
         message = waiting.stderr.read().decode()

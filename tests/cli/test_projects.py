@@ -1,4 +1,4 @@
-"""A root with several projects at the command line: how one begins, and what a mistyped name does."""
+"""A root with several projects at the command line: how a project is created, and how a misspelt name is handled."""
 
 import json
 import socket
@@ -143,6 +143,6 @@ def test_check_covers_all_projects_unless_one_is_named(repository):
         answer = json.loads(run("check", "--json", "--baseline", "waivers.toml").stdout)
         return answer["conforms"], [each["state"] for each in answer["waivers"]]
 
-    assert check_with_waiver("") == (True, ["holds"])  # a waiver that only one project uses is of use
+    assert check_with_waiver("") == (True, ["holds"])  # a waiver that only one project uses is in use
     assert check_with_waiver('project = "billing"\n') == (True, ["holds"])
     assert check_with_waiver('project = "parcel"\n') == (False, ["unused"])

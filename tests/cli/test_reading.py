@@ -1,4 +1,4 @@
-"""Reading at the command line: the answers of the reader, for people and for programs."""
+"""Reading at the command line: the answers of the reader as text and as JSON."""
 
 import csv
 import io
@@ -203,7 +203,7 @@ def test_a_table_has_50_rows_by_default_and_reports_how_many_are_left(words):
         part = run(*words, "--format", form)
         assert f"more: {count - 50}; raise --limit; -v shows the cursor" in part.stderr
         assert len(run(*words, "--format", form, "--limit", count).stdout.splitlines()) >= count + head
-        if "review" not in words:  # its rows have lines below
+        if "review" not in words:  # its rows have further lines below
             assert len(part.stdout.splitlines()) == 50 + head
     assert "more: raise --limit" in run(*words, "--limit", "2").stderr
     for form in ("jsonl", "csv"):

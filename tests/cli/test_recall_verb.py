@@ -1,4 +1,4 @@
-"""`jidomem recall`, and what other verbs tell of what it searches."""
+"""`jidomem recall`, and the search index in the output of other verbs."""
 
 import json
 
@@ -44,7 +44,7 @@ def test_options_filter_the_hits_and_explain_shows_their_scores(by):
     assert {"words": "    score ", "likeness": "    meaning: cosine "}[by] in explained
     assert "words in no memory: quagga\n" in run("recall", "the quagga", "--kind", "error", "--explain").stderr
     few = run("recall", "import oxigraph journal", "--limit", "1")
-    assert len(few.stdout.splitlines()) == 3  # its text stands below it
+    assert len(few.stdout.splitlines()) == 3  # with the line of its text
     assert "there are more" in few.stderr
 
 
@@ -76,7 +76,7 @@ def test_low_scores_are_counted_within_the_limit():
     for limit in ("2", "3"):
         result = run("recall", "quagga", "--limit", limit, "--min-score", "1")
         assert f"; {limit} of the best {limit} with a score below 1: --all shows them\n" in result.stderr
-        assert result.stderr.startswith("none\n")  # why is said once
+        assert result.stderr.startswith("none\n")  # the reason is printed once
 
 
 def test_a_pending_proposal_as_the_only_match_is_reported_once():

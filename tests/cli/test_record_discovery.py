@@ -1,4 +1,4 @@
-"""What `jidomem init --from auto` says of records it skips, and the dates that records come in with."""
+"""`jidomem init --from auto`: the skipped files, and the dates of imported records."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def run(*words):
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """Writes a record in an empty repository that the process stands in."""
+    """Return a function that writes a record in an empty repository, the working directory."""
     monkeypatch.chdir(tmp_path)
     git("init", "-q")
 

@@ -1,4 +1,4 @@
-"""What the journal tells at the command line: the log, differences, histories, and the past of what is shown."""
+"""The journal at the command line: log, diff, history, and memories as of a past moment."""
 
 import json
 import re
@@ -167,7 +167,7 @@ NOTED = """# Agents
 
 @pytest.fixture
 def repository_with_notes(tmp_path, monkeypatch):
-    """A repository with notes, and two records of which the names begin alike."""
+    """Return a repository with notes, and with two records of names with a common prefix."""
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (tmp_path / "AGENTS.md").write_text(NOTED)

@@ -1,4 +1,4 @@
-"""A text that was redacted stays out: the files it came from are named, and an import does not bring it back."""
+"""A redacted text is not imported again: its source files are named, and an import does not restore it."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def journal(folder):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A repository whose notes were imported and accepted."""
+    """Return a repository with imported and accepted notes."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
     (tmp_path / ".git").mkdir()
@@ -58,7 +58,7 @@ def redacted_item(folder):
 
 @pytest.mark.parametrize("more", [["--dry-run"], ["--reason", "a private number"]], ids=["dry run", "done"])
 def test_a_redaction_names_the_source_line_that_still_contains_the_text(folder, more):
-    call("recall", "engineer")  # makes what is derived
+    call("recall", "engineer")  # creates derived files
     result = call("journal", "redact", "--text", NUMBER, *more)
 
     assert f"{folder}/AGENTS.md:4 contains it, and redactions do not rewrite it: edit AGENTS.md before" in result.stderr
@@ -145,7 +145,7 @@ def test_a_redaction_removes_all_digests_of_the_text(folder):
     call("init", "--from", "auto")
     call("remember", "Notes are reviewed", "--about", "AGENTS.md")
     digests = source_digests(folder)
-    assert len(digests) == 3  # of the entry, and of the file as it was twice
+    assert len(digests) == 3  # of the entry, and of two versions of the file
 
     call("journal", "redact", "--text", NUMBER, "--reason", "a private number")
 
@@ -158,7 +158,7 @@ def test_a_redaction_removes_all_digests_of_the_text(folder):
 
 
 def source_digests(folder):
-    """The digests in the journal of each file that holds the number, and of the entries that say it."""
+    """Return the digests in the journal of each file that contains the number, and of its entries."""
     text = journal(folder).decode()
     saying = [block for block in text.split("\n\n") if NUMBER in block]
     return {*re.findall(r'"([0-9a-f]{40}) ', text), *re.findall(r'sourceDigest "([0-9a-f]+)"', "".join(saying))}
@@ -227,7 +227,7 @@ def test_history_and_queries_show_a_redacted_memory_as_redacted(redacted):
     rows = [
         row for row in call("show", "--history", item).stdout.splitlines() if {"proposed", "accepted"} & {*row.split()}
     ]
-    assert len([row for row in rows if "reason:" not in row]) == 2  # the proposal, and what was accepted
+    assert len([row for row in rows if "reason:" not in row]) == 2  # the proposal and the accepted memory
     assert all("(redacted)" in row for row in rows if "reason:" not in row)
     assert "(redacted)" in call("ask", "supersessions", f"item={item}").stdout
 
@@ -253,7 +253,7 @@ def test_the_web_pages_show_a_redacted_memory_as_redacted_without_an_editable_te
 
     assert page.status_code == graph.status_code == 200
     assert re.search(r"<h1>.*\(redacted\).*</h1>", page.text)
-    assert page.text.count("(redacted)") > 2  # also the proposal that it replaced
+    assert page.text.count("(redacted)") > 2  # also the superseded proposal
     assert ">(redacted)</textarea>" not in page.text
     assert "(redacted)" in graph.text
 
@@ -305,7 +305,7 @@ def git(folder, *words):
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A git repository with memories about a Makefile, of which one names somebody."""
+    """Return a git repository with memories about a Makefile, of which one contains a name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
     (tmp_path / "Makefile").write_text("all:\n\tbuild\n")

@@ -1,4 +1,4 @@
-"""`jidomem review` and `policy` as a person and a program use them."""
+"""`jidomem review` and `jidomem access policy`, as text and as JSON."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def repository(tmp_path, monkeypatch):
 
 
 def edit_by(folder, monkeypatch, code):
-    """Make an editor of Python *code*, which has the text of the file in `text` and leaves it there."""
+    """Set an editor that runs the Python *code* on the text of the file, in the variable `text`."""
     script = folder / "editor.py"
     script.write_text(
         f"import sys; path = sys.argv[1]; text = open(path).read()\n{code}\nopen(path, 'w').write(text + '\\n')\n"
@@ -221,13 +221,13 @@ def test_a_pending_proposal_shows_its_source(repository):
 
 
 def write(folder, **files):
-    """Write files of the repository *folder*, a letter of their names standing for a dot."""
+    """Write files of the repository *folder*; an underscore in their names stands for a dot."""
     for name, text in files.items():
         (folder / name.replace("_", ".")).write_text(text)
 
 
 def import_notes(repository):
-    """Import a page of notes of eleven statements, which are pending."""
+    """Import a page of eleven notes, which are pending."""
     notes = "".join(
         f"\n{'- the ' if number % 2 else 'The '}port of shop {number} is {number}.\n" for number in range(11)
     )
@@ -287,7 +287,7 @@ def test_the_file_imported_last_is_listed_first_after_the_proposals_of_agents(re
 
 
 def rows_by_pages(limit):
-    """The rows of a review, read by pages of a few."""
+    """Return the rows of a review, read by pages of *limit*."""
     all_rows, cursor = [], []
     while True:
         page = json.loads(run("review", "--json", "--limit", limit, *cursor).stdout)
@@ -344,7 +344,7 @@ def test_several_named_proposals_are_accepted_singly_and_refusals_are_counted(re
 
 @pytest.fixture
 def disputed(repository):
-    """The ids of an active fact and of a proposal that contradicts it."""
+    """Return the ids of an active fact and of a proposal that contradicts it."""
     config = repository / ".jidomem" / "config.toml"
     config.write_text(config.read_text() + '\n[conflicts]\nfact = "propose"\n')
     for text in ("the port is 80", "the port is 81"):
@@ -482,7 +482,7 @@ def record_text(title):
 
 @pytest.fixture
 def records(repository):
-    """The folder of two imported records, of which 0016 was edited and imported again."""
+    """Return the folder of two imported records, of which 0016 was edited and imported again."""
     folder = repository / "docs" / "adr"
     folder.mkdir(parents=True)
     names = {"0016-names.md": "Names in lower case", "0017-queues.md": "One queue: for all jobs"}
@@ -582,7 +582,7 @@ def test_init_prints_commands_that_settle_its_proposals(repository):
 
 def test_a_pending_change_of_a_record_is_identified_by_the_source_of_the_record(records):
     active = show_memory("16")["iri"]
-    for count in range(200):  # the number of the record may stand in the id of its memory, too
+    for count in range(200):  # the id of the memory may contain the number of the record
         assert run("edit", "16", "--set", f"rationale=otherwise {count}", "--reason", "r").exit_code == 0
         if "16" in show_memory("16")["iri"]:
             break
@@ -718,7 +718,7 @@ def test_a_preset_replaces_all_other_rules(repository, preset, kinds):
 
 
 def conflicting_facts(repository):
-    """Return the ids of two active facts of ana that contradict each other, as a row of the review names them."""
+    """Return the ids of two active facts of ana that contradict each other, in the order of the review."""
     config = repository / ".jidomem" / "config.toml"
     config.write_text(config.read_text() + '\n[conflicts]\nfact = "warn"\n')
     for text in ("the port is 80", "the port is 81"):
@@ -782,7 +782,7 @@ RULE = ("--type", "convention", "--enforcement-level", "Strict", "--about", "src
 
 @pytest.fixture
 def weakening(repository):
-    """The ids of a strict convention and of an agent's proposal that lowers its level."""
+    """Return the ids of a strict convention and of an agent's proposal that lowers its level."""
     assert run("review", "reject", *(row["item"] for row in rows("review"))).exit_code == 0
     strict = run("remember", "Nothing in src prints", *RULE).stdout.strip()
     change = ("--set", "enforcement_level=Advisory", "--reason", "annoying", "--agent", "ben")
@@ -884,7 +884,7 @@ def test_an_overdue_memory_is_confirmed_by_the_command_printed_in_list_and_refus
 
 
 def propose(text, *options, agent="bob"):
-    """The short id of a convention that *agent* proposes."""
+    """Propose a convention as *agent*, and return its short id."""
     return run("remember", text, "--type", "convention", *options, "--agent", agent).stdout.strip()[-8:]
 
 

@@ -1,4 +1,4 @@
-"""Imported decision records on the command line: how they are reviewed, listed and shown once their files change."""
+"""Imported decision records at the command line: review, lists and history after their files change."""
 
 import json
 
@@ -32,7 +32,7 @@ def write(folder, name, **fields):
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A repository of three records, whose changes ana reviews."""
+    """Return a repository with three records, whose changes ana reviews."""
     (tmp_path / "docs" / "adr").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
@@ -46,7 +46,7 @@ def repository(tmp_path, monkeypatch):
 
 
 def propose_change(repository, name, **fields):
-    """Write the record again and import it as bob, who may only propose; return the proposal."""
+    """Write the record again, import it as bob, who may only propose, and return the proposal."""
     write(repository, name, **fields)
     assert run("init", "--from", "auto", "--agent", "bob").exit_code == 0
     (row,) = rows("review")
@@ -63,7 +63,7 @@ def test_a_change_of_status_is_reviewed_and_applied_to_the_decision(repository):
     result = run("review", "accept", proposal)
 
     assert lines[2:4] == ["was: status: accepted", "now: status: rejected"]
-    assert (rejected, len(accepted)) == ([], 2)  # nobody has rejected it yet
+    assert (rejected, len(accepted)) == ([], 2)  # the change is pending
     assert result.stderr.splitlines()[-1] == "the decision is rejected, and not active"
     assert [row["decision"] for row in rows("ask", "decisions", "--status", "rejected")] == [result.stdout.strip()]
 

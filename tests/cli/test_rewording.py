@@ -1,4 +1,4 @@
-"""A proposal that is to take the place of a memory is shown with the sentences in which the two differ."""
+"""A proposal that would supersede a memory is shown with the sentences that differ."""
 
 import json
 

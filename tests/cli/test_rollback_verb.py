@@ -1,4 +1,4 @@
-"""`jidomem journal rollback` as a person and a program use it."""
+"""`jidomem journal rollback` as text, as JSON and on a terminal."""
 
 import json
 import os
@@ -16,7 +16,7 @@ BACK = ("journal", "rollback", "--to", "2026-11-21T08:00:10Z", "--agent", "curat
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A memory in which, after that moment, a decision was replaced and a fact came."""
+    """Return a repository in which, after the moment of BACK, a decision was superseded and a fact was recorded."""
     folder = stand_in(tmp_path / "repo", monkeypatch)
     assert run("edit", "1a2b3c4d", "--supersede", "Use Redis", "--reason", "it is there").exit_code == 0
     assert run("remember", "noise").exit_code == 0

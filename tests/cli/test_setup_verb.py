@@ -1,4 +1,4 @@
-"""The memory named to the programs agents run in: written, found current, taken out, and all else left as it is."""
+"""`jidomem setup`: the memory in the configuration of agent clients is written, checked and removed."""
 
 import json
 import os
@@ -26,7 +26,7 @@ SERVERS = {"claude": "mcpServers", "cursor": "mcpServers", "codex": "mcp_servers
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A repository somebody works in, whose fresh shell finds no jidomem."""
+    """Return a repository, with a shell that does not find jidomem."""
     folder = tmp_path / "repo"
     (folder / "src").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", folder], check=True)
@@ -45,7 +45,7 @@ def setup(*words):
 
 
 def repository_files(folder):
-    """The files of a repository that are neither git's nor the memory's."""
+    """Return the files of a repository except those of git and of the memory."""
     paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     parts = ((path.relative_to(folder), path) for path in paths)
     return {str(name): path.read_bytes() for name, path in parts if name.parts[0] not in (".git", ".jidomem")}
@@ -238,7 +238,7 @@ def test_a_remote_server_is_configured_without_its_token_and_replaces_the_local_
     local = repository_files(repository)
     stale = run("setup", client, "--server", "https://memory.example.org", "--check")
     result = setup(client, "--server", "https://memory.example.org")
-    (name,) = repository_files(repository)  # no hooks, which would read a memory in the repository
+    (name,) = repository_files(repository)  # without hooks, which would read a memory in the repository
     text = (repository / name).read_text()
     read = tomllib.loads if client == "codex" else json.loads
     again = run("setup", client, "--server", "https://memory.example.org/mcp", "--check")

@@ -1,4 +1,4 @@
-"""A week of three agents: each receipt shows what the new memory repeats or contradicts, and the commands work."""
+"""A week of three agents: receipts show repeated and contradicted memories, with commands that work."""
 
 import json
 import shlex
@@ -6,7 +6,7 @@ import shlex
 import pytest
 from cli_world import rows, run
 
-#: The day's author, the text, and the number of the memory that its receipt should show first, None for none.
+#: The author, the text, and the index of the memory that its receipt shows first, or None.
 WEEK = [
     ("ana", "The build runs on a self-hosted runner with 16 GB of memory", None),
     ("ana", "Nightly backups go to the vault in Zurich", None),
@@ -22,13 +22,13 @@ WEEK = [
 
 @pytest.fixture(autouse=True)
 def with_similar(monkeypatch):
-    """Receipts show similar memories, as they do unless the policy says otherwise."""
+    """Enable similar memories in receipts, as by default."""
     monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
 
 
 @pytest.fixture
 def shop(tmp_path, monkeypatch):
-    """A repository with an empty memory, whose recall uses the embedder of this machine."""
+    """Return a repository with an empty memory, whose recall uses the local embedder."""
     folder = tmp_path / "shop"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -64,7 +64,7 @@ def test_the_receipts_of_a_week_show_the_known_similar_memories(shop):
 
 
 def execute(choice):
-    """Run the command of a choice, with a reason in place of the one to be said."""
+    """Run the command of a choice, with a reason in place of the placeholder."""
     command = shlex.split(choice.rpartition(": jidomem ")[2].replace("SAY WHY", "measured anew"))
     result = run(*command)
     assert result.exit_code == 0, result.stderr

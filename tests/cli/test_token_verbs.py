@@ -1,4 +1,4 @@
-"""Tokens given out, listed and taken back on the command line."""
+"""Tokens are created, listed and removed at the command line."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def test_the_token_list_has_the_last_use_of_each_token_while_the_server_runs(rep
         first = last_uses()
         client.get("/projects", headers={"Authorization": f"Bearer {secret}"})
         assert operation.ledger.keep()
-        third = last_uses()  # at most once a minute
+        third = last_uses()  # it is stored at most once a minute
         operation.close()
     last, state = last_uses(), b"".join(path.read_bytes() for path in (root / "state").iterdir())
 

@@ -1,4 +1,4 @@
-"""What a root may say of where it is served: nothing, until its user has trusted it as it is."""
+"""A root sets the address of its server only while its user trusts its present content."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Lists in a terminal: no line is wider than it is, and nothing of a text is lost to those who ask for all of it."""
+"""Lists on a terminal: no line is wider than the terminal, and every text is available completely."""
 
 import fcntl
 import json
@@ -61,7 +61,7 @@ def repository(tmp_path, monkeypatch):
     return folder
 
 
-#: Runs commands one after the other, and ends what each writes by a sign that none writes.
+#: Runs commands in order, and ends the output of each with a null character.
 EACH = """
 import json, sys
 from contextlib import suppress
@@ -74,7 +74,7 @@ for words in json.loads(sys.argv[1]):
 
 
 def run_in_terminal(*args, columns=WIDTH):
-    """What `jidomem ARGS` writes to a terminal of so many columns, and what to standard error."""
+    """Return the output of `jidomem ARGS` on a terminal of so many columns, and its standard error."""
     return run_command_in_terminal([str(Path(sys.executable).parent / "jidomem"), *args], columns)
 
 
@@ -112,7 +112,9 @@ def test_no_line_of_a_list_is_wider_than_the_terminal():
     assert (len(lists), end) == (len(LISTS), ""), stderr
     for args, printed in zip(LISTS, lists, strict=True):
         assert printed.strip(), (args, stderr)
-        lines = [line for line in printed.splitlines() if not line.startswith("    jidomem ")]  # to be pasted
+        lines = [
+            line for line in printed.splitlines() if not line.startswith("    jidomem ")
+        ]  # commands for pasting are not cut
         assert [line for line in lines if width_of(line) > WIDTH] == [], args
         assert "https://jido.ai/memory/" not in printed, args
 
@@ -135,7 +137,7 @@ def test_a_cut_text_ends_in_an_ellipsis_and_is_complete_in_verbose_and_other_for
     assert LONG in verbose.replace("\n", "")
     assert LONG in run("ask", "decisions", "--format", "csv").stdout
     assert LONG in run("ask", "decisions", "--json").stdout
-    assert LONG in run("ask", "decisions").stdout  # in a pipe there is no width
+    assert LONG in run("ask", "decisions").stdout  # a pipe has no width
 
 
 def test_the_columns_variable_limits_the_width_without_a_terminal(monkeypatch):
@@ -167,7 +169,7 @@ def test_the_topic_column_is_shown_if_there_are_topics_and_enough_width(monkeypa
 
     assert "topic" in header("ask", "decisions")
     assert "journal 0" in run("ask", "decisions").stdout
-    assert "topic" not in header("ask", "facts")  # none of them has one
+    assert "topic" not in header("ask", "facts")  # no fact has a topic
     monkeypatch.setenv("COLUMNS", "50")
     narrow = run("ask", "decisions")
     assert "topic" not in narrow.stdout.splitlines()[0]

