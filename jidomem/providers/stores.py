@@ -322,7 +322,7 @@ def _recalled(state: _ProviderState, text: str, vector: Sequence[float], top_k: 
     answer = rank_sources(
         [RankingSource(state.texts, _STREAM, SearchFilter(), VectorQuery(state, vector))], query
     ).ranked
-    return [(state.keys[digest(one.candidate.passage.item)], one.score) for one, *_ in answer[:top_k]]
+    return [(state.keys[digest(one.candidate.passage.item)], one.score) for one, *_ in answer[:top_k] if one.score]
 
 
 def _document(item: str, text: str) -> Document:
