@@ -32,14 +32,13 @@ PROVED_BY = {
     "redacts": f"{HERE}test_a_redaction_is_finished_by_the_same_command_and_again",
     "quarantines": f"{HERE}test_a_quarantine_is_finished_by_the_same_command",
     "updates the index": "index/test_index_killed.py::"
-    "test_whatever_was_being_done_when_processes_were_killed_the_index_answers_the_journal",
+    "test_processes_killed_at_any_moment_leave_an_index_equal_to_the_journal",
     "fills lists, tallies or search text": f"{HERE}test_lists_and_tallies_are_filled_by_the_next_read",
-    "makes vectors": "index/test_vectors.py::"
-    "test_who_is_killed_while_vectors_are_kept_leaves_what_the_next_goes_on_from",
+    "makes vectors": "index/test_vectors.py::test_an_embedding_killed_halfway_is_continued_by_the_next_process",
     "shows the review queue": f"{HERE}test_a_review_leaves_no_file",
-    "changes working memory": "runtime/test_agent_memory.py::test_what_a_killed_process_was_told_is_kept_is_kept",
+    "changes working memory": "runtime/test_agent_memory.py::test_updates_acknowledged_before_a_kill_are_kept",
     "runs a job of MemoryOS": "memoryos/test_memory_os_killed.py::"
-    "test_a_kill_before_any_change_leaves_each_page_in_one_place_and_nothing_undone",
+    "test_an_agent_killed_before_any_change_keeps_each_page_in_one_place_and_completes_its_jobs",
     "copies a shared log": "servers/test_killed_reader.py::"
     "test_a_copy_that_was_cut_short_is_completed_by_the_next_read",
     "imports": f"{HERE}test_an_import_is_finished_by_the_same_command",
