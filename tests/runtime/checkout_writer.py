@@ -1,4 +1,4 @@
-"""A process that writes memories until its input ends, and prints a line for each that was acknowledged or refused."""
+"""A process that records memories until its input ends, and prints each acknowledged or refused one."""
 
 import sys
 from threading import Thread

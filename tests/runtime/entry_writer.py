@@ -1,4 +1,4 @@
-"""A writer of entries in a process of its own: says what was acknowledged, until it has done or is killed.
+"""A process that writes entries and prints each acknowledged one, until it is finished or killed.
 
 python entry_writer.py ROOT NAME COUNT [ID]: each under an id of its own, or all under one.
 """

@@ -1,4 +1,4 @@
-"""The working memory of an agent, kept from run to run in the state of a root."""
+"""The working memory of an agent, stored in the state of a root across processes."""
 
 import sqlite3
 import subprocess
@@ -26,7 +26,7 @@ with jidomem.open(sys.argv[1], project="p") as memory:
 
 @pytest.fixture(params=["folder", "postgres"])
 def address(request, root, tmp_path, monkeypatch):
-    """Where a root may lie."""
+    """Return the address of a root in a folder or in PostgreSQL."""
     if request.param == "folder":
         return root
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))

@@ -1,4 +1,4 @@
-"""Named queries are asked of an open root as memories are recalled and remembered: without a project."""
+"""Named queries of an open root need no project, like recall and remember."""
 
 import pytest
 from conftest import intent

@@ -1,4 +1,4 @@
-"""What holds a memory that was closed neither reads nor keeps anything: it says that it was closed."""
+"""A closed memory neither reads nor writes: each of its objects reports that it was closed."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from jidomem.records.recall import RecallRequest
 
 NOTE = SimpleNamespace(path="/memories/x.md", file_text="x", view_range=None)
 
-#: By its name, what is held while the memory is open, and what is done with it once it is closed.
+#: name -> a function that gets an object of an open memory, and a function that uses it after the close.
 DOORS = {
     "writer": (lambda memory: memory.writer, lambda writer: writer.submit_intent("p", decision())),
     "remember": (lambda memory: memory.writer, lambda writer: writer.remember("p", "x", dry_run=True)),
@@ -84,7 +84,7 @@ def test_a_second_close_does_nothing_and_a_reopened_root_has_the_memories(tmp_pa
         assert len(reopened.reader.ask("recent-decisions", project="p")) == 1
 
 
-#: It opens a root, writes, begins to make vectors in the background, and ends; the first exit handler runs last.
+#: A script that opens a root, writes, starts to compute vectors in the background, and ends.
 SCRIPT = """
 import atexit, sys, threading, time
 atexit.register(lambda: print([each.name for each in threading.enumerate() if each.name.startswith("jidomem")]))

@@ -1,4 +1,4 @@
-"""Every fault of a configuration has one form: file, table, key, value, and what to write instead."""
+"""An error in a configuration names file, table, key and value, and a correct value."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -70,7 +70,7 @@ def refusal(path, content, root):
 )
 def test_an_error_in_the_root_configuration_names_key_value_and_correction(root, own_config, content, detail, hint):
     own_config.write_text("")
-    if content.startswith(("host", "port")):  # they need trust, and are not looked at without it
+    if content.startswith(("host", "port")):  # they need trust, and are ignored without it
         (root / "config.toml").write_text(content)
         trust(own_config, root, now())
     reported, shown_hint = refusal(root / "config.toml", content, root)

@@ -1,4 +1,4 @@
-"""Conversations: turns recorded one after the other, read back in order, asked in SPARQL, named as evidence."""
+"""Conversations: turns are recorded, read in order, queried in SPARQL, and named as evidence."""
 
 import shutil
 import threading

@@ -1,4 +1,4 @@
-"""Which embedder a memory has: what its user set, and nothing that a root says."""
+"""The embedder of a memory is configured by its user, and never by a root."""
 
 from dataclasses import replace
 

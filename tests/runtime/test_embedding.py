@@ -1,4 +1,4 @@
-"""Vectors are made in the background: no write and no recall waits for one, and none fails with the embedder."""
+"""Vectors are computed in the background: no write and no recall waits for one or fails with the embedder."""
 
 import threading
 from shutil import rmtree
@@ -26,7 +26,7 @@ def toy():
 
 @pytest.fixture(autouse=True)
 def without_similar(tmp_path):
-    """Receipts without similar memories, so that no write asks the embedder."""
+    """Disable similar memories in receipts, so that no write calls the embedder."""
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "config.toml").write_text('[on_similar]\nfact = "off"\n')
 
@@ -46,7 +46,7 @@ def pending(memory):
 
 
 def wait_until(condition):
-    """Wait for what another thread does; the test is killed by its runner where that never happens."""
+    """Wait until *condition* holds for the work of another thread; the test runner limits the wait."""
     waiting = Event()
     while not condition():
         waiting.wait(0.01)

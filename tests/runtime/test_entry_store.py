@@ -1,4 +1,4 @@
-"""The durable store of entries: the contract of every store, and what it has beyond it: it lasts and it remembers."""
+"""The durable store of entries: the contract of every store, and durability and history beyond it."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The writer of an open root is made for the first who asks, and there is one."""
+"""An open root has one writer, which is created at its first use."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor

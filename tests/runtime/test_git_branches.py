@@ -1,4 +1,4 @@
-"""Memory in git: branches that both wrote merge by union, with real git, and what git can do wrong is told."""
+"""Memory in git: branches are merged by union, with real git; faults caused by git are reported and repaired."""
 
 import os
 import shlex
@@ -22,7 +22,7 @@ from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 STREAM = Stream("p")
-#: No file that git would take for a renamed one: older versions do not heed no-renames.
+#: Options of a merge without renames: older versions of git ignore no-renames.
 EXACT = ["-X", "find-renames=100%"]
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
@@ -36,7 +36,7 @@ def git(folder, *args, check=True):
 
 
 def execute_hint(hint, folder):
-    """Run the commands of a hint where it says, at the root of the repository, up to what it adds in brackets."""
+    """Run the commands of a hint at the root of the repository, up to its remark in brackets."""
     place, _, commands = hint.split("   (")[0].partition(": ")
     assert place == "from the root of the repository"
     identity = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -45,7 +45,7 @@ def execute_hint(hint, folder):
 
 
 class Branch:
-    """A clone of the repository, in which memories are written at moments that are given, with ids of its own."""
+    """A clone of the repository, in which memories are recorded at given times with distinct ids."""
 
     def __init__(self, folder, number):
         self.folder, self.root = folder, folder / ".jidomem"
@@ -83,7 +83,7 @@ class Branch:
 
 @pytest.fixture
 def branches(tmp_path):
-    """Two clones with eight memories in common, and then three more each, written in turns."""
+    """Return two clones with eight common memories, and then three more each, recorded alternately."""
     (tmp_path / "left").mkdir()
     git(tmp_path / "left", "init", "-q")
     init(tmp_path / "left", "p")
@@ -101,14 +101,14 @@ def branches(tmp_path):
 
 
 def fetch(left, right):
-    """Commit what both wrote to git, and fetch the right one's."""
+    """Commit the memories of both clones to git, and fetch those of *right* into *left*."""
     left.keep("left")
     right.keep("right")
     git(left.folder, "fetch", "-q", str(right.folder))
 
 
 def merge(left, right, *options):
-    """Merge what *right* wrote into *left* with git; it has no conflict."""
+    """Merge the branch of *right* into *left* with git, without a conflict."""
     fetch(left, right)
     result = git(left.folder, "merge", "-q", "--no-edit", *options, "FETCH_HEAD", check=False)
     assert result.returncode == 0, result.stdout + git(left.folder, "status", "--short").stdout
@@ -116,7 +116,7 @@ def merge(left, right, *options):
 
 
 def index_content(memory):
-    """What an index holds of memories, and of how many commits it is made."""
+    """Return the triples of memories in an index, and its number of commits."""
     memory.catch_up("p")
     return set(memory.follower.index.triples(STREAM.graph)), memory.follower.index.mark(STREAM.graph).commits
 
@@ -128,7 +128,7 @@ def answers(memory, as_of=None):
 
 
 def replayed(branch, moment, folder):
-    """A memory to which the commits recorded by *moment* were brought, and no others."""
+    """Open a memory with only the commits recorded by *moment*."""
     path = FileJournal(folder).path(STREAM)
     path.mkdir(parents=True)
     for commit in branch.commits():
@@ -153,7 +153,7 @@ def test_branches_merge_without_conflict_and_every_follower_reads_each_commit_on
     before, _ = index_content(follower), index_content(closed)
     closed.close()
 
-    # files that both branches sealed, and new ones like them, git may take for renamed on one side, gone on the other
+    # git may take a pack of one branch for a renamed file of the other
     merge(left, right, *(EXACT if packed == "both" else []))
 
     commits = left.commits()
@@ -195,7 +195,7 @@ def test_the_hint_merges_packed_branches_with_renames_detected_by_git(tmp_path):
     assert left.pack() == right.pack() == 6
     fetch(left, right)
 
-    git(left.folder, "merge", "--no-edit", "FETCH_HEAD", check=False)  # whether it stops depends on its version
+    git(left.folder, "merge", "--no-edit", "FETCH_HEAD", check=False)  # whether it stops depends on the version of git
 
     for damage in FileJournal(left.root).damage(STREAM)[:1]:
         assert "git left the marks of a conflict" in damage.detail
@@ -213,7 +213,7 @@ def test_a_conflict_after_a_merge_is_listed_and_settled(branches, monkeypatch):
     assert "overlapping_decision" in conflicts.stdout
     assert all(text in conflicts.stdout for text in ("Use Oxigraph", "Use SQLite"))
     command = next(shlex.split(line) for line in conflicts.stdout.splitlines() if "jidomem review" in line)
-    assert command[-4::2] == ["--against", "--reason"]  # as printed it can be run, with a reason
+    assert command[-4::2] == ["--against", "--reason"]  # the printed command runs once its reason is given
     settled = run(*command[1:-1], "the left was measured")
     assert settled.exit_code == 0, settled.stderr
     assert run("review", "--conflicts").stdout == ""
@@ -274,7 +274,7 @@ def test_conflict_marks_are_reported_and_resolved_by_the_hint(branches):
 
 @pytest.fixture
 def branches_with_clock(branches):
-    """Two clones, and what writes to the right one at a moment of its own, whatever this machine's clock says."""
+    """Return two clones, and a function that writes to the right one at a given time."""
     left, right = branches
 
     def write(moment, summary):

@@ -1,4 +1,4 @@
-"""Git checks another branch out while memories are written: nothing that was acknowledged loses what it follows."""
+"""Git checks out another branch during writes: no acknowledged commit loses its parents."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def cli_run(*words):
 
 
 def hints(folder):
-    """The commands that doctor prints for commits that stayed behind."""
+    """Return the commands that the doctor prints for commits left on another branch."""
     output = cli_run("--root", folder / ".jidomem", "status", "--doctor")[1]
     starts = ("do: move to ", "do: remove the copies: ")
     return [line.split(": ", 2)[2] for line in output.splitlines() if line.strip().startswith(starts)]
@@ -64,7 +64,7 @@ def execute_hint(hint, check=True, folder=None):
 
 @pytest.fixture
 def repository(tmp_path):
-    """A repository whose branches `main` and `other` have a memory in common, and one more each; `main` is there."""
+    """A repository with the branches `main`, checked out, and `other`: one common memory, and one more each."""
     git(tmp_path, "init", "-q", "-b", "main")
     init(tmp_path, "p")
     for branch in ("main", "other"):
@@ -84,7 +84,7 @@ def files(folder):
 
 
 def run_before_disk_call(monkeypatch, name, action):
-    """Let *action* happen once, right before the journal's next call *name* of the disk."""
+    """Run *action* once, right before the journal's next call *name* of the disk."""
     original, actions = getattr(disk, name), [action]
 
     def wrapped(*words):
@@ -110,7 +110,7 @@ def test_a_write_during_a_checkout_is_undone_and_refused(repository, monkeypatch
         assert memory.journal.verify(STREAM) == ()
         assert git(repository, "status", "--porcelain").stdout == ""
 
-        second = record(memory, "too late")  # judged by the branch that is here now
+        second = record(memory, "too late")  # validated against the branch that is checked out now
         assert {row["summary"] for row in memory.reader.ask("facts", project="p")} == {"too late", "on other", "before"}
         assert parse((repository / MEMORY / files(repository)[-1]).read_bytes()).id == second.commit
         commit_all(repository)
@@ -130,7 +130,7 @@ def test_a_writer_waits_for_a_recent_git_index_lock_and_not_for_an_old_one(repos
         writer.join()
 
         lock.write_bytes(b"")
-        os.utime(lock, (1, 1))  # git was killed long ago
+        os.utime(lock, (1, 1))  # like the lock of a git process killed long ago
         record(memory, "did not wait")
     assert len(files(repository)) == 4
 
@@ -147,14 +147,14 @@ def test_a_commit_from_git_during_a_write_is_included_in_the_next_conflict_check
         before = len(files(repository))
         run_before_disk_call(
             monkeypatch, "flush", lambda: lock.write_bytes(b"")
-        )  # git begins once the commit is in place
+        )  # git starts once the commit is in place
         writer = threading.Thread(target=record, args=(memory, "written meanwhile"))
         writer.start()
         while len(files(repository)) == before:
             time.sleep(0.01)
-        time.sleep(0.3)  # the writer waits for git's lock
+        time.sleep(0.3)  # the writer waits for the lock of git
         (repository / MEMORY / name).write_bytes((clone / MEMORY / name).read_bytes())
-        assert pulled.commit in memory.journal.head(STREAM).ids  # a reader sees it
+        assert pulled.commit in memory.journal.head(STREAM).ids  # visible to a reader
         lock.unlink()
         writer.join()
 
@@ -258,7 +258,7 @@ def test_the_command_for_commits_left_on_another_branch_names_each_file_once(rep
 def test_a_deleted_parent_on_the_same_branch_is_damage(repository):
     with jidomem.open(repository / ".jidomem") as memory:
         record(memory, "after the lost one")
-    (repository / MEMORY / files(repository)[0]).unlink()  # which the branch other has too
+    (repository / MEMORY / files(repository)[0]).unlink()  # the branch `other` has it too
 
     with jidomem.open(repository / ".jidomem") as memory, pytest.raises(JournalDamaged) as refusal:
         record(memory, "on damage")
@@ -405,7 +405,7 @@ def test_verify_and_doctor_report_commits_missing_from_the_folder_but_in_head(re
 
 
 def test_no_acknowledged_write_is_lost_while_branches_change(repository):
-    """Two writers and a user who commits, changes the branch and does what doctor says."""
+    """Two processes write while a user commits, changes the branch and runs the hints of the doctor."""
     environment = {**os.environ, "PYTHONPATH": TESTS}
     command = [sys.executable, WRITER, str(repository / ".jidomem")]
     writers = [
@@ -425,7 +425,7 @@ def test_no_acknowledged_write_is_lost_while_branches_change(repository):
             commit_all(repository)
             git(repository, "checkout", "-q", ("other", "main")[turn % 2])
             for hint in hints(repository):
-                execute_hint(hint, check=False)  # a write may come between: then it is said again
+                execute_hint(hint, check=False)  # a concurrent write may prevent it; then the hint is repeated
     finally:
         for writer in writers:
             writer.stdin.close()

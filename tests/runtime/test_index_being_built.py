@@ -1,4 +1,4 @@
-"""Recall of a large memory that was not searched before answers from the memories added to the index so far."""
+"""Recall of a large memory without an index answers from the commits indexed so far."""
 
 import sqlite3
 from datetime import timedelta
@@ -44,7 +44,7 @@ DELETE FROM list WHERE definition LIKE '%"contains"%' OR definition LIKE '%"due"
 DELETE FROM metadata WHERE name IN ('tallies', 'filling');"""
     + FORMER_FACETS
 )
-#: The form before: an accepted proposal was settled, a rejected one invalidated, a pending one proposed.
+#: The former states: an accepted proposal was settled, a rejected one invalidated, a pending one proposed.
 FORMER_STATES = f"""{FORMER_FACETS} UPDATE memory SET inactive = 'proposed' WHERE inactive = 'pending';
 UPDATE tally SET name = replace(replace(name, 'superseded', 'settled'), 'rejected', 'invalidated');
 DROP TABLE author; DROP TABLE authored; PRAGMA user_version = 22;"""

@@ -1,4 +1,4 @@
-"""Entries that are changed together, taken back, and held at hand by the beginning of their ids."""
+"""Entries are changed together, removed, and kept in memory by the prefix of their ids."""
 
 import shutil
 
@@ -27,7 +27,7 @@ def entry(key, content="said", **more):
 
 
 def entries_of(keyed):
-    """What is at hand: content, and whether it is the first under its id."""
+    """Return the keyed entries by id: the content, and whether it is the first under its id."""
     return keyed.read(lambda each: {one.id: (one.content, one.since == one.recorded) for one in each.by_id.values()})
 
 

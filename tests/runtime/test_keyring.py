@@ -1,4 +1,4 @@
-"""The user's own configuration: tokens kept by a digest alone, in a file nobody else may read."""
+"""The user's configuration: tokens are stored by their digest, in a file that only the user may read."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What a root says of itself is active in a process that is open as soon as it was changed, by whomever."""
+"""A change of the configuration of a root, by any process, applies to processes that have it open."""
 
 import os
 
@@ -37,7 +37,7 @@ def address(request, tmp_path):
 
 @pytest.fixture
 def open_on_machine(address, tmp_path, monkeypatch):
-    """Open the root as the machine of that name does."""
+    """Return a function that opens the root as the machine of a name."""
     memories = []
 
     def open_on_machine(machine="here"):
@@ -52,7 +52,7 @@ def open_on_machine(address, tmp_path, monkeypatch):
 
 @pytest.fixture
 def change_file(address, tmp_path):
-    """Change a file of the root as somebody elsewhere does; no text takes it away."""
+    """Return a function that changes a file of the root like another process; without a text it removes the file."""
 
     def changed(path, text):
         if "://" in address:
@@ -168,7 +168,7 @@ def test_circular_links_in_an_open_root_are_not_followed(tmp_path):
         memory.writer.remember("p", "spoons are counted")
         folder = tmp_path / "root" / "ontology"
         folder.mkdir()
-        for name in ("a", "b", "c"):  # followed, there are three to the power of forty ways, and no end
+        for name in ("a", "b", "c"):  # if links were followed, there would be three to the power of forty paths
             (folder / name).symlink_to(".")
 
         memory.writer.remember("p", "forks are counted")

@@ -20,7 +20,7 @@ GRAPHS = {
     "history": "https://jido.ai/projects/p/graphs/conversation-history",
     "system": "https://jido.ai/projects/p/graphs/system-knowledge",
 }
-#: A fact in the words of the memory guide, which its importer knows.
+#: A fact with the property names of the memory guide, which its importer knows.
 GUIDE = "http://jidoka.ai/ontology"
 
 
@@ -38,7 +38,7 @@ GOVERNED = [
 
 
 def statements_of(long_term, graph):
-    """What a graph says of the things the tests insert, without the journal's own words."""
+    """Return the statements of a graph about the resources of these tests, without those of the journal."""
     rows = long_term.query(
         f"SELECT ?s ?p ?o {{ GRAPH <{GRAPHS[graph]}> {{ ?s ?p ?o }} FILTER(STRSTARTS(STR(?s), 'urn:e')) }}"
     )
@@ -345,7 +345,7 @@ def test_the_other_graphs_are_validated_by_the_ontology_and_refuse_memories(memo
             long_term.insert(misplaced, graph=graph)
     assert memory.journal.streams() == []
 
-    memory.writer.submit_intent("p", intent())  # the project is known from now on
+    memory.writer.submit_intent("p", intent())  # the project is known after it
     long_term.insert(
         [(project, "jido:hasModule", "urn:example:m"), ("urn:example:m", "rdf:type", "jido:Module")], graph=graph
     )
@@ -438,7 +438,7 @@ def test_concurrent_inserts_and_clears_leave_complete_inserts(memory):
     assert sizes <= {8}
     (history,) = [stream for stream in memory.journal.streams() if stream.name == "history"]
     clears = [c for c in memory.journal.read(history) if any("#clears>" in p for _, p, _ in c.triples)]
-    assert {len({s for s, _, _ in commit.triples}) for commit in clears} == {1}  # what it says is of itself alone
+    assert {len({s for s, _, _ in commit.triples}) for commit in clears} == {1}  # its statements are about itself only
     statements = sorted(statements_of(long_term, "history"))
     with jidomem.open(memory.settings.root, sources=fixed_sources()) as reopened:
         assert sorted(statements_of(reopened.long_term("p"), "history")) == statements

@@ -1,4 +1,4 @@
-"""What branches that both revised bring together: check and conflicts name the same, and review settles it."""
+"""Branches that revised the same memory: check and review list the same conflicts, until all are settled."""
 
 import shutil
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ STALE = "stale_supersession"
 
 
 def open_branch(root, number, second):
-    """Open a branch with ids of its own at a moment."""
+    """Open a branch at a time, with distinct ids."""
     random, moment = Random(f"{number} {second}"), datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=second)
     ids = lambda: f"01900000-0000-7000-8000-{random.randrange(16**12):012x}"  # noqa: E731
     return jidomem.open(root, sources=Sources(lambda: moment, ids, lambda: random.randbytes(32)))
@@ -50,7 +50,7 @@ def pending_conflicts(memory):
 
 
 def revise_fact(memory, random, word):
-    """Revise one of the active facts, or withdraw it; where all were withdrawn, record one."""
+    """Revise or withdraw one of the active facts; record one if there is none."""
     facts = memory.reader.ask("facts", project="p")
     if not facts:
         return memory.writer.submit_intent("p", intent(summary=f"{word} {random.random()}"))

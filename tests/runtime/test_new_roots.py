@@ -1,4 +1,4 @@
-"""The files that the first write of a new root makes, as `jidomem init` does."""
+"""The first write of a new root creates the same files as `jidomem init`."""
 
 import subprocess
 
@@ -11,7 +11,7 @@ FILES = {".gitattributes", ".gitignore", "config.toml"}
 
 
 def staged_files(folder):
-    """The files that git would commit after `git add .jidomem`."""
+    """Return the files that git would commit after `git add .jidomem`."""
     for command in (["init", "-q"], ["add", ".jidomem"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
     listed = subprocess.run(["git", "ls-files"], cwd=folder, check=True, capture_output=True, text=True)
@@ -50,7 +50,7 @@ def test_a_first_write_preserves_existing_files(tmp_path):
     with jidomem.open(root, project="shop") as memory:
         memory.remember("orders are kept for ten years")
     assert (root / ".gitignore").read_text() == "mine\n"
-    (root / "config.toml").unlink()  # the root is not new any more
+    (root / "config.toml").unlink()  # the root is no longer new
     with jidomem.open(root, project="shop") as memory:
         memory.remember("invoices are kept for six years")
     assert not (root / "config.toml").exists()
@@ -65,7 +65,7 @@ def test_reads_and_dry_runs_create_no_root(tmp_path):
 
 
 def test_the_memory_of_the_user_has_no_configured_project(tmp_path, monkeypatch):
-    """It serves many repositories, each under the name of its folder."""
+    """The memory of the user has one project for each repository, named after its folder."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.delenv("JIDOMEM_ROOT", raising=False)
     folder = tmp_path / "shop"

@@ -1,4 +1,4 @@
-"""Two curators settle one conflict on two clones: what they judged differently is reported, and review settles it."""
+"""Two curators settle one conflict on two clones: opposite judgements are reported, and settled by review."""
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +13,7 @@ from jidomem_cli.main import cli
 
 
 def edit(memory, item):
-    """The memory that replaces *item* with another text."""
+    """Revise *item* and return the IRI of its successor."""
     return memory.writer.revise("p", item, changes={"summary": f"Use {item[-3:]} and more"}, reason="r").iri
 
 
@@ -32,7 +32,7 @@ ACTIONS = {
     ),
     "edit and withdraw": lambda memory, a, b: memory.writer.invalidate("p", edit(memory, a), reason="it is wrong"),
 }
-#: What is done to X, or to Y, on the two clones -> the kinds of conflict that are reported.
+#: The actions on X or Y on the two clones -> the kinds of conflict that are reported.
 TABLE = {
     ("accept X", "accept X"): set(),
     ("accept X", "accept Y"): {OPPOSITE},
@@ -69,7 +69,7 @@ TABLE = {
 
 @pytest.fixture
 def clones(tmp_path):
-    """Two clones of a root in which X and Y, on one topic, are active."""
+    """Return two clones of a root in which X and Y, on one topic, are active."""
     (tmp_path / "left").mkdir()
     git(tmp_path / "left", "init", "-q")
     init(tmp_path / "left", "p")
@@ -113,7 +113,7 @@ def test_opposite_judgements_of_two_curators_are_reported_after_a_merge(clones, 
 
     assert (before, conflicts) == ({"overlapping_decision"}, TABLE[here, there])
     assert {one.tier for one in pending} == ({1} if conflicts else set())
-    is_same = "duplicate" in conflicts  # a warning: one of the two is enough
+    is_same = "duplicate" in conflicts  # only a warning that one of the two is enough
     assert run(left, "check").exit_code == (1 if conflicts and not is_same else 0)
 
 

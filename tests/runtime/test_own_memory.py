@@ -1,4 +1,4 @@
-"""The user's own memory serves every folder without one: folders of one name share no project."""
+"""The memory of the user serves every folder without one: folders of one name share no project."""
 
 import json
 import re
@@ -20,7 +20,7 @@ SECRET = "Customer A pays within 90 days"
 
 @pytest.fixture
 def enter_folder(tmp_path, monkeypatch):
-    """Make a folder, a repository unless it is *plain*, go there and return it."""
+    """Return a function that creates a folder, a repository unless *plain*, changes to it and returns it."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
     def enter(name, plain=False):
@@ -64,12 +64,12 @@ def test_a_project_without_an_owner_is_assigned_to_the_first_folder_that_opens_i
     enter_folder("p1/app")
     with jidomem.open() as memory:
         memory.remember(SECRET)
-        (memory.settings.root / OWNERS).unlink()  # as an earlier version left it
+        (memory.settings.root / OWNERS).unlink()  # as in an earlier version
     enter_folder("p2/app")
     assert recalled() == [SECRET]
     enter_folder("p1/app")
     assert recalled() == []
-    with jidomem.open(project="app") as memory:  # it can be named
+    with jidomem.open(project="app") as memory:  # the project is accessible by its name
         assert memory.recall("customer").entries
 
 

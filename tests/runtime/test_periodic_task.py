@@ -1,4 +1,4 @@
-"""What is done again and again: it stops when it is told to, and not for an error."""
+"""A periodic task continues after an error and stops when it is told to."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""A chat model compares proposals with the memories similar to them: its answer is shown, and decides nothing."""
+"""A chat model compares proposals with similar memories: its answer is shown, and settles nothing."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ def with_similar(monkeypatch):
 
 @pytest.fixture
 def open_with_model(root, monkeypatch):
-    """Opens a root that proposes similar facts, for a user whose chat model is at an address."""
+    """Return a function that opens a root that proposes similar facts, with a chat model at an address."""
     root.mkdir()
     (root / "config.toml").write_text('[on_similar]\nfact = "propose"\n')
 

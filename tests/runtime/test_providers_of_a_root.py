@@ -1,4 +1,4 @@
-"""The providers an open root gives an agent: in memory, kept in the root, and the memory of its project."""
+"""The providers of an open root: in memory, in the state of the root, and in the memory of its project."""
 
 import pytest
 from conftest import files

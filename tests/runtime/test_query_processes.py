@@ -1,4 +1,4 @@
-"""Questions that came with a root: asked in a process that can be stopped, and answered as if they were not."""
+"""Overlay queries run in a worker process, with the same answers as in the process itself."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from jidomem.runtime.user_config import RootLimits
 from jidomem.serve.app import create_app
 from jidomem_cli.main import cli
 
-PAIRS = re.compile(r"^#\+ over: (?:\?\w+ ?)+$", re.MULTILINE)  # which the index finds for shipped questions alone
+PAIRS = re.compile(r"^#\+ over: (?:\?\w+ ?)+$", re.MULTILINE)  # the index is used for shipped queries only
 SHIPPED = [
     path for path in files.query_files() if path.parent.name != GATES and not PAIRS.search(path.read_text("utf-8"))
 ]
@@ -58,7 +58,7 @@ ECHO = {
 
 
 def write_queries(root, **texts):
-    """Questions for a root, each by its name."""
+    """Write overlay queries of a root, each by its name."""
     for name, text in texts.items():
         path = root / "queries" / "mine" / f"{name.replace('_', '-')}.rq"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def write_queries(root, **texts):
 
 
 def worker_ids(root):
-    """The processes that answer for this one about *root*, alive ones only."""
+    """Return the ids of the running worker processes of this process for *root*."""
     ids = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -97,7 +97,7 @@ def record_examples(memory):
 
 @pytest.fixture(scope="module")
 def memory_with_overlay(tmp_path_factory):
-    """A memory with a copy of each shipped question in its overlay, and the memory that the questions name."""
+    """Yield a memory with a copy of each shipped query in its overlay, and a memory item for their parameters."""
     root = tmp_path_factory.mktemp("apart") / "root"
     write_queries(root, **{f"own-{path.stem}": path.read_text("utf-8") for path in SHIPPED})
     for kind in ECHO:
@@ -110,7 +110,7 @@ def memory_with_overlay(tmp_path_factory):
 
 
 def parameter_values(query, item):
-    """A value for each parameter that has to be given."""
+    """Return a value for each required parameter."""
     values = {"agent": "https://jido.ai/agents/ana", "since": "2026-11-21T08:00:02Z", "about": "src/a.py"}
     by_type = {"item": item, "iri": item, "string": "src/a.py", "integer": 1, "boolean": True}
     return {
@@ -139,7 +139,7 @@ def test_an_overlay_copy_of_a_shipped_query_gives_the_same_rows(memory_with_over
 
 
 def all_pages(memory, name, options):
-    """The rows of a question, got by pages of two."""
+    """Return the rows of a query, read by pages of two."""
     page = memory.reader.ask_page(name, project="p", limit=2, **options)
     rows = list(page.rows)
     while page.cursor is not None:
@@ -177,7 +177,7 @@ def test_every_interface_runs_an_overlay_query_in_a_worker_and_includes_the_last
     assert [row["fact"] for row in http] == [row["fact"] for row in rows]
     assert [json.loads(line)["fact"] for line in printed.stdout.splitlines()] == [row["fact"] for row in rows]
     assert "?fact" in memory.playbook.get("own-facts").text
-    assert [text for text in texts if "?fact" in text] == []  # the marks of disagreements alone are found here
+    assert [text for text in texts if "?fact" in text] == []  # this process only computes the marks of conflicts
 
 
 def test_query_items_that_are_no_memories_have_no_marks(tmp_path):
@@ -195,20 +195,20 @@ def test_query_items_that_are_no_memories_have_no_marks(tmp_path):
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_an_endless_query_is_stopped_while_others_are_answered(tmp_path, name):
-    # Given a root whose question takes more than it may
+    # Given a root with a query that exceeds a limit
     text, codes = BOMBS[name]
     write_queries(tmp_path / "root", **{name: HEADER.format("", "n", "n") + text})
     with jidomem.open(tmp_path / "root", project="p") as memory, ThreadPoolExecutor(1) as pool:
         memory.writer.submit_intent("p", intent())
         memory.pool.limits = RootLimits(query_seconds=2.0 if "query_timeout" in codes else 60.0)
 
-        # When it is asked
+        # When the query is run
         stopped = pool.submit(memory.reader.ask, name, project="p")
         count = 0
         while not wait([stopped], 0.1).done:
             count += len(memory.reader.ask("facts", project="p"))
 
-        # Then it is refused, others are answered meanwhile, and none that works is left
+        # Then it is refused, other queries are answered meanwhile, and no worker is left
         with pytest.raises(JidomemError, match=r"stopped|more than") as refusal:
             stopped.result()
         assert refusal.value.code in codes
@@ -218,7 +218,7 @@ def test_an_endless_query_is_stopped_while_others_are_answered(tmp_path, name):
 
 
 def test_the_header_of_an_overlay_query_is_not_executed(tmp_path):
-    # Given a question whose header would call out, or never end, where lists are kept
+    # Given a query whose header, if it were executed, would send a request or never end
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         over = [
@@ -233,11 +233,11 @@ def test_the_header_of_an_overlay_query_is_not_executed(tmp_path):
         with jidomem.open(tmp_path / "root", project="p") as memory:
             iris = [memory.writer.submit_intent("p", intent(summary=str(n))).iri for n in range(3)]
 
-            # When it is asked by pages, beside the lists that are kept
+            # When it is read by pages, next to stored lists
             memory.ask("timeline", limit=2)
             rows = [all_pages(memory, f"over{n}", {}) for n in range(2)]
 
-        # Then it is answered, and nobody called
+        # Then it is answered, and no request was sent
         assert rows == [[{"item": iri} for iri in iris]] * 2
         listener.setblocking(False)
         with pytest.raises(BlockingIOError):
@@ -245,9 +245,9 @@ def test_the_header_of_an_overlay_query_is_not_executed(tmp_path):
 
 
 def test_more_concurrent_queries_than_workers_wait_their_turn(memory_with_overlay, monkeypatch):
-    monkeypatch.setattr("jidomem.runtime.worker_pool._PATIENCE", 600.0)  # however slow the machine is
+    monkeypatch.setattr("jidomem.runtime.worker_pool._PATIENCE", 600.0)  # for slow machines
     memory, _ = memory_with_overlay
-    memory.reader.ask("own-facts", project="p")  # so that one is warm
+    memory.reader.ask("own-facts", project="p")  # to start a worker
     with ThreadPoolExecutor(6) as many:
         counts = list(many.map(lambda _: len(memory.reader.ask("own-facts", project="p")), range(12)))
 
@@ -278,7 +278,7 @@ def test_closing_a_root_stops_a_running_query(tmp_path):
 
 
 def _busy(worker):
-    """Whether a process has worked longer than it takes to open a root."""
+    """Return whether a process has used more CPU time than opening a root takes."""
     try:
         return sum(map(int, Path(f"/proc/{worker}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) > 80
     except OSError:
@@ -286,9 +286,9 @@ def _busy(worker):
 
 
 def files_with_text(folder, text):
-    """The files below a folder that contain a text."""
+    """Return the files below a folder that contain a text."""
     paths = []
-    for place, _, names in os.walk(folder):  # a process may remove its index in the meantime
+    for place, _, names in os.walk(folder):  # a process may remove its index meanwhile
         for path in (Path(place, name) for name in names):
             with suppress(FileNotFoundError):
                 paths += [path] if text.encode() in path.read_bytes() else []
@@ -333,7 +333,7 @@ def test_a_starting_worker_ends_when_the_journal_is_rewritten(tmp_path):
         starting.start()
         while not (ids := worker_ids(root)):
             time.sleep(0.001)
-        os.kill(ids[0], signal.SIGSTOP)  # it is not ready before the journal was rewritten
+        os.kill(ids[0], signal.SIGSTOP)  # it is not ready before the journal is rewritten
         memory.pool.renew()
         os.kill(ids[0], signal.SIGCONT)
         starting.join()
@@ -356,7 +356,9 @@ def test_a_process_started_before_old_snapshots_are_removed_does_not_use_them(tm
         shutil.copytree(snapshots, tmp_path / "before")
         memory.keeper.redact(memory.keeper.plan("q", None, texts=[secret]), agent="ana", reason="private")
     shutil.rmtree(snapshots)
-    (tmp_path / "before").rename(snapshots)  # as if the redaction was stopped between its record and their removal
+    (tmp_path / "before").rename(
+        snapshots
+    )  # as if the redaction was stopped between its record and the removal of snapshots
     with jidomem.open(root, project="p") as memory:
         memory.catch_up(project_read)
         assert memory.follower.on_disk

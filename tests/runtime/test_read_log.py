@@ -1,4 +1,4 @@
-"""The read log: in which briefings a memory was shown, and how that is switched off."""
+"""The read log lists the briefings that showed a memory, and can be disabled."""
 
 import json
 import sqlite3
@@ -14,7 +14,7 @@ from jidomem.runtime.state import FILE
 
 @pytest.fixture
 def shown_memories(memory):
-    """A memory of a decision that was shown in two briefings, and of a fact too long for either of them."""
+    """Return a decision that was shown in two briefings, and a fact too long for either."""
     old = memory.writer.submit_intent("p", decision()).iri
     fact = memory.writer.submit_intent("p", intent(summary="the build needs Rust 1.80 and more " * 20)).iri
     for agent in ("ana", None):

@@ -1,4 +1,4 @@
-"""Refusals of Python calls that say how to put it right."""
+"""Refusals of Python calls have a hint that repairs them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A root that a group shares: each of two real users makes files there that the other one can use."""
+"""A root shared by a group: files created by one of two real users are usable by the other."""
 
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become 
 
 
 class User:
-    """A process of a user, which does what the command line is given."""
+    """A process of a user that runs command lines."""
 
     def __init__(self, process, root):
         self._process, self._root = process, root
@@ -39,7 +39,7 @@ def user(uid, root, *, group=TEAM, large=2**21):
         **{name: value for name, value in os.environ.items() if not name.startswith(("JIDOMEM_", "XDG_"))},
         "HOME": str(home), "JIDOMEM_EMBEDDER": "local", "USER": f"u{uid}",
     }  # fmt: skip
-    # wherever the code lies they may read it; what they may write is a matter of their ids alone
+    # the process may read the code anywhere; write access depends on its ids only
     reading = ["--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"]
     ids = ["--reuid", str(uid), "--regid", str(uid), "--groups", str(group)]
     command = ["setpriv", *ids, *reading, sys.executable, PROCESS, str(large)]
@@ -53,7 +53,7 @@ def user(uid, root, *, group=TEAM, large=2**21):
 
 @pytest.fixture
 def root():
-    """A new root in a repository that all of TEAM may write in, and made with the umask 022 like all in it."""
+    """Yield a new root in a repository that TEAM may write to, created with the umask 022."""
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
         folder = Path(place, "repository", ".jidomem")
@@ -65,7 +65,7 @@ def root():
         yield folder
 
 
-#: What makes files in a root: the journal, working state, turns, the words and vectors of recall, the rules of the
+#: Commands that create files in a root: journal, working state, turns, text index and vectors, the rules of the
 #: guard, lists, snapshots, packs, the configuration.
 ALL = [
     ["remember", "The build needs Rust {user}", "--type", "fact"],
@@ -94,7 +94,7 @@ ALL = [
 
 
 def inaccessible_paths(root):
-    """What below a root its group may not read and write, or is of no group of the users."""
+    """Return the paths of a root that its group may not read and write, or that belong to another group."""
     paths = [path for path in root.rglob("*") if "/store/" not in str(path) or "/snapshots/" in str(path)]
     return [
         (str(path.relative_to(root)), oct(s.st_mode), s.st_gid)

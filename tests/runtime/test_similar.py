@@ -1,4 +1,4 @@
-"""The similar memories of a receipt: what a new memory repeats or is near to, and never in the way of the write."""
+"""The similar memories of a receipt: repeated or near memories, found without delaying or failing the write."""
 
 import json
 import math
@@ -20,7 +20,7 @@ BANNED = "No recursion anywhere at all, so that all of the code is bounded"
 
 
 class Scripted(HashedStems):
-    """An embedder by stems that counts its texts, and makes vectors of *values* or fails if told to."""
+    """An embedder by stems that records its texts, and fails or returns the vectors of *value* if configured."""
 
     def __init__(self, fails=None, value=None):
         super().__init__(64)
@@ -41,7 +41,7 @@ def open_root(root, **options):
 
 @pytest.fixture(autouse=True)
 def with_similar(monkeypatch):
-    """Receipts show similar memories, as they do unless the policy says otherwise."""
+    """Enable similar memories in receipts, as by default."""
     monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
 
 
@@ -258,7 +258,7 @@ def test_a_slow_embedder_delays_no_receipt(root):
 
 @pytest.fixture
 def thread_limit(monkeypatch):
-    """The limit of threads is reached, for the search only."""
+    """Refuse a new thread for the search, as at the limit of threads."""
     start = threading.Thread.start
 
     def start_others(thread):
@@ -274,7 +274,7 @@ def test_without_a_search_thread_a_memory_is_recorded(root, thread_limit, policy
     root.mkdir()
     (root / "config.toml").write_text(f'[on_similar]\nfact = "{policy}"\n')
     with open_root(root) as memory:
-        for number in range(20):  # more than there are slots
+        for number in range(20):  # more than the limit of searches
             receipt = memory.remember(f"House {number} of the street is red")
 
         assert (receipt.status, receipt.similar) == ("asserted", None)

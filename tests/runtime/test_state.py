@@ -1,4 +1,4 @@
-"""The working state of a root: its transactions, who shares it, and what a clone may have brought instead."""
+"""The working state of a root: transactions, concurrent users, and invalid files from a clone."""
 
 import sqlite3
 import subprocess

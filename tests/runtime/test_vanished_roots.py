@@ -1,4 +1,4 @@
-"""A memory whose folder was moved, removed, or taken away by git is refused while it is open, and not begun anew."""
+"""A root that was moved or removed, by hand or by git, is refused while it is open, and not created again."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ def commit_all(folder):
 
 @pytest.fixture
 def repository(tmp_path):
-    """A repository with the branch `without` of a memory, and `main`, which has one; `main` is checked out."""
+    """Return a repository with the branches `without` a memory and `main`, checked out, with one."""
     folder = tmp_path / "repository"
     folder.mkdir()
     (folder / "README").write_text("a project")
@@ -49,7 +49,7 @@ def record(memory, summary):
 
 
 def remove_root(folder, method):
-    """Take the root in *folder* away, and return what brings it back."""
+    """Remove the root in *folder*, and return a function that restores it."""
     moved = folder.with_name("elsewhere")
     if method == "checkout":
         git(folder, "checkout", "-q", "without")
@@ -62,7 +62,7 @@ def remove_root(folder, method):
     return lambda: shutil.copytree(moved, folder / ".jidomem")
 
 
-#: By its name, what is done with an open memory.
+#: name -> an operation on an open memory.
 DOORS = {
     "remember": lambda memory: record(memory, "the queue has eight workers"),
     "entries written": lambda memory: memory.entry_store("p").write(WriteRequest(Entry(agent_id="a", content="x"))),

@@ -1,4 +1,4 @@
-"""A process that runs each command line it reads from standard input, and says what came of it.
+"""A process that runs each command line from standard input, and prints its result.
 
 python user_process.py LARGE   # a line in: ["remember", "..."]; a line out: [exit code, output, errors]
 """

@@ -1,4 +1,4 @@
-"""Memory inside an action: read from its context's state, and changed by what the action gives back."""
+"""Memory in an action: read from the state of its context, and changed by its result."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Changes of a memory that come from outside, as JSON: by name, checked, all together or not at all."""
+"""Changes of a memory as JSON: named, validated, and applied all or none."""
 
 import pytest
 from hypothesis import given, settings

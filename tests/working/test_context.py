@@ -1,4 +1,4 @@
-"""The context of a session: two tiers, what moves between them, and that nothing moves past the writer."""
+"""The context of a session: two tiers, promotion between them, and validation by the writer."""
 
 import json
 import threading
@@ -40,7 +40,7 @@ def open_context(opened, session="s-2", **options):
 
 
 def properties_of(opened, iri):
-    """What is said of a memory, less what every memory has."""
+    """Return the properties of a memory."""
     return opened.reader.get_memory("p", iri)["properties"]
 
 
@@ -177,7 +177,7 @@ def test_a_forced_value_has_its_own_type_and_an_unknown_type_is_refused(opened, 
     assert refused.error.violations[0].nearest == "lesson_learned"
 
 
-# --- what is known already -------------------------------------------------------------------------------------------
+# --- promotion of known values ---------------------------------------------------------------------------------------
 
 
 def test_a_known_value_under_its_key_is_not_written_again(opened, context):
@@ -386,7 +386,7 @@ def test_two_merged_memories_with_one_key_are_replaced_by_one(opened, context):
     assert active_summaries(opened) == ["three"]
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- refusals --------------------------------------------------------------------------------------------------------
 
 
 def test_a_decision_without_a_rationale_is_refused_and_stays_in_the_session(opened, context):
@@ -575,7 +575,7 @@ def test_a_redacted_memory_is_not_retrieved(opened, context):
         assert later.get_context("anew k")["long_term"][0]["content"] == "anew"
 
 
-# --- what both tiers hold of a query ---------------------------------------------------------------------------------
+# --- the context of a query ------------------------------------------------------------------------------------------
 
 
 def test_the_context_of_a_query_contains_matching_entries_of_both_tiers(opened, context):
@@ -605,7 +605,7 @@ def test_entries_with_more_query_words_come_first_and_then_newer_ones(context):
     entries = context.get_context("the red boat")["short_term"]
     assert [entry["key"] for entry in entries] == ["d", "a", "c", "b"]
     assert [entry["key"] for entry in context.get_context("the")["short_term"]] == []
-    context.store("f", {("green",): "ship"})  # which is no JSON
+    context.store("f", {("green",): "ship"})  # a value without JSON form
     assert [entry["key"] for entry in context.get_context("ships")["short_term"]] == ["f"]
 
 
@@ -744,16 +744,18 @@ def test_closing_a_context_warns_of_important_values_that_were_not_promoted(open
     context = open_context(opened)
     context.store("store", DECISION)
     context.store("plan", "read")
-    context.store("refused", {"type": "decision", "content": "Use SQLite"}, promote=True)  # told to the caller
+    context.store(
+        "refused", {"type": "decision", "content": "Use SQLite"}, promote=True
+    )  # the refusal was returned to the caller
 
     with pytest.warns(UserWarning, match="^the context of 's-2' was closed with a value not promoted: 'store'; call"):
         context.close()
 
-    context.close()  # once more, without a warning
+    context.close()  # a second close gives no warning
 
 
 def promotion_threads():
-    """The names of the threads that promote."""
+    """Return the names of the promotion threads."""
     return {each.name for each in threading.enumerate() if each.name.startswith("promotion of ")}
 
 
@@ -769,7 +771,7 @@ def test_the_cycle_runs_every_minute_and_can_be_disabled(opened, monkeypatch):
     waits = []
 
     class Stopped:
-        """Says after two waits that it is to stop."""
+        """An event that is set after two waits."""
 
         def wait(self, seconds):
             waits.append(seconds)
@@ -794,7 +796,7 @@ def test_an_invalid_promotion_is_refused_before_the_context_is_opened(opened, pr
         opened.context("s-1", promotion=promotion)
 
     assert refusal.value.hint == "give Promotion.new(0.5), or leave it out"
-    with opened.context("s-1", promotion=None, interval=None) as context:  # the name is still free
+    with opened.context("s-1", promotion=None, interval=None) as context:  # the session name is still available
         assert context.promotion == Promotion()
 
 
@@ -829,7 +831,7 @@ def test_a_session_has_one_context_until_it_is_closed(opened):
     assert refusal.value.hint == "leave the options out, or close it first"
     first.close()
     with opened.context("s-1", interval=5.0) as second:
-        first.close()  # once more, which closes no other
+        first.close()  # a second close closes no other context
         assert (second is first, second.retrieve("k", None)) == (False, None)
         assert opened.context("s-1") is second
 
@@ -902,7 +904,7 @@ def test_a_second_promotion_writes_nothing(shared, values):
     # E092
     project = f"p{next(NUMBERS)}"
     with shared.context("s-1", project=project, interval=None) as context:
-        for _ in range(2):  # an item may say more of what an earlier one says; then all is said
+        for _ in range(2):  # the second pass adds what later items say of earlier ones
             for key, item in values.items():
                 context.store(key, item, promote="force")
         before = commit_files(shared, project)

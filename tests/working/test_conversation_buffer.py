@@ -1,4 +1,4 @@
-"""The conversation buffer: what it keeps, what it counts, and what it hands out."""
+"""The conversation buffer: its messages, its token count, and its context."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -99,7 +99,7 @@ def test_the_buffer_contains_the_longest_suffix_within_the_budget(messages, budg
         evicted += buffer.evicted
         assert buffer.current_tokens == sum(estimate(m.content) for m in buffer.messages)
         assert buffer.current_tokens <= budget or len(buffer.messages) == 1
-        if buffer.evicted:  # not one more than needed went
+        if buffer.evicted:  # no more messages than necessary are evicted
             assert buffer.current_tokens + buffer.evicted[-1].tokens > budget
         assert buffer.messages[-1].content == content
     roles = [message.role for message in (*evicted, *buffer.messages)]

@@ -1,4 +1,4 @@
-"""Every mutation of a memory, of which there is a table: the moment of the change, and the revisions."""
+"""Every mutation of a memory sets the time of update and the revisions."""
 
 import inspect
 
@@ -17,7 +17,7 @@ BEFORE = (
     .ensure_space("notes", {"a": 1}, now=1_004)
     .ensure_space("list", [{"id": "x", "n": 1}], now=1_005)
 )
-#: Each mutation with arguments by which it changes something.
+#: Each mutation, with arguments with which it changes something.
 MUTATIONS = {
     "append_to_space": ("list", {"id": "y"}),
     "apply_action_result": ({"world": {"more": 2}},),
@@ -55,7 +55,7 @@ def takes_options(function):
 
 
 def changed(form, name, before=BEFORE, **options):
-    """The memory after one mutation, of the memory itself or by the helper of the agent that has it."""
+    """Return the memory after one mutation, by its method or by the function on an agent."""
     if form == "memory":
         return getattr(before, name)(*MUTATIONS[name], **options)
     return get(getattr(package, name)(put(Agent(), before), *MUTATIONS[name], **options))
@@ -77,7 +77,7 @@ def test_every_mutation_sets_the_time_of_update_which_never_decreases(form, name
     assert (after.created_at, after.updated_at, after.rev) == (1_000, NOW, BEFORE.rev + 1)
     ahead = BEFORE.world_put("clock", "ahead", now=NOW + 1)
     assert changed(form, name, ahead, now=NOW).updated_at == NOW + 1
-    assert changed(form, name).updated_at > 1_700_000_000_000  # the present where none is given
+    assert changed(form, name).updated_at > 1_700_000_000_000  # the current time by default
     assert (BEFORE.updated_at, BEFORE.rev) == (1_005, 6)  # A005
 
 

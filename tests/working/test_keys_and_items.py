@@ -1,4 +1,4 @@
-"""Keys of a map space, items of a list space: what each operation does, and that each refuses the other kind."""
+"""Keys of a map space and items of a list space: each operation, and its refusal of the other kind."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ def data_of(agent):
 
 
 def revision_changes(before, after):
-    """By how much the revision of the space and that of the container moved."""
+    """Return the increments of the revision of the space and of the memory."""
     return space(after, "x").rev - space(before, "x").rev, get(after).rev - get(before).rev
 
 

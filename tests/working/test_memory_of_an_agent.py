@@ -1,4 +1,4 @@
-"""An agent's memory: where it is kept, and what putting, getting and ensuring it do."""
+"""The memory of an agent: its place in the state, and put, get, update and ensure."""
 
 import collections
 import copy
@@ -129,7 +129,7 @@ class Loose:
 
 
 class Copied(Plain):
-    """As pydantic's models are."""
+    """Like a pydantic model."""
 
     def model_copy(self, *, update):
         made = Copied(update["state"])
@@ -182,7 +182,7 @@ def test_a_state_keeps_its_mapping_type(state):
 
 
 class Odd(collections.abc.Mapping):
-    """A mapping nobody can make another of."""
+    """A mapping that cannot be copied."""
 
     def __getitem__(self, key):
         raise KeyError(key)

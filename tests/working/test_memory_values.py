@@ -1,4 +1,4 @@
-"""A memory as a value: its fields, how it is made, its moments, and how it is kept as JSON."""
+"""A memory as a value: its fields, its creation, its times, and its form in JSON."""
 
 import dataclasses
 import enum

@@ -1,4 +1,4 @@
-"""The minds docs/working-memory.md builds of spaces, and the guidance it gives."""
+"""The agent architectures and the guidance in docs/working-memory.md."""
 
 import re
 from pathlib import Path
@@ -11,12 +11,12 @@ PAGE = (Path(__file__).parents[2] / "docs" / "working-memory.md").read_text("utf
 
 
 def section(title):
-    """The text below one heading of the page."""
+    """Return the text below a heading of the page."""
     return re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)[1]
 
 
 def run_section(title, capsys):
-    """The names that the first program of a section leaves, and what it printed."""
+    """Return the global names and the output of the first program of a section."""
     names = {}
     exec(re.search(r"^```python\n(.*?)^```$", section(title), re.DOTALL | re.MULTILINE)[1], names)
     return names, capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Named spaces of an agent: putting, updating, deleting and ensuring them, their names and their limits."""
+"""Named spaces of an agent: put, update, delete and ensure, names and limits."""
 
 import pytest
 
@@ -333,7 +333,7 @@ def test_a_transient_key_is_readable_until_it_expires():
     assert get_in_space(agent, "world", "scratch", now=1100) is None
     assert world(agent, now=1099) == {"scratch": "x", "stays": 1}
     assert world(agent, now=1100) == {"stays": 1}
-    assert world_get(agent, "scratch") is None  # by the clock
+    assert world_get(agent, "scratch") is None  # by the current time
 
 
 def test_the_current_time_decides_whether_a_key_has_expired():

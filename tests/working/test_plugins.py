@@ -1,4 +1,4 @@
-"""Plugins: spaces of their own in an agent's memory, and answers to signals."""
+"""Plugins: their spaces in the memory of an agent, and their handlers of signals."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ from jidomem.working.thread import MAX_CACHED_REQUESTS, MemoryPlugin, Mounted, R
 
 
 def signal_of(directive, result, status="ok", **more):
-    """The signal of a directive, as the interpreter writes it."""
+    """Return the result signal of a directive."""
     meta = {"provider": directive.provider, "latency_ms": 0.1, "directive": directive.type}
     data = {"request_id": directive.request_id, "status": status, "result": result, "meta": meta, **more}
     return Signal("jido.memory.result", data)
@@ -180,7 +180,7 @@ def test_the_cache_contains_only_the_last_results():
 
 @dataclass(frozen=True)
 class Follower:
-    """It asks for more when it hears of something."""
+    """A plugin that returns a further directive for a result."""
 
     name: str = "follower"
 
@@ -216,7 +216,7 @@ def test_the_memory_plugin_is_mounted_once_by_default():  # A134
 
 @dataclass(frozen=True)
 class Other:
-    """A memory of somebody else's making."""
+    """A plugin that provides the memory in place of the default one."""
 
     name: str = "journal"
     owns: str = MEMORY_KEY

@@ -1,4 +1,4 @@
-"""Projectors: knowledge made out of what happened, when it is asked for, at ticks, and as the thread grows."""
+"""Projectors derive knowledge from a thread: on demand, at intervals, and as the thread grows."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ def memory():
 
 @dataclass(frozen=True)
 class Entities:
-    """Facts, tasks and embeddings out of one thread."""
+    """A projector that derives facts, tasks and embeddings from a thread."""
 
     def project(self, memory, thread, ctx):
         facts, directives = dict(memory.world_get("facts", {})), []

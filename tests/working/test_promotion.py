@@ -1,4 +1,4 @@
-"""Promotion: which items are important enough, what they become, and by which triples they are said."""
+"""Promotion: the importance of items, the decision, and the triples of promoted items."""
 
 import re
 from datetime import UTC, datetime

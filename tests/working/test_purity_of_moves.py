@@ -1,4 +1,4 @@
-"""Laws of every public function over an agent or a memory: nothing that is passed in changes, and revisions count."""
+"""Every public function on an agent or a memory is pure, and increments revisions exactly."""
 
 import ast
 import copy
@@ -25,8 +25,8 @@ START = (
     .tasks_add("two", id="t2", now=1000)
 )
 
-#: Each move: its arguments, and the revision at which it leaves each space it changes (in START m and l are at 0, world
-#: at 1, tasks at 2); None is gone, "" a change of no space.
+#: Each change: its arguments, and the revision of each space it changes (START has m and l at 0, world
+#: at 1, tasks at 2); None for a removed space, "" for a change of no space.
 MOVES = {
     "space_put": (("m", Space({"z": 1}, rev=9)), {"m": 9}),
     "space_update": (("m", lambda space: Space(["other kind"])), {"m": 1}),
@@ -84,7 +84,7 @@ OF_NEITHER = {"freeze", "thaw", "is_list", "is_map", "memory_key"}
 
 
 def snapshot(memory):
-    """All there is to a memory, in plain values that share nothing with it."""
+    """Return the contents of a memory in plain values that share nothing with it."""
     spaces = {name: (thaw(s.data), s.rev, thaw(s.metadata)) for name, s in memory.spaces.items()}
     return (memory.id, memory.rev, spaces, memory.created_at, memory.updated_at, thaw(memory.metadata))
 
@@ -270,7 +270,7 @@ PURE = {
     "tomllib",
     "typing",
 }
-#: The modules of the spaces of working memory; the tiers beside them have a clock of their own.
+#: The modules of working memory; the other tiers use a clock.
 SPACES = ("__init__", "agent", "container", "memory", "thread")
 OURS = {"jidomem.errors", "jidomem.base.json_values", "jidomem.records.directive"}
 
@@ -290,7 +290,7 @@ def test_the_modules_of_working_memory_import_and_call_only_pure_functions(path)
 
     own_modules = {name for name in named if name.startswith("jidomem.") and name.split(".")[1] != "working"}
     assert {name.split(".")[0] for name in named} <= PURE | {"jidomem"}  # A006
-    minted = {"jidomem.base", "jidomem.base.clock"} if path.name == "container.py" else set()  # of a new memory
+    minted = {"jidomem.base", "jidomem.base.clock"} if path.name == "container.py" else set()  # for a new memory
     assert {name for name in own_modules if not name.startswith((*OURS, *minted))} == set()
     assert called.isdisjoint({"open", "print", "input", "exec", "eval", "__import__"})
 
@@ -350,4 +350,4 @@ def test_a_memory_is_equal_after_conversion_to_json_and_back(contents, metadata)
     restored = Memory.from_dict(json.loads(json.dumps(memory.to_dict())))
 
     assert restored == memory  # A038
-    assert repr(restored) == repr(memory)  # 1, 1.0 and True are equal, and not the same
+    assert repr(restored) == repr(memory)  # 1, 1.0 and True are equal but distinct

@@ -1,4 +1,4 @@
-"""Short-term memory: what it holds, what goes when it is too much, and that threads do not disturb each other."""
+"""Short-term memory: its values, eviction, and concurrent threads."""
 
 import sys
 import time

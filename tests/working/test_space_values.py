@@ -1,4 +1,4 @@
-"""A space as a value: its fields, its kind, how it is made, and how what it holds is held fast."""
+"""A space as a value: its fields, its kind, its creation, and its immutable data."""
 
 import copy
 import dataclasses
@@ -192,7 +192,7 @@ def test_the_cases_cover_every_mutating_method_of_dict_and_list():
 
 
 def _is_mutating(kind, name):
-    """Whether a method of that name changes a dict or a list it is called on."""
+    """Return whether a method of that name changes a dict or a list."""
     original = {"a": 1} if kind is dict else [2, 1]
     for arguments in ((), ("a",), (0,), (1,), ("b", 1), (0, 1), ({"b": 1},), ([1],)):
         value = kind(original)

@@ -1,4 +1,4 @@
-"""The thread: entries in order, append only, and never touched by memory."""
+"""The thread: ordered entries, append only, unchanged by memory operations."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Both tiers end to end: what the guide's questions find of what was promoted, and what a restart leaves."""
+"""Both tiers end to end: promoted values are found by queries, and remain after a restart."""
 
 import json
 import subprocess

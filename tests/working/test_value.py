@@ -1,4 +1,4 @@
-"""A value of short-term memory as text, and the way back; what changes in a memory that is known."""
+"""A value of short-term memory as text and back, and the changes of a known memory."""
 
 import json
 from dataclasses import FrozenInstanceError, is_dataclass
@@ -32,7 +32,7 @@ def extras(value):
 
 
 def stored_form(key, value):
-    """What a memory says of a promoted value: summary, explanation and the texts of jido:value."""
+    """Return the stored form of a promoted value: summary, explanation and the texts of jido:value."""
     summary, explanation = tiers.summary_and_explanation(tiers.item_of(value, session_id="s-1", now=NOW))
     return (
         summary,

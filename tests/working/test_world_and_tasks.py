@@ -1,4 +1,4 @@
-"""The world and the tasks of an agent: the wrappers, and that they are the generic operations on two spaces."""
+"""The world and the tasks of an agent: their functions equal the generic operations on two spaces."""
 
 import itertools
 
@@ -50,7 +50,7 @@ START = put(Agent(), Memory(id="mem_1", created_at=1))
 
 
 def agent_with_tasks(*names):
-    """An agent with one open task of each name, its id and its text."""
+    """Return an agent with one open task for each name, as id and text."""
     agent = START
     for name in names:
         agent = tasks_add(agent, name, id=name, now=1)
