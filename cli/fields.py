@@ -44,7 +44,7 @@ HELP: Mapping[str, str] = {
     "enforcement_level": f"Enforcement of a convention: {', '.join(vocab.ENFORCEMENT)}.",
     "alternatives": "Rejected alternative of a decision; repeatable.",
     "tracked_by": "URL of an issue.",
-    "expires_on": "Date of the next review, ISO 8601; the memory stays active.",
+    "expires_on": "Date on which a task is due, or of the next review, ISO 8601; the memory stays active.",
     "valid_from": "Start of validity, ISO 8601.",
     "valid_until": "End of validity, ISO 8601.",
     "timestamp": "Date and time, ISO 8601 (default: now).",
@@ -53,6 +53,7 @@ HELP: Mapping[str, str] = {
     "iri": "Its IRI (default: a new one).",
     "idempotency_key": "Key of the request: a retry with it returns the first receipt.",
 }
+_OTHER_FLAGS = {"expires_on": ("--due",)}
 _METAVARS = {"about": "PATH", "timestamp": "MOMENT"}
 
 
@@ -61,9 +62,9 @@ def intent_options(names: Iterable[str] = tuple(HELP)) -> Callable[[Function], F
 
     def decorate(function: Function) -> Function:
         for name in reversed([*names]):
-            flag = f"--{name.replace('_', '-')}"
+            flags = [f"--{name.replace('_', '-')}", *_OTHER_FLAGS.get(name, ())]
             option = click.option(
-                flag,
+                *flags,
                 name,
                 multiple=name in LIST_FIELDS,
                 metavar=_METAVARS.get(name, "TEXT"),

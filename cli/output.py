@@ -27,7 +27,7 @@ from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.rdf.vocab import BASE, JIDO, MARKER, REDACTED, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import cell, tsv_line
-from jidomem.records.active import ACTIVE, REASON, REPEATS, SimilarMemory, similar_choices, state_text
+from jidomem.records.active import ACTIVE, DUE, REASON, REPEATS, UNTIL, SimilarMemory, similar_choices, state_text
 from jidomem_cli.options import READ, App, clean
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ _FIRST = (
 )
 #: The keys of some rows, columns of a table, with the status of an inactive memory and the memories in open conflict.
 MEMORY_STATUS, CONFLICTS = "memory_status", "conflicts_with"
+_ANNOTATIONS = (MEMORY_STATUS, DUE, UNTIL, CONFLICTS)
 #: The spaces between columns, and the least width of a text on a narrow terminal before columns are left out.
 _BETWEEN, _LEAST = 2, 16
 #: The columns that are left out on a narrow terminal, in this order.
@@ -131,7 +132,8 @@ def show_rows(
     """
     form = app.form
     if form in READ:
-        columns = [*columns, *(name for name in (MEMORY_STATUS, CONFLICTS) if any(row.get(name) for row in rows))]
+        present = (name for name in _ANNOTATIONS if any(row.get(name) for row in rows))
+        columns = [*columns, *(name for name in present if name not in columns)]
     if form == "json":
         show_json({"rows": [json_value(row) for row in rows], "cursor": cursor})
         return

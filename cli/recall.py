@@ -9,6 +9,7 @@ import click
 from jidomem.base.clock import json_value
 from jidomem.read.memory_detail import short_id
 from jidomem.recall.briefing import contrast_lines, markdown, stale_files
+from jidomem.records.active import DUE, UNTIL
 from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, MIN_SCORE, Hit
 from jidomem_cli.options import (
     App,
@@ -144,6 +145,8 @@ def _row(hit: Hit) -> Row:
         "status": metadata["status"],
         "state": metadata.get("state"),
         CONFLICTS: metadata.get(CONFLICTS),
+        DUE: metadata.get(DUE),
+        UNTIL: metadata.get(UNTIL),
         "time": metadata["time"],
         "text": hit.excerpt,
         "below": [*filter(None, [hit.excerpt]), *contrast_lines(hit), *(hit.reasons or ())],

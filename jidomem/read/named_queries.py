@@ -19,11 +19,11 @@ from jidomem.index.store import OxigraphIndex
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import Dataset, dataset
 from jidomem.rdf.statements import to_value
-from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, plain_value
+from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, moment_in, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
-from jidomem.records.active import ACTIVE, STATES, validity
+from jidomem.records.active import ACTIVE, DUE, STATES, UNTIL, validity
 from jidomem.records.named_query import NamedQuery, to_term
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ _OBJECTS = {"agents": (jido("saidBy"), jido("entryOf")), "sessions": (conv("asso
 _TEXTS = {"agents": (), "sessions": (jido("sessionId"),)}
 _SECOND = timedelta(seconds=1)
 _DATES = (jido("validFrom"), jido("validUntil"))
+#: The keys of the dates of a memory in a row -> its property.
+_SHOWN_DATES = {DUE: jido("expiresOn"), UNTIL: jido("validUntil")}
+#: The rows from which on the dates of all memories are read at once.
+_MANY = 500
 _STATES, _WITH_STATE = (
     (jido("hasErrorStatus"), jido("hasTaskStatus")),
     (jido("Error"), jido("Task")),
@@ -157,14 +161,16 @@ class NamedQueries:
     ) -> Rows:
         """Return *rows* with the annotations of their memories beside the columns of the query.
 
-        They are the validity, the `state` of tasks and errors, the `memory_status` of inactive memories in a list
-        without it, and `conflicts_with`: the memories in an unsettled disagreement with one at *as_of*, the moment
-        that all pages of a list share.
+        They are its dates (`due`, `until`), the validity, the `state` of tasks and errors, the `memory_status` of
+        inactive memories in a list without it, and `conflicts_with`: the memories in an unsettled disagreement with one
+        at *as_of*, the moment that all pages of a list share.
         """
         rows = self._with_validity(query, project, bindings, rows)
         if {"item", "kind", "status"} <= {*query.columns}:
             rows = [row | self._state(project, row) for row in rows]
         column = next((name for name in query.columns if name in _MEMORY_COLUMNS), None)
+        if column is not None and DUE not in query.columns:
+            rows = self._with_dates(project, rows, column)
         if column is None or as_of is None or "asOf" not in bindings:
             return rows
         if bindings.get("includeInactive") == boolean(True):
@@ -174,6 +180,22 @@ class NamedQueries:
         items = {row[column] for row in rows}
         rivals = self.conflicts_with(project, items, as_of=plain_value(as_of), valid_at=valid_at)
         return [row | {"conflicts_with": rivals[row[column]]} if row[column] in rivals else row for row in rows]
+
+    def _with_dates(self, project: str, rows: Rows, column: str) -> Rows:
+        """Return *rows* with the dates of the memories that have them; a column of the query stays as it is."""
+        graph, dates = graph_iri(project), dict[object, dict[str, Any]]()
+        for key, property_ in _SHOWN_DATES.items():
+            if len(rows) >= _MANY:
+                found = self._index.triples(graph, None, property_)
+            elif not any(self._index.triples(graph, None, property_, most=1)):
+                continue
+            else:
+                items = (iri(str(row[column])) for row in rows if _is_memory(row[column]))
+                found = (triple for item in items for triple in self._index.triples(graph, item, property_))
+            for item, _, moment in found:
+                dates.setdefault(plain_value(item), {})[key] = moment_in(moment)
+        return [{**row, **{key: each for key, each in dates.get(row[column], {}).items() if key not in row}}
+                for row in rows] if dates else rows  # fmt: skip
 
     def _with_validity(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows) -> Rows:
         """Return *rows* with the status of memories that are not valid now, in lists of all kinds and in histories."""

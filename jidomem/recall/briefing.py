@@ -18,7 +18,7 @@ from jidomem.base.words import EXCERPT, beginning, quoted, quoted_name, shortene
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.vocab import local_name
 from jidomem.recall.nearness import disagreement
-from jidomem.records.active import ACTIVE, state_text
+from jidomem.records.active import ACTIVE, DUE, UNTIL, dates_text, state_text
 from jidomem.records.recall import DifferingMemory, Hit, MemoryRecall
 from jidomem.repository.freshness import UNCHANGED, Freshness
 
@@ -534,7 +534,8 @@ def _line(hit: Hit, show: str = _SHOW, beside: Collection[str] = ()) -> str:
     about = ", ".join(quoted_name(str(place)) for place in metadata["about"][:3])
     stale = ", ".join(f"{quoted_name(path)} {state}" for path, state in stale_files(hit).items())
     day = (metadata["time"] or metadata["recorded_at"]).date().isoformat()
-    words = [status, rivals, *values, about, quoted_name(hit.agent_id), day, metadata.get("source", ""), stale]
+    dates = dates_text(metadata.get(DUE), metadata.get(UNTIL))
+    words = [status, *dates, rivals, *values, about, quoted_name(hit.agent_id), day, metadata.get("source", ""), stale]
     head = f"{quoted_name(short)} {quoted_name(metadata['kind'])}"
     reasons = "".join(f"  - {reason}\n" for reason in (*contrast_lines(hit, beside), *(hit.reasons or ())))
     return f"- {head}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n{reasons}"

@@ -201,6 +201,8 @@ _FIELD_NAMES = {
     "decisionStatus": "state",
     "severityLevel": "severity",
     "hasEnforcementLevel": "enforcement_level",
+    "expiresOn": "due",
+    "validUntil": "until",
 }
 
 

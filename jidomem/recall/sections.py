@@ -31,7 +31,7 @@ from jidomem.recall.briefing import (
 )
 from jidomem.recall.governing import active_anchors, anchors_by_item, governing, related_memories
 from jidomem.recall.nearness import FORCES, disagreement, is_about, is_general, nearness
-from jidomem.records.active import ACTIVE, state_text
+from jidomem.records.active import ACTIVE, DUE, UNTIL, dates_text, state_text
 from jidomem.records.file_anchor import Anchor
 from jidomem.records.named_query import FOREVER, judged_at, to_term
 from jidomem.records.recall import DifferingMemory
@@ -60,6 +60,7 @@ _SEVERITIES = ("critical", "high", "medium", "low", None)
 _ENDED = ("Completed", "Abandoned")
 _AGAINST = "against "
 _STATES = ("hasTaskStatus", "hasErrorStatus")
+_SHOWN_DATES = {DUE: "expiresOn", UNTIL: "validUntil"}
 _DETAILS = f"""SELECT ?item ?summary ?recorded ?about ?blob ?line {{{{ VALUES ?item {{{{ {{items}} }}}}
 ?item {jido("summary")} ?summary ; {jido("recordedAt")} ?recorded
 OPTIONAL {{{{ ?item {jido("about")} ?about }}}} OPTIONAL {{{{ ?item {jido("sourceBlob")} ?blob }}}}
@@ -313,8 +314,11 @@ class BriefingBuilder:
         if self._agent:
             own = self._reader.ask("tasks-of-agent", project=self._project, agent=self._agent, **self._moment)
         own_tasks = {row["task"] for row in own}
+        late, _ = self._rows("open-tasks", actionable_only=True, overdue_only=True)
         rows, more = self._rows("open-tasks", actionable_only=True)
-        rows = [*own, *(row for row in rows if row["task"] not in own_tasks)]
+        rows = [*{row["task"]: row for row in (*own, *late, *rows)}.values()]
+        is_late = {row["task"] for row in late}
+        rows.sort(key=lambda row: (row["task"] not in own_tasks, row["task"] not in is_late))
         entries = [(row, "yours" if row["task"] in own_tasks else "") for row in rows]
 
         def entry(at: int) -> BriefingEntry:
@@ -483,7 +487,17 @@ class BriefingBuilder:
         marks = "" if is_marked else disagreement(rivals)
         others = self._contrasts.get(name, ())
         values_of = [each.words for each in others]
-        words = [*notes, *stale, status, marks, *values_of, *_origin(properties, memory["recorded_at"], agent, source)]
+        dates = {key: properties[name] for key, name in _SHOWN_DATES.items() if name in properties}
+        of_dates = dates_text(dates.get(DUE), dates.get(UNTIL))
+        words = [
+            *notes,
+            *of_dates,
+            *stale,
+            status,
+            marks,
+            *values_of,
+            *_origin(properties, memory["recorded_at"], agent, source),
+        ]
         short = memory_detail.short_id(name)
         mark = f" [cut; jidomem show {short}]" if is_cut else ""
         why = f"; text: {quoted(answer, EXCERPT)[0]}" if answer else ""
@@ -499,6 +513,7 @@ class BriefingBuilder:
             "standing": memory["status"],
             "status": memory["status"],
             **({"state": states[0]} if states else {}),
+            **dates,
             **({"conflicts_with": rivals} if rivals else {}),
             **({"differs_from": [each.to_dict() for each in others]} if others else {}),
             "time": properties.get("hasTimestamp"),

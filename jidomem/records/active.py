@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, time
 from typing import Any
 
 from jidomem.base.words import normal_text, quoted
@@ -32,6 +33,8 @@ UNACCEPTED = tuple(status for status in DECISION_STATUS if status != ACCEPTED)
 INVALIDATED, SUPERSEDED = ENDED = "invalidated", "superseded"
 #: The states of a memory that is not valid any more, or not yet.
 EXPIRED, SCHEDULED = "expired", "scheduled"
+#: The keys, and the words, of the moment at which a memory is due, and of the end of its validity.
+DUE, UNTIL = "due", "until"
 #: Every state of a memory; the first that applies is its state.
 STATES = (*ENDED, PENDING, *UNACCEPTED, EXPIRED, SCHEDULED, ACTIVE)
 #: Every status of a decision by which a list can be filtered: its own, that of its end, or that of a proposal.
@@ -73,6 +76,19 @@ def state_text(status: str, state: str | None) -> str:
     ('active, Resolved', 'active', 'rejected')
     """
     return status if not state or state in (ACCEPTED, status) else f"{status}, {state}"
+
+
+def dates_text(due: datetime | None, until: datetime | None) -> list[str]:
+    """Return the day on which a memory is due, and that until which it is valid, as texts, as far as it has them.
+
+    A moment that is not midnight has its time, in UTC.
+
+    >>> dates_text(datetime(2026, 12, 15), None), dates_text(None, datetime(2027, 1, 1, 9, 30))
+    (['due 2026-12-15'], ['until 2027-01-01 09:30'])
+    """
+    named = ((DUE, due), (UNTIL, until))
+    forms = ("%Y-%m-%d %H:%M", "%Y-%m-%d")
+    return [f"{name} {moment.strftime(forms[moment.time() == time.min])}" for name, moment in named if moment]
 
 
 def validity(valid_from: str | None, valid_until: str | None, moment: str) -> str:

@@ -201,7 +201,7 @@ class MemoryUpdateIntent:
                 f"an intent is a JSON object, not {json_type(values)}",
                 hint='write {"type": "fact", "summary": "...", ...}',
             )
-        values = with_own_properties(values)
+        values = with_own_properties(with_accepted_names(values))
         if unknown := unknown_fields(values):
             raise IntentRefused(unknown)
         return cls(**values)
@@ -380,6 +380,13 @@ def with_own_properties(values: Mapping[str, Any]) -> Mapping[str, Any]:
     entries = [(key, values[key] if isinstance(values[key], list) else [values[key]]) for key in own]
     triples = [[key, entry] for key, each in entries for entry in each if entry not in (None, "")]
     return {**{name: values[name] for name in values if name not in own}, "extra_triples": [*extra, *triples]}
+
+
+def with_accepted_names(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return *values* with the date of a task, which is given as `due`, under the field it is stored in."""
+    if "due" not in values or "expires_on" in values:
+        return values
+    return {("expires_on" if name == "due" else name): value for name, value in values.items()}
 
 
 def unknown_fields(values: Mapping[str, Any], kind: object = None) -> list[Violation]:

@@ -12,7 +12,8 @@ from typing import Protocol
 from jidomem.base.clock import format_timestamp, impossible_day, parse_moment
 from jidomem.base.json_values import is_unicode
 from jidomem.base.regex import lazy
-from jidomem.errors import Failed, InvalidRequest, nearest_names
+from jidomem.base.words import misspelling_of
+from jidomem.errors import Failed, InvalidRequest
 from jidomem.rdf.terms import Term, boolean, date_time, integer, iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE
 from jidomem.records.active import STATUSES
@@ -49,8 +50,6 @@ _CONTAINS = lazy(r"\?(\w+) \?(\w+)")
 _UNION = lazy(r"\{ [^{}]* \}(?: UNION \{ [^{}]* \})+")
 _PREFIX = lazy(r"PREFIX (\w*): <([^<>]*)>")
 _PARAM = lazy(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
-#: The likeness from which on an unknown parameter is a known one.
-_LIKE = 0.8
 #: The parameters that have the same type and default in every query.
 _WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER), "validAt": ("dateTime", UNBOUND)}
 _PROJECTION = lazy(r"\bSELECT\b(.*?)(?:\bWHERE\b|\{)", re.IGNORECASE | re.DOTALL)
@@ -297,7 +296,7 @@ class NamedQuery:
             if name not in known:
                 missing = [param.name for param in self.params if param.default is None and param.name not in values]
                 free = [each for each in (*known, "limit", "cursor") if each not in values]
-                near = missing[:1] if len(missing) == 1 else nearest_names(name, free, likeness=_LIKE)
+                near = missing[:1] if len(missing) == 1 else [*filter(None, [misspelling_of(name, free)])]
                 takes = ", ".join(map(snake, known)) or "no parameters"
                 hint = f"did you mean {snake(near[0])!r}?" if near else f"it takes {takes}"
                 if (other := f"{values[name]}-{self.name.partition('-')[2]}".lower()) in queries:

@@ -22,6 +22,7 @@ from jidomem.records.intent import (
     Receipt,
     Version,
     unknown_fields,
+    with_accepted_names,
     with_own_properties,
 )
 from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, PolicyChange, role_named
@@ -435,7 +436,7 @@ class MemoryWriter:
         replaced rationale and the explaining fields that are carried over. *who* are the fields of the author, such as
         asserted_by. Raises Conflict, which names the successor, if *item* is superseded already.
         """
-        changes = self._with_other_triples(project_id, item, changes or {})
+        changes = self._with_other_triples(project_id, item, with_accepted_names(changes or {}))
         if any(name not in INTENT_FIELDS for name in changes):
             raise IntentRefused(unknown_fields(changes, self.restated(project_id, item).get("type")))
         receipt = self._corrections.correct(

@@ -137,7 +137,8 @@ def short(value):
 
 def shortened(rows):
     """Return the values of the columns of *rows*, without annotations."""
+    annotations = {"state", "memory_status", "conflicts_with", "due", "until"}
     return [
-        [short(value) for name, value in row.items() if name not in ("state", "memory_status", "conflicts_with")]
+        [short(value) for name, value in row.items() if name not in annotations or (name == "due" and "reason" in row)]
         for row in rows
     ]

@@ -344,4 +344,10 @@ def test_a_memory_invalid_at_a_moment_counts_as_withdrawn(seed, number):
             for asked in questions(query):
                 if not asked["include_inactive"]:
                     now = answer(reader_of(index, playbook=PLAYBOOK), query.name, {**asked, "valid_at": at(number)})
-                    assert now == answer(reader_of(withdrawn, playbook=PLAYBOOK), query.name, asked), query.name
+                    then = answer(reader_of(withdrawn, playbook=PLAYBOOK), query.name, asked)
+                    assert undated(now) == undated(then), query.name
+
+
+def undated(rows):
+    """Return *rows* without the dates of their memories."""
+    return [{name: value for name, value in row.items() if name not in ("due", "until")} for row in rows]

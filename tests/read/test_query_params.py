@@ -85,7 +85,7 @@ def test_a_value_that_is_neither_name_nor_iri_is_refused_with_both_forms(name):
 
 def test_an_unknown_parameter_is_refused_with_the_nearest_name():
     with pytest.raises(InvalidRequest, match="planner/mine has no parameter 'wat'") as refusal:
-        QUERY.bind({**GIVEN, "wat": "x"})
+        QUERY.bind({"project": "demo", "who": GIVEN["who"], "wat": "x"})
     assert refusal.value.hint == "did you mean 'what'?"
     with pytest.raises(InvalidRequest) as other:
         QUERY.bind({**GIVEN, "limt": 3})

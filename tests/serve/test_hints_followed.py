@@ -14,7 +14,8 @@ from jidomem.serve.mcp.tools import TOOLS
 TOOL = {tool.name: tool for tool in TOOLS}
 #: Names of fields in trackers, other memory systems and mails.
 WORDS = (
-    *FIELD_ALIASES, *("resolution", "solution", "status", "severity", "assigned_to", "alternatives"),
+    *(name for name in FIELD_ALIASES if name != "due"),
+    *("resolution", "solution", "status", "severity", "assigned_to", "alternatives"),
     *("must", "required", "deadline_date", "comment", "headline", "scope_of", "reasons", "summery", "xyzzy", "color"),
 )  # fmt: skip
 #: A valid value of each field.
@@ -44,9 +45,7 @@ def corrected_call(arguments, holder, refusal, kind):
     """The call corrected by its refusal, and the field that is new in it; None where the field is left out."""
     if "retry" in refusal.values:
         return refusal.values["retry"], None
-    (fault,) = [
-        each for each in refusal.values["violations"] if each["field"] == "WORD" or each["field"] in str(arguments)
-    ]
+    (fault,) = [each for each in refusal.values["violations"] if each["field"] in str(arguments)]
     others = {name: value for name, value in arguments.items() if name != fault["field"]}
     others = {
         **others,

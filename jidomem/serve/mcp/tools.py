@@ -56,7 +56,7 @@ def in_brief(value: Any, whole: Collection[str] = (), item: str = "") -> Any:
     if named := _NAMED_THING.fullmatch(value):
         return named[1]
     if len(value) <= LONGEST:
-        return value
+        return f"{value[:-8]}Z" if value.endswith(".000000Z") else value
     return f"{shortened(value, LONGEST)[0]} [cut{f'; why {short_id(item)}' if item else ''}]"
 
 
