@@ -152,7 +152,7 @@ def test_a_failed_export_leaves_the_previous_file_unchanged(run, tmp_path):
     before = file.read_bytes()
     command = [str(Path(sys.executable).parent / "jidomem"), "root", "export", "-o", str(file)]
     full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))}  # like a full disk
-    full["env"] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # otherwise compiled modules would be cut at 100 bytes
+    full["env"] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # or compiled modules are cut, too
 
     failed = subprocess.run(command, capture_output=True, text=True, check=False, **full)
 

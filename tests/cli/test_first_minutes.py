@@ -1,4 +1,4 @@
-"""What a newcomer does first: take in what a repository has, ask, and make the mistakes that newcomers make."""
+"""The first commands of a new user: import the sources of a repository, query, and make typical mistakes."""
 
 import json
 import os
@@ -56,11 +56,11 @@ TAKEN = {
 
 
 def run(*words):
-    """The result of `jidomem WORDS`."""
+    """Return the result of `jidomem WORDS`."""
     return CliRunner().invoke(cli, [str(word) for word in words], prog_name="jidomem")
 
 
-def laid_out(folder, files, *, with_git=True):
+def write_files(folder, files, *, with_git=True):
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -71,8 +71,8 @@ def laid_out(folder, files, *, with_git=True):
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A repository with what repositories of today have lying about, in which somebody stands."""
-    folder = laid_out(tmp_path / "shop", FILES)
+    """Return a repository with typical sources of memories, the working directory."""
+    folder = write_files(tmp_path / "shop", FILES)
     (folder / "GEMINI.md").symlink_to("AGENTS.md")
     (tmp_path / "outside.md").write_text("- Never read this\n")
     (folder / "web" / "GEMINI.md").symlink_to(tmp_path / "outside.md")
@@ -81,18 +81,18 @@ def repository(tmp_path, monkeypatch):
     return folder
 
 
-def taken_in(*words, code=0):
-    done = run("init", "--from", *words, "--json")
-    assert done.exit_code == code, done.output
-    return json.loads(done.stdout)
+def import_from(*words, code=0):
+    result = run("init", "--from", *words, "--json")
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
 
 
-def test_what_a_repository_remembers_is_found_taken_in_and_told(repository):
-    told = taken_in("auto")
+def test_the_sources_of_a_repository_are_found_imported_and_reported(repository):
+    report = import_from("auto")
 
-    assert {each["path"]: (each["kind"], each["taken_in"], each["waits"]) for each in told["found"]} == TAKEN
-    assert (told["project"], told["refused"], told["whole"]) == ("shop", [], True)
-    assert {each["path"]: each["why"] for each in told["passed"]} == {
+    assert {each["path"]: (each["kind"], each["taken_in"], each["waits"]) for each in report["found"]} == TAKEN
+    assert (report["project"], report["refused"], report["whole"]) == ("shop", [], True)
+    assert {each["path"]: each["why"] for each in report["passed"]} == {
         "GEMINI.md": "a link to AGENTS.md",
         "web/GEMINI.md": "a link out of the repository",
         "web/CLAUDE.md": "same content as web/AGENTS.md",
@@ -101,41 +101,41 @@ def test_what_a_repository_remembers_is_found_taken_in_and_told(repository):
         "tests/adr/0009-a-sample.md": "in a folder of samples or third parties",
         "CLAUDE.local.md": "git ignores it, and imported memories are committed",
     }
-    assert told["next"][:2] == ["jidomem recall 'One queue'", "jidomem governing src/queue.py"]
-    for command in told["next"]:
+    assert report["next"][:2] == ["jidomem recall 'One queue'", "jidomem governing src/queue.py"]
+    for command in report["next"]:
         program, *words = shlex.split(command)
-        done = run(*words).exit_code if program == "jidomem" else subprocess.run([program, *words]).returncode
-        assert done == 0, command
+        exit_code = run(*words).exit_code if program == "jidomem" else subprocess.run([program, *words]).returncode
+        assert exit_code == 0, command
     assert json.loads(run("review", "--json").stdout)["rows"] == []
     assert len(json.loads(run("ask", "conventions", "--json").stdout)["rows"]) == 4
 
 
-def test_a_guide_for_people_is_named_with_the_command_that_imports_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(laid_out(tmp_path / "shop", {"CONTRIBUTING.md": "# Rules\n\n- Never push to `main`.\n"}))
+def test_a_guide_for_people_is_skipped_with_the_command_that_imports_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(write_files(tmp_path / "shop", {"CONTRIBUTING.md": "# Rules\n\n- Never push to `main`.\n"}))
     why = "a guide for people; to import it: jidomem init --from CONTRIBUTING.md"
 
-    told = taken_in("auto")
-    named = run("init", "--from", "auto")
+    report = import_from("auto")
+    result = run("init", "--from", "auto")
 
-    assert (told["found"], told["passed"]) == ([], [{"path": "CONTRIBUTING.md", "why": why}])
-    assert f"skipped: CONTRIBUTING.md: {why}\n" in named.stderr
+    assert (report["found"], report["passed"]) == ([], [{"path": "CONTRIBUTING.md", "why": why}])
+    assert f"skipped: CONTRIBUTING.md: {why}\n" in result.stderr
     assert run(*why.partition("jidomem ")[2].split()).exit_code == 0
-    assert [each["path"] for each in taken_in("auto")["found"]] == ["CONTRIBUTING.md"]
-    assert taken_in("auto")["passed"] == []
+    assert [each["path"] for each in import_from("auto")["found"]] == ["CONTRIBUTING.md"]
+    assert import_from("auto")["passed"] == []
 
 
-def test_an_imported_decision_about_the_file_of_another_one_is_warned_of_as_a_written_one(tmp_path, monkeypatch):
-    folder = laid_out(tmp_path / "shop", {"src/store.py": "x = 1\n"})
+def test_an_imported_decision_about_the_file_of_another_has_a_warning(tmp_path, monkeypatch):
+    folder = write_files(tmp_path / "shop", {"src/store.py": "x = 1\n"})
     monkeypatch.chdir(folder)
     first, second = (
         DECISION.format(title=title, status="Accepted", why="`src/store.py`")
         for title in ("Do not use an ORM", "Use an ORM")
     )
-    laid_out(folder, {"docs/adr/0001-no-orm.md": first}, with_git=False)
-    assert taken_in("auto")["notes"] == []
-    laid_out(folder, {"docs/adr/0002-orm.md": second}, with_git=False)
+    write_files(folder, {"docs/adr/0001-no-orm.md": first}, with_git=False)
+    assert import_from("auto")["notes"] == []
+    write_files(folder, {"docs/adr/0002-orm.md": second}, with_git=False)
 
-    named = run("init", "--from", "auto")
+    result = run("init", "--from", "auto")
     (new, old) = (row["decision"] for row in json.loads(run("ask", "decisions", "--json").stdout)["rows"])
     if "Do not" in run("show", new).stdout:
         new, old = old, new
@@ -144,12 +144,12 @@ def test_an_imported_decision_about_the_file_of_another_one_is_warned_of_as_a_wr
         f"docs/adr/0002-orm.md: warning: {old[-8:]} is an active decision about src/store.py too: Do not use an ORM;"
         f" if yours takes its place: jidomem review supersede {new[-8:]} --against {old[-8:]}"
         ' --reason "SAY WHY";'
-    ) in named.stderr
-    assert taken_in("auto")["notes"] == []
+    ) in result.stderr
+    assert import_from("auto")["notes"] == []
     assert run("review", "supersede", new, "--against", old).exit_code == 0
 
 
-def test_the_file_that_is_suggested_is_source_code_that_something_is_known_of(tmp_path, monkeypatch):
+def test_the_suggested_file_is_source_code_with_a_governing_memory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     subprocess.run(["git", "init", "-q"], check=True)
     record = DECISION.format(
@@ -161,51 +161,51 @@ def test_the_file_that_is_suggested_is_source_code_that_something_is_known_of(tm
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
 
-    told = taken_in("auto")
+    report = import_from("auto")
 
-    assert "jidomem governing infra/a.tf" in told["next"]
+    assert "jidomem governing infra/a.tf" in report["next"]
     assert "One map" in run("governing", "infra/a.tf").stdout
 
 
-def test_again_it_adds_what_is_new_and_nothing_else(repository):
-    taken_in("auto")
-    again = taken_in("auto")
+def test_a_second_import_adds_only_new_entries(repository):
+    import_from("auto")
+    second = import_from("auto")
     (repository / "AGENTS.md").write_text(FILES["AGENTS.md"] + "- Run the linter\n")
     (repository / "docs/adr/0003-one-log.md").write_text(DECISION.format(title="One log", status="Accepted", why="x"))
-    changed = taken_in("auto")
+    changed = import_from("auto")
 
-    def new(told):
+    def new(report):
         return {
             each["path"]: (each["taken_in"], each["waits"])
-            for each in told["found"]
+            for each in report["found"]
             if each["taken_in"] + each["waits"]
         }
 
-    assert new(again) == {}
-    assert {each["path"]: each["here_already"] for each in again["found"]} == {
-        path: taken_in + waits for path, (_, taken_in, waits) in TAKEN.items()
+    assert new(second) == {}
+    assert {each["path"]: each["here_already"] for each in second["found"]} == {
+        path: asserted + pending for path, (_, asserted, pending) in TAKEN.items()
     }
     assert new(changed) == {"docs/adr": (1, 0), "AGENTS.md": (0, 1)}
 
 
-def test_a_dry_run_says_the_same_and_leaves_nothing_behind(repository):
-    dry = taken_in("auto", "--dry-run")
+def test_a_dry_run_reports_the_same_and_writes_nothing(repository):
+    dry = import_from("auto", "--dry-run")
 
     assert not (repository / ".jidomem").exists()
     assert {each["path"]: (each["kind"], each["taken_in"], each["waits"]) for each in dry["found"]} == TAKEN
-    taken_in("adr")
+    import_from("adr")
     before = sorted(path for path in (repository / ".jidomem").rglob("*.ttl"))
-    assert taken_in("auto", "--dry-run")["found"][0]["here_already"] == 2
+    assert import_from("auto", "--dry-run")["found"][0]["here_already"] == 2
     assert sorted((repository / ".jidomem").rglob("*.ttl")) == before
 
 
-def test_a_check_for_ci_exits_with_1_where_memory_and_sources_differ_and_writes_nothing(repository):
+def test_an_import_check_exits_with_1_if_memory_and_sources_differ_and_writes_nothing(repository):
     def check(*words):
-        done = run("root", "import", "--check", *words, "--json")
-        return done.exit_code, json.loads(done.stdout)
+        result = run("root", "import", "--check", *words, "--json")
+        return result.exit_code, json.loads(result.stdout)
 
-    assert run("root", "import", "--check").exit_code == 4  # there is no memory
-    taken_in("auto")
+    assert run("root", "import", "--check").exit_code == 4  # without a memory
+    import_from("auto")
     assert (check()[0], check("adr", "CLAUDE.md")[0]) == (0, 0)
 
     queue = repository / "docs/adr/0001-one-queue.md"
@@ -213,85 +213,87 @@ def test_a_check_for_ci_exits_with_1_where_memory_and_sources_differ_and_writes_
     (repository / "docs/adr/0002-no-cron.md").unlink()
     (repository / "docs/adr/0003-one-log.md").write_text(DECISION.format(title="One log", status="Accepted", why="x"))
     before = sorted((repository / ".jidomem").rglob("*.ttl"))
-    code, told = check()
+    code, report = check()
 
-    assert (code, told["equal"], sorted((repository / ".jidomem").rglob("*.ttl")) == before) == (1, False, True)
-    assert [(each["change"], each["path"]) for each in told["differences"]] == [
+    assert (code, report["equal"], sorted((repository / ".jidomem").rglob("*.ttl")) == before) == (1, False, True)
+    assert [(each["change"], each["path"]) for each in report["differences"]] == [
         ("added", "docs/adr/0003-one-log.md"),
         ("changed", "docs/adr/0001-one-queue.md"),
         ("removed", "docs/adr/0002-no-cron.md"),
     ]
     assert (check("memory-md")[0], check("docs/adr")[0]) == (0, 1)
-    shown = run("root", "import", "--check")
-    assert (shown.exit_code, "1 added, 1 changed, 1 removed" in shown.stderr) == (1, True)
-    dry = taken_in("auto", "--dry-run")
+    output = run("root", "import", "--check")
+    assert (output.exit_code, "1 added, 1 changed, 1 removed" in output.stderr) == (1, True)
+    dry = import_from("auto", "--dry-run")
     assert [each["change"] for each in dry["changes"] if each["kind"] == "adr"].count("unchanged") == 0
     assert {each["change"] for each in dry["changes"]} == {"added", "changed", "removed", "unchanged"}
     assert check()[0] == 1
-    taken_in("auto")
-    code, told = check()  # the withdrawal is not settled
-    (pending,) = told["differences"]
-    assert (code, told["equal"], told["pending"]) == (1, False, 1)
+    import_from("auto")
+    code, report = check()  # the withdrawal is pending
+    (pending,) = report["differences"]
+    assert (code, report["equal"], report["pending"]) == (1, False, 1)
     assert (pending["change"], pending["path"]) == ("removed", "docs/adr/0002-no-cron.md")
     assert (check("docs/adr")[0], check("memory-md")[0]) == (1, 0)
-    shown = run("root", "import", "--check").stderr
-    assert "1 change is pending review" in shown
-    assert f"jidomem review accept {pending['proposal'][-8:]}" in shown
+    output = run("root", "import", "--check").stderr
+    assert "1 change is pending review" in output
+    assert f"jidomem review accept {pending['proposal'][-8:]}" in output
     assert run("review", "reject", pending["proposal"], "--reason", "it holds").exit_code == 0
     assert check()[0] == 0
 
 
-def test_new_notes_that_are_pending_are_counted_and_are_no_difference(repository):
-    taken_in("auto")
+def test_new_pending_notes_are_counted_and_are_no_difference(repository):
+    import_from("auto")
 
-    shown = run("root", "import", "--check")
-    told = json.loads(run("root", "import", "--check", "--json").stdout)
+    result = run("root", "import", "--check")
+    report = json.loads(run("root", "import", "--check", "--json").stdout)
 
-    assert (shown.exit_code, told["equal"], told["pending"]) == (0, True, 0)
-    assert told["unreviewed"] > 0
-    assert f"{told['unreviewed']} new memories are pending review, which does not count as a difference" in shown.stderr
+    assert (result.exit_code, report["equal"], report["pending"]) == (0, True, 0)
+    assert report["unreviewed"] > 0
+    assert (
+        f"{report['unreviewed']} new memories are pending review, which does not count as a difference" in result.stderr
+    )
 
 
 def test_check_names_the_import_for_a_changed_record_and_the_proposal_for_a_removed_one(repository):
     def findings():
         return [each["message"] for each in json.loads(run("check", "--format", "json").stdout)["problems"]]
 
-    taken_in("auto")
+    import_from("auto")
     queue = repository / "docs/adr/0001-one-queue.md"
     queue.write_text(queue.read_text().replace("Accepted", "Deprecated"))
     (repository / "docs/adr/0002-no-cron.md").unlink()
-    changed, gone = sorted(each for each in findings() if "docs/adr" in each)
+    changed, removed = sorted(each for each in findings() if "docs/adr" in each)
     assert "0001-one-queue.md is changed: import it again: jidomem init --from auto" in changed
-    assert gone.endswith("0002-no-cron.md is gone: import it again: jidomem init --from auto")
+    assert removed.endswith("0002-no-cron.md is gone: import it again: jidomem init --from auto")
 
-    taken_in("auto")
+    import_from("auto")
     (proposal,) = (
         row["proposal"] for row in json.loads(run("root", "import", "--check", "--json").stdout)["differences"]
     )
-    (gone,) = (each for each in findings() if "docs/adr" in each)
-    assert f"pending review: jidomem show {proposal[-8:]}, then: jidomem review accept {proposal[-8:]}" in gone
+    (removed,) = (each for each in findings() if "docs/adr" in each)
+    assert f"pending review: jidomem show {proposal[-8:]}, then: jidomem review accept {proposal[-8:]}" in removed
 
     run("review", "reject", proposal, "--reason", "it holds")
-    (gone,) = (each for each in findings() if "docs/adr" in each)
-    command = gone.partition("its withdrawal was rejected: if it still holds, jidomem ")[2]
+    (removed,) = (each for each in findings() if "docs/adr" in each)
+    command = removed.partition("its withdrawal was rejected: if it still holds, jidomem ")[2]
     assert run(*command.split()).exit_code == 0
     assert [each for each in findings() if "docs/adr" in each] == []
     assert run("root", "import", "--check").exit_code == 0
 
 
-def test_init_again_names_the_change_of_a_status_and_says_of_a_removed_record_only_that_it_is_removed(repository):
-    taken_in("auto")
+def test_a_second_init_names_a_changed_status_and_a_removed_record(repository):
+    import_from("auto")
     run("init")
     subprocess.run(["git", "add", "docs"], check=True)
     queue = repository / "docs/adr/0001-one-queue.md"
     queue.write_text(queue.read_text().replace("Accepted", "Deprecated"))
     (repository / "docs/adr/0002-no-cron.md").unlink()
 
-    shown = run("init", "--from", "auto").stderr
+    output = run("init", "--from", "auto").stderr
 
-    assert "changed: docs/adr/0001-one-queue.md: One queue; accepted → deprecated" in shown
-    assert [line for line in shown.splitlines() if "0002" in line] == ["removed: docs/adr/0002-no-cron.md: No cron"]
-    assert "nothing changed" not in shown
+    assert "changed: docs/adr/0001-one-queue.md: One queue; accepted → deprecated" in output
+    assert [line for line in output.splitlines() if "0002" in line] == ["removed: docs/adr/0002-no-cron.md: No cron"]
+    assert "nothing changed" not in output
     assert "none" in run("review", "--conflicts").stderr
 
 
@@ -309,15 +311,15 @@ def test_init_again_names_the_change_of_a_status_and_says_of_a_removed_record_on
         ([".notes/graph.json"], [".notes/graph.json"]),
     ],
 )
-def test_what_is_taken_in_may_be_a_kind_a_folder_or_a_file(repository, words, paths):
-    told = taken_in(*[part for word in words for part in ("--from", word)][1:])
+def test_an_import_source_is_a_kind_a_folder_or_a_file(repository, words, paths):
+    report = import_from(*[part for word in words for part in ("--from", word)][1:])
 
-    assert [each["path"] for each in told["found"]] == paths
-    assert all(each["taken_in"] + each["waits"] or each["path"] == "CLAUDE.md" for each in told["found"])
+    assert [each["path"] for each in report["found"]] == paths
+    assert all(each["taken_in"] + each["waits"] or each["path"] == "CLAUDE.md" for each in report["found"])
 
 
-def test_what_records_and_notes_name_governs_those_files(repository):
-    taken_in("auto")
+def test_records_and_notes_govern_the_files_they_name(repository):
+    import_from("auto")
 
     def governing(path, *words):
         return {
@@ -326,12 +328,12 @@ def test_what_records_and_notes_name_governs_those_files(repository):
 
     assert governing("src/queue.py") == {"One queue": "src/queue.py", "No cron": "src/queue.py"}
     assert governing("web/log.ts") == {}
-    waiting = run("governing", "web/log.ts")
-    (line,) = [line for line in waiting.stderr.splitlines() if "pending proposals about" in line]
+    pending = run("governing", "web/log.ts")
+    (line,) = [line for line in pending.stderr.splitlines() if "pending proposals about" in line]
     assert line == "pending proposals about this, not active until accepted: 2"
-    assert "pending proposals of the project: 7, see: jidomem review\n" in waiting.stderr
+    assert "pending proposals of the project: 7, see: jidomem review\n" in pending.stderr
     words = r"convention: Always log with `log.ts`\n.*fact: Components live in `ui/`, one a file\n"
-    assert re.search(words, waiting.stderr)
+    assert re.search(words, pending.stderr)
     assert "convention: Mobile first" in run("governing", "web/a.css").stderr
     assert len(json.loads(run("governing", "web/log.ts", "--json").stdout)["proposals"]) == 2
     assert run("governing", "web/a.css", "-q").stderr == ""
@@ -341,7 +343,7 @@ def test_what_records_and_notes_name_governs_those_files(repository):
 
     assert governing("web/log.ts") == {
         "Always log with `log.ts`": "web/log.ts"
-    }  # what the notes say of all files is for the briefing
+    }  # rules for all files are in the briefing
     assert "Sign every commit" in run("agent", "briefing").stdout
     assert governing("src/gen.py")["Never edit `src/gen.py` by hand"] == "src/gen.py"
     assert "Mobile first" in governing("web/a.css")
@@ -350,7 +352,7 @@ def test_what_records_and_notes_name_governs_those_files(repository):
     assert (related["kind"], related["summary"]) == ("fact", "Components live in `ui/`, one a file")
 
 
-def test_each_part_of_a_page_that_is_left_out_is_named_with_its_line_when_asked(repository):
+def test_the_parts_of_a_page_left_out_are_listed_by_line_with_verbose(repository):
     (repository / "AGENTS.md").write_text(
         "# Rules\n\n- Never push\n\n| changed | checks |\n|---|---|\n| Go | `make lint` |\n\n```\nx = 1\n```\n"
     )
@@ -360,14 +362,14 @@ def test_each_part_of_a_page_that_is_left_out_is_named_with_its_line_when_asked(
         ("init", "--from", "AGENTS.md", "--dry-run"),
         ("root", "import", "memory-md", "AGENTS.md", "--dry-run"),
     ):
-        said, plain = run("-v", *words).stderr.splitlines(), run(*words).stderr
+        verbose, plain = run("-v", *words).stderr.splitlines(), run(*words).stderr
 
-        assert [line for line in said if "left out: " in line] == [f"AGENTS.md:{part}" for part in parts]
+        assert [line for line in verbose if "left out: " in line] == [f"AGENTS.md:{part}" for part in parts]
         assert "left out: " not in plain
         assert "1 left out (is a table)" in plain
 
 
-def test_the_column_pending_counts_the_proposals_of_earlier_imports_until_they_are_decided(repository):
+def test_the_pending_column_counts_undecided_proposals_of_earlier_imports(repository):
     (repository / "AGENTS.md").write_text("# Rules\n\n- Never push\n- Sign each commit\n")
 
     def pending():
@@ -384,8 +386,8 @@ def test_the_column_pending_counts_the_proposals_of_earlier_imports_until_they_a
     assert pending() == "-"
 
 
-def test_a_file_that_nothing_governs_has_one_line_about_proposals_then_points_at_the_conventions(repository):
-    taken_in("auto")
+def test_a_file_without_governing_memories_reports_pending_proposals_and_conventions(repository):
+    import_from("auto")
     (repository / "other.txt").write_text("x")
 
     pending = run("governing", "other.txt").stderr.splitlines()
@@ -401,12 +403,12 @@ def test_a_file_that_nothing_governs_has_one_line_about_proposals_then_points_at
     assert json.loads(run("governing", "src/queue.py", "--json").stdout)["whole_project"] is None
 
 
-def test_a_note_governs_the_files_of_the_pattern_it_names_and_a_path_it_names_alone(repository):
+def test_a_note_governs_the_files_of_its_pattern_or_path(repository):
     (repository / "src" / "api.pb.go").write_text("package api\n")
     (repository / "AGENTS.md").write_text(
         "# Rules\n\n- Never edit `*.pb.go` by hand\n- Never run `src/queue.py` as root\n- Never trust `*.example.com`\n"
     )
-    taken_in("AGENTS.md")
+    import_from("AGENTS.md")
     run("access", "policy", "grant", "ana", "curator")
     run("review", "accept", "--all")
 
@@ -415,12 +417,12 @@ def test_a_note_governs_the_files_of_the_pattern_it_names_and_a_path_it_names_al
 
     assert governing("src/api.pb.go") == {"Never edit `*.pb.go` by hand": "**/*.pb.go"}
     assert governing("src/queue.py") == {"Never run `src/queue.py` as root": "src/queue.py"}
-    said = json.loads(run("recall", "never", "--json").stdout)["entries"]
-    assert sorted(place for each in said for place in each["metadata"]["about"]) == ["**/*.pb.go", "src/queue.py"]
+    hits = json.loads(run("recall", "never", "--json").stdout)["entries"]
+    assert sorted(place for each in hits for place in each["metadata"]["about"]) == ["**/*.pb.go", "src/queue.py"]
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "160"])
-def test_a_short_memory_that_the_table_cuts_is_whole_below_its_line(repository, monkeypatch, columns):
+def test_a_short_memory_cut_in_the_table_is_printed_completely_below(repository, monkeypatch, columns):
     text = "Pull requests and commits: " + "Do not commit, push, rebase, or open a pull request unless asked. " * 2
     run("remember", text.strip(), "--type", "convention", "--about", "src/queue.py")
     monkeypatch.setenv("COLUMNS", columns)
@@ -429,11 +431,11 @@ def test_a_short_memory_that_the_table_cuts_is_whole_below_its_line(repository, 
         assert text.strip() in " ".join(run(*words).stdout.split())
 
 
-def test_a_briefing_dates_a_decision_by_its_day_and_calls_what_is_imported_imported(repository):
+def test_a_briefing_shows_the_day_of_a_decision_and_marks_imported_memories(repository):
     record = "# One pool\n\nDate: 2020-07-09\n\n## Status\n\nAccepted\n\n## Decision\n\nUse one pool.\n"
     (repository / "docs/adr/0007-one-pool.md").write_text(record)
     (repository / "CLAUDE.md").write_text("- Never push\n")
-    taken_in("auto")
+    import_from("auto")
     run("access", "policy", "grant", "ana", "curator")
     run("review", "accept", "--all")
     run("remember", "Two pools", "--type", "decision", "--rationale", "fast", "--timestamp", "2021-03-04")
@@ -448,95 +450,95 @@ def test_a_briefing_dates_a_decision_by_its_day_and_calls_what_is_imported_impor
     assert end("Two pools").startswith("ana, 2021-03-04")
 
 
-def test_of_a_note_that_changed_before_it_was_accepted_the_newest_version_alone_is_pending(repository):
-    taken_in("AGENTS.md")
+def test_only_the_newest_version_of_a_changed_pending_note_is_pending(repository):
+    import_from("AGENTS.md")
     run("access", "policy", "grant", "ana", "curator")
     for text in ("Sign every commit with gpg", "Sign every commit with an ssh key"):
         (repository / "AGENTS.md").write_text(FILES["AGENTS.md"].replace("Sign every commit", text))
-        taken_in("AGENTS.md")
+        import_from("AGENTS.md")
 
     accepted = run("review", "accept", "--all")
 
     assert (accepted.exit_code, "newer version" in accepted.stderr) == (0, False)
-    held = {row["name"] for row in json.loads(run("ask", "conventions", "--json").stdout)["rows"]}
-    assert held == {"Never edit `src/gen.py` by hand", "Sign every commit with an ssh key"}
+    names = {row["name"] for row in json.loads(run("ask", "conventions", "--json").stdout)["rows"]}
+    assert names == {"Never edit `src/gen.py` by hand", "Sign every commit with an ssh key"}
     assert json.loads(run("review", "--json").stdout)["rows"] == []
 
 
-def test_what_was_kept_before_there_was_a_memory_here_comes_by_the_commands_that_init_names(tmp_path, monkeypatch):
-    monkeypatch.chdir(laid_out(tmp_path / "shop", {"a.py": "a\n"}))
+def test_memories_recorded_before_init_are_moved_by_the_commands_that_init_prints(tmp_path, monkeypatch):
+    monkeypatch.chdir(write_files(tmp_path / "shop", {"a.py": "a\n"}))
     assert run("remember", "CI runs on ARM").exit_code == 0
 
-    told = run("init").stderr
-    for command in re.findall(r"^  jidomem (.+)$", told, re.MULTILINE):
+    message = run("init").stderr
+    for command in re.findall(r"^  jidomem (.+)$", message, re.MULTILINE):
         assert run(*shlex.split(command)).exit_code == 0
 
     assert "CI runs on ARM" in run("ask", "facts").stdout
     assert "in your own memory" not in run("init").stderr
 
 
-def test_where_there_is_no_git_a_short_walk_finds_the_same(tmp_path, monkeypatch):
-    folder = laid_out(tmp_path / "shop", FILES, with_git=False)
+def test_without_git_the_same_sources_are_found(tmp_path, monkeypatch):
+    folder = write_files(tmp_path / "shop", FILES, with_git=False)
     monkeypatch.chdir(folder)
 
-    told = taken_in("auto")
+    report = import_from("auto")
 
-    assert {each["path"] for each in told["found"]} == TAKEN.keys() | {"memory.jsonl"} - {"memory.jsonl"}
-    assert "git add .jidomem" not in told["next"]
+    assert {each["path"] for each in report["found"]} == TAKEN.keys() | {"memory.jsonl"} - {"memory.jsonl"}
+    assert "git add .jidomem" not in report["next"]
 
 
-def test_a_refused_entry_stops_no_other_and_is_told_with_its_place(repository):
+def test_a_refused_entry_stops_no_other_and_is_reported_with_its_place(repository):
     (repository / ".beads/issues.jsonl").write_text('{"id": "bd-1"}\n{"id": "bd-2", "title": "T", "status": "open"}\n')
 
-    told = taken_in("beads", code=2)
+    report = import_from("beads", code=2)
 
-    assert [(each["place"], each["code"]) for each in told["refused"]] == [
+    assert [(each["place"], each["code"]) for each in report["refused"]] == [
         (".beads/issues.jsonl:1", "invalid_argument")
     ]
-    assert told["found"][0]["waits"] == 1
+    assert report["found"][0]["waits"] == 1
 
 
-def test_a_record_that_cannot_be_read_is_refused_and_the_others_come_in(repository):
+def test_an_unreadable_record_is_refused_and_the_others_are_imported(repository):
     (repository / "docs/adr/0003-size.md").write_bytes(FILES["docs/adr/0001-one-queue.md"].encode() + b"Gr\xf6\xdfe\n")
 
-    told = taken_in("adr", code=2)
+    report = import_from("adr", code=2)
 
-    assert [(each["place"], each["detail"].split(";")[0]) for each in told["refused"]] == [
+    assert [(each["place"], each["detail"].split(";")[0]) for each in report["refused"]] == [
         ("docs/adr/0003-size.md", "not UTF-8 at byte 95")
     ]
-    assert (told["found"][0]["taken_in"], told["found"][0]["refused"]) == (2, 1)
-    again = run("root", "import", "adr", *sorted((repository / "docs/adr").glob("0*.md")))
-    assert again.exit_code == 2
-    assert "0 added, 2 unchanged, 1 refused" in again.stderr
+    assert (report["found"][0]["taken_in"], report["found"][0]["refused"]) == (2, 1)
+    second = run("root", "import", "adr", *sorted((repository / "docs/adr").glob("0*.md")))
+    assert second.exit_code == 2
+    assert "0 added, 2 unchanged, 1 refused" in second.stderr
 
 
-def test_what_the_disk_does_not_take_is_told_once_with_what_helps(tmp_path):
+def test_a_full_disk_is_reported_once(tmp_path):
     (tmp_path / "AGENTS.md").write_text("# Rules\n\n" + "".join(f"- Never do thing {n}\n" for n in range(40)))
-    full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))}  # as a disk that is full
-    full["env"] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # else compiled modules would be cut at 4,000 bytes
+    full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))}  # like a full disk
+    full["env"] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # or compiled modules are cut, too
     command = [str(Path(sys.executable).parent / "jidomem"), "init", "--from", "auto"]
 
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, **full)
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, **full)
 
-    assert done.returncode == 1
-    assert done.stderr.count("the journal could not be written, nothing was stored") == 1
-    assert "refused for that reason" not in done.stderr
+    assert result.returncode == 1
+    assert result.stderr.count("the journal could not be written, nothing was stored") == 1
+    assert "refused for that reason" not in result.stderr
 
 
-def test_names_that_no_path_can_have_are_told_and_stop_nothing(repository):
+def test_unusable_file_names_are_reported_and_stop_no_import(repository):
     record = FILES["docs/adr/0001-one-queue.md"]
     (repository / "docs/adr/0003-\x1b[31m\n.md").write_text(record)
     (repository / os.fsdecode(b"docs/adr/0004-\xff.md")).write_text(record)
     (repository / ".mcp.json").write_text(r'{"env": {"MEMORY_FILE_PATH": "C:\data\memory.jsonl"}}')
 
-    told, named = taken_in("adr", "--from", "mcp-memory"), taken_in("docs/adr")
+    report, by_folder = import_from("adr", "--from", "mcp-memory"), import_from("docs/adr")
 
-    assert (told["found"][0]["taken_in"], named["found"][0]["here_already"]) == (2, 2)
-    unnamed = [each["path"] for each in named["passed"] if "rename it" in each["why"]]
+    assert (report["found"][0]["taken_in"], by_folder["found"][0]["here_already"]) == (2, 2)
+    unnamed = [each["path"] for each in by_folder["passed"] if "rename it" in each["why"]]
     assert unnamed == [r"docs/adr/0003-\x1b[31m\n.md", r"docs/adr/0004-\udcff.md"]
 
 
-#: A mistake, where somebody stands -> its exit code, what is said, and the command in the hint that then runs.
+#: A mistake -> the working directory, the command, its exit code, its message, and the command in the hint.
 MISTAKES = {
     "no memory yet": ("empty", "ask decisions", 4, "there is no memory in this folder or above it", "jidomem init"),
     "asking before anything is there": (
@@ -700,17 +702,17 @@ MISTAKES = {
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
-    """A repository that took in what it has, one without a memory, and a home folder."""
+    """Return the parent folder of a repository with imported sources, one without a memory, and a home folder."""
     base = tmp_path_factory.mktemp("places")
-    laid_out(base / "shop", FILES)
-    laid_out(base / "empty", {"a.py": "a\n"})
+    write_files(base / "shop", FILES)
+    write_files(base / "empty", {"a.py": "a\n"})
     (base / "home").mkdir()
     assert run("init", base / "shop", "--from", "auto", "-q").exit_code == 0
     return base
 
 
 @pytest.mark.parametrize("word", ["redct", "rollbck", "migrte", "restor", "revise", "revok"])
-def test_no_word_leads_to_a_verb_that_takes_something_away(word):
+def test_no_misspelt_word_suggests_a_destructive_verb(word):
     refused = run(word)
 
     assert refused.exit_code == 2
@@ -718,21 +720,21 @@ def test_no_word_leads_to_a_verb_that_takes_something_away(word):
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_ends_with_the_command_that_helps(mistake, places, monkeypatch):
-    where, words, code, said, helps = MISTAKES[mistake]
-    monkeypatch.chdir(places / where)
+def test_a_mistake_is_refused_with_a_helpful_command(mistake, places, monkeypatch):
+    place, words, code, message, command = MISTAKES[mistake]
+    monkeypatch.chdir(places / place)
     monkeypatch.setenv("HOME", str(places / "home"))
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
 
-    done = run(*shlex.split(words))
+    result = run(*shlex.split(words))
 
-    assert (done.exit_code, said in done.stderr) == (code, True), done.output
-    hint = done.stderr.partition("hint: ")[2]
+    assert (result.exit_code, message in result.stderr) == (code, True), result.output
+    hint = result.stderr.partition("hint: ")[2]
     assert hint
-    if helps is not None:
-        assert helps in hint
-        assert run(*shlex.split(helps)[1:]).exit_code == 0, helps
-        if helps.startswith("jidomem init"):
+    if command is not None:
+        assert command in hint
+        assert run(*shlex.split(command)[1:]).exit_code == 0, command
+        if command.startswith("jidomem init"):
             shutil.rmtree(places / "empty" / ".jidomem", ignore_errors=True)
 
 
@@ -747,7 +749,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
     assert "jidomem init" in refused.stderr
 
 
-def test_a_memory_below_another_or_below_the_top_of_a_repository_is_told(repository):
+def test_a_memory_below_another_memory_or_below_the_repository_folder_has_a_warning(repository):
     below = run("init", "web")
     shutil.rmtree("web/.jidomem")
     assert run("init").exit_code == 0
@@ -760,27 +762,27 @@ def test_a_memory_below_another_or_below_the_top_of_a_repository_is_told(reposit
     assert not (repository / "web" / ".jidomem").exists()
 
 
-def test_a_memory_that_holds_nothing_says_how_to_begin(tmp_path, monkeypatch):
-    folder = laid_out(tmp_path / "new", {"a.py": "a\n"})
+def test_an_empty_memory_prints_how_to_begin(tmp_path, monkeypatch):
+    folder = write_files(tmp_path / "new", {"a.py": "a\n"})
     monkeypatch.chdir(folder)
-    taken = run("init", "--from", "auto")
+    result = run("init", "--from", "auto")
 
-    assert "found no decision records, notes for agents" in taken.stderr
-    assert "records elsewhere? jidomem init --from PATH\n" in taken.stderr
+    assert "found no decision records, notes for agents" in result.stderr
+    assert "records elsewhere? jidomem init --from PATH\n" in result.stderr
     assert "nothing written yet\n" in run("status").stdout
     for words in ("ask facts", "ask decisions", "governing a.py", "recall rust"):
         assert "there are no memories yet" in run(*words.split()).stderr
         assert "jidomem init --from auto\n" in run(*words.split()).stderr
 
 
-def test_what_waits_is_told_where_nothing_is_in_force(repository):
-    taken_in("memory-md")
+def test_pending_proposals_are_reported_if_nothing_is_active(repository):
+    import_from("memory-md")
 
     assert "none active; pending proposals: 4, see: jidomem review" in run("ask", "conventions").stderr
     assert run("ask", "errors").stderr == run("ask", "errors", "--include-inactive").stderr == "none\n"
 
 
-def test_memory_decisions_and_ask_decisions_list_the_same_decisions_of_every_sort(repository):
+def test_ask_decisions_lists_decisions_of_every_kind(repository):
     run("init", "--project", "p")
     run("remember", "x", "--type", "decision", "--rationale", "y")
     run("remember", "Use Oxigraph", "--type", "architectural_decision", "--rationale", "y")
@@ -792,11 +794,11 @@ def test_memory_decisions_and_ask_decisions_list_the_same_decisions_of_every_sor
     }  # fmt: skip
 
 
-def test_init_without_a_source_says_what_could_be_imported(repository):
-    told = run("init")
-    program = json.loads(run("init", "--json").stdout)
+def test_init_without_a_source_lists_the_importable_sources(repository):
+    result = run("init")
+    report = json.loads(run("init", "--json").stdout)
 
-    assert "found, and not imported: decision records in docs/adr (2), notes for agents in" in told.stderr
-    assert "jidomem init --from auto --dry-run" in told.stderr
-    assert program["importable"][0] == "decision records in docs/adr (2)"
+    assert "found, and not imported: decision records in docs/adr (2), notes for agents in" in result.stderr
+    assert "jidomem init --from auto --dry-run" in result.stderr
+    assert report["importable"][0] == "decision records in docs/adr (2)"
     assert run("ask", "recent-decisions", "--format", "jsonl").stdout == ""

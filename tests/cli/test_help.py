@@ -1,4 +1,4 @@
-"""Help that can be believed: every example runs, and the reference page says what the verbs say."""
+"""The help is correct: every example runs, and the reference page is generated from the verbs."""
 
 import json
 import os
@@ -34,19 +34,19 @@ def verbs(command=cli, name="jidomem", parent=None):
 
 
 ALL = dict(verbs())
-ENDLESS = ["jidomem serve", "jidomem mcp"]  # their examples are run where they can be stopped again: tests/serve
+ENDLESS = ["jidomem serve", "jidomem mcp"]  # tests/serve runs their examples
 VERBS_THAT_END = [path for path, verb in ALL.items() if not isinstance(verb, click.Group) and path not in ENDLESS]
 
 
-#: The shared root of the examples; one that is real stands for it.
+#: The shared root of the examples, which is replaced by a real one.
 SHARED = "postgresql://db/team"
 
 
 @pytest.fixture
-def made_real(request, repository, monkeypatch):
-    """Return an example with what it names outside of the repository made real."""
+def with_real_address(request, repository, monkeypatch):
+    """Return a function that replaces the shared root of an example by a real one."""
 
-    def made_real(line):
+    def with_real_address(line):
         if SHARED not in line:
             return line
         from jidomem.extras.servers import addresses
@@ -60,7 +60,7 @@ def made_real(request, repository, monkeypatch):
         assert run("init", repository / "team").exit_code == 0
         return line.replace(SHARED, f"'{address}'")
 
-    return made_real
+    return with_real_address
 
 
 def examples(command):
@@ -69,25 +69,25 @@ def examples(command):
 
 
 @pytest.mark.parametrize("path", VERBS_THAT_END)
-def test_the_examples_in_a_help_text_run_one_after_the_other(path, repository, made_real):
+def test_the_examples_in_a_help_text_run_in_order(path, repository, with_real_address):
     lay_out_files(repository)
-    lines = [made_real(line) for line in examples(ALL[path])]
+    lines = [with_real_address(line) for line in examples(ALL[path])]
     assert lines, f"{path} --help shows no example"
     for line in lines:
         assert "jidomem" in line
         if "|" in line:
             environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-            done = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=environment, capture_output=True)
-            assert done.returncode == 0, done.stderr
+            process = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=environment, capture_output=True)
+            assert process.returncode == 0, process.stderr
         else:
             result = run(*shlex.split(line)[1:])
             assert result.exit_code == 0, f"{line}: {result.stderr or result.stdout}"
 
 
 @pytest.mark.parametrize("path", VERBS_THAT_END)
-def test_each_verb_answers_a_program_with_one_object_or_one_a_line(path, repository, made_real):
+def test_each_verb_prints_json_objects_with_json(path, repository, with_real_address):
     lay_out_files(repository)
-    line = made_real(next(line for line in examples(ALL[path]) if "|" not in line and "--format" not in line))
+    line = with_real_address(next(line for line in examples(ALL[path]) if "|" not in line and "--format" not in line))
 
     answer = run("--json", *shlex.split(line)[1:])
 
@@ -96,19 +96,19 @@ def test_each_verb_answers_a_program_with_one_object_or_one_a_line(path, reposit
 
 
 @pytest.mark.parametrize("path", [path for path, command in ALL.items() if isinstance(command, click.Group)])
-def test_the_examples_of_a_family_of_verbs_run_too(path, repository, made_real):
+def test_the_examples_of_a_command_group_run(path, repository, with_real_address):
     lay_out_files(repository)
-    for line in map(made_real, examples(ALL[path])):
+    for line in map(with_real_address, examples(ALL[path])):
         assert run(*shlex.split(line)[1:]).exit_code == 0, line
 
 
-def test_the_reference_page_is_written_from_the_verbs():
+def test_the_reference_page_is_generated_from_the_verbs():
     page = (ROOT / "docs" / "reference" / "command-line.md").read_text("utf-8")
 
     assert page == markdown(), "run: python -m docs.generate command_line"
 
 
-def test_help_is_printed_without_loading_the_store_the_graph_library_or_the_table_printer():
+def test_help_is_printed_without_loading_heavy_libraries():
     code = (
         "import sys\nfrom jidomem_cli.main import cli\n"
         "try:\n    cli.main(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
@@ -121,7 +121,7 @@ def test_help_is_printed_without_loading_the_store_the_graph_library_or_the_tabl
 
 
 def run_in_one_process(commands, heavy):
-    """The output of *commands* run one after another, with the modules loaded that start with a name of *heavy*."""
+    """Run *commands* in order in one process; return the output, and the loaded modules that start with *heavy*."""
     code = (
         "import gc, sys\nfrom jidomem_cli.main import cli\n"
         f"for words in {commands}:\n"
@@ -131,7 +131,7 @@ def run_in_one_process(commands, heavy):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
-def test_a_question_loads_nothing_that_writes_judges_or_serves(repository):
+def test_a_query_loads_no_modules_for_writing_validation_or_serving(repository):
     assert run("remember", "the build needs Rust 1.80", "--about", "a.py").exit_code == 0
     heavy = ("rdflib", "pyshacl", "flask", "rich", "numpy", "re2", "asyncio", "http", "jidomem.exchange",
              "jidomem.serve", "jidomem.records.recall", "jidomem.schema.shacl_compiler", "jidomem.write.secrets",
@@ -145,7 +145,7 @@ def test_a_question_loads_nothing_that_writes_judges_or_serves(repository):
 
 def test_the_guard_loads_neither_the_index_nor_the_reader_while_its_cache_is_current(repository):
     assert run("remember", "Never print here.", "--type", "convention", "--about", "a.py").exit_code == 0
-    time.sleep(0.1)  # a cache of files that changed just now is not written
+    time.sleep(0.1)  # the cache is not written for files changed just now
     assert "Never print here." in run("guard", "a.py", "--session", "first").stdout
     heavy = ("pyoxigraph", "numpy", "jidomem.index", "jidomem.journal", "jidomem.read", "jidomem.schema",
              "jidomem.write", "jidomem.records.intent", "jidomem.recall.briefing")  # fmt: skip
@@ -164,7 +164,7 @@ def test_jidomem_alone_prints_its_help():
     ("args", "nearest"),
     [(["inti"], "init"), (["access", "policy", "gran"], "grant"), (["remember", "x", "--topc", "y"], "--topic")],
 )
-def test_an_unknown_word_is_answered_with_the_nearest_and_the_way_to_help(args, nearest):
+def test_an_unknown_word_is_refused_with_the_nearest_one_and_the_help_option(args, nearest):
     result = run(*args)
 
     assert result.exit_code == 2
@@ -173,8 +173,8 @@ def test_an_unknown_word_is_answered_with_the_nearest_and_the_way_to_help(args, 
     assert result.stdout == ""
 
 
-def listed(help_text):
-    """Return the commands that a help text lists, each a name at the beginning of an indented line."""
+def listed_commands(help_text):
+    """Return the commands in a help text, each a name at the beginning of an indented line."""
     return re.findall(r"^  ([a-z]+) {2,}\S", help_text.partition("Begin:")[2], re.MULTILINE)
 
 
@@ -188,20 +188,20 @@ def listed(help_text):
         (("remember", "x", "--wait", "nan"), "--wait is a number from 0 to 86,400"),
     ],
 )
-def test_an_option_that_is_no_number_is_refused_with_the_numbers_that_it_takes(args, detail):
+def test_an_invalid_number_option_is_refused_with_its_range(args, detail):
     assert f"error: {detail}\n" in run(*args).stderr
 
 
 def test_the_help_lists_at_most_twenty_commands_and_names_the_rest_below():
-    shown = run("--help").stdout
+    output = run("--help").stdout
 
-    assert len(listed(shown)) <= 20
-    assert {*listed(shown)} | {"demo", "completion"} == {*COMMANDS}
-    assert "jidomem demo" in shown.splitlines()[-3]
-    assert "jidomem completion SHELL" in shown.splitlines()[-2]
+    assert len(listed_commands(output)) <= 20
+    assert {*listed_commands(output)} | {"demo", "completion"} == {*COMMANDS}
+    assert "jidomem demo" in output.splitlines()[-3]
+    assert "jidomem completion SHELL" in output.splitlines()[-2]
 
 
-#: A command of an earlier version -> the command that does the same now.
+#: A command of an earlier version -> its replacement.
 FORMER = {
     "sparql": "ask --sparql", "memory": "ask decisions", "history": "show ID --history", "why": "show ID --why",
     "log": "journal log", "diff": "journal diff", "verify": "journal verify", "replay": "journal replay",
@@ -215,7 +215,7 @@ FORMER = {
 
 
 @pytest.mark.parametrize("word", FORMER)
-def test_a_former_command_leads_to_its_new_place(word):
+def test_a_former_command_is_refused_with_its_replacement(word):
     result = run(word, "x")
 
     assert (result.exit_code, result.stdout) == (2, "")
@@ -223,7 +223,7 @@ def test_a_former_command_leads_to_its_new_place(word):
     assert f"did you mean: jidomem {FORMER[word]}" in result.stderr
 
 
-#: Words with which the help of a command begins.
+#: First words of the help of a command.
 IMPERATIVES = {
     "Abandon", "Accept", "Add", "Allow", "Answer", "Apply", "Change", "Check", "Close", "Compare", "Complete",
     "Connect", "Copy", "Create", "Delete", "Download", "Find", "Grant", "Import", "Issue", "List", "Look", "Manage",
@@ -231,11 +231,11 @@ IMPERATIVES = {
     "Report", "Restore", "Resume", "Revoke", "Run", "Serve", "Set", "Show", "Submit", "Supersede", "Trust", "Upload",
     "Verify", "Write",
 }  # fmt: skip
-#: Options that mean different things by command -> how many.
+#: Options with several meanings by command -> their number.
 MEANINGS = {
     "--about": 3, "--agent": 3, "--all": 5, "--first": 2, "--from": 3, "--kind": 3, "--session": 2, "--since": 2,
     "--status": 2, "--to": 2, "--type": 2,
-    "--as-of": 2, "--project": 2,  # moments that are compared, and the projects of a token
+    "--as-of": 2, "--project": 2,  # two moments to compare, and the projects of a token
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Writing at the command line: what is kept, what is said about it, and what a refusal offers."""
+"""Writing at the command line: recorded memories, receipts, and the hints of refusals."""
 
 import json
 import os
@@ -22,86 +22,86 @@ def repository(tmp_path, monkeypatch):
     return stand_in(tmp_path / "repo", monkeypatch)
 
 
-def shown(name):
+def show_memory(name):
     return json.loads(run("show", name, "--json").stdout)
 
 
-def test_init_makes_a_root_and_says_what_to_do_next(tmp_path):
-    made = run("init", tmp_path / "new", "--project", "new-project", "--json")
+def test_init_creates_a_root_and_prints_the_next_command(tmp_path):
+    result = run("init", tmp_path / "new", "--project", "new-project", "--json")
 
-    assert json.loads(made.stdout) == {
+    assert json.loads(result.stdout) == {
         "root": str(tmp_path / "new" / ".jidomem"),
         "project": "new-project",
         "made": ["config.toml", ".gitignore", ".gitattributes"],
         "kept": [],
         "importable": [],
     }
-    assert "jidomem remember" in made.stderr
+    assert "jidomem remember" in result.stderr
 
 
-def test_init_again_changes_nothing_and_says_so(repository):
+def test_a_second_init_changes_nothing_and_reports_that(repository):
     before = files(repository)
 
-    again = run("init")
+    second = run("init")
 
-    assert again.exit_code == 0
-    assert "it exists already" in again.stderr
+    assert second.exit_code == 0
+    assert "it exists already" in second.stderr
     assert files(repository) == before
 
 
-def test_remember_prints_the_iri_alone_and_the_words_beside_it():
+def test_remember_prints_the_iri_on_stdout_and_messages_on_stderr():
     result = run("remember", "the API is versioned")
 
-    assert shown(result.stdout.strip())["properties"]["assertedBy"] == ["https://jido.ai/agents/ana"]
+    assert show_memory(result.stdout.strip())["properties"]["assertedBy"] == ["https://jido.ai/agents/ana"]
     assert len(result.stdout.splitlines()) == 1
     assert result.stderr.startswith("asserted: ")
     assert run("remember", "the API is paged", "-q").stderr == ""
 
 
 @pytest.mark.parametrize("user", [None, ""])
-def test_where_the_environment_names_no_user_the_author_is_the_account_of_the_process(monkeypatch, user):
+def test_without_a_user_in_the_environment_the_author_is_the_account_of_the_process(monkeypatch, user):
     monkeypatch.delenv("JIDOMEM_AGENT")
     monkeypatch.delenv("USER", raising=False)
     if user is not None:
         monkeypatch.setenv("USER", user)
 
-    author = shown(run("remember", "the API is versioned").stdout.strip())["properties"]["assertedBy"]
+    author = show_memory(run("remember", "the API is versioned").stdout.strip())["properties"]["assertedBy"]
 
     assert author == [f"https://jido.ai/agents/{pwd.getpwuid(os.getuid()).pw_name}"]
 
 
-def test_an_author_without_an_account_is_called_user(monkeypatch):
+def test_an_author_without_an_account_is_named_user(monkeypatch):
     taken = {each.pw_uid for each in pwd.getpwall()}
     free = next(uid for uid in range(60_000, 2**31) if uid not in taken)
     monkeypatch.delenv("JIDOMEM_AGENT")
     monkeypatch.delenv("USER", raising=False)
-    monkeypatch.setattr(os, "getuid", lambda: free)  # as in a container that is run as any number
+    monkeypatch.setattr(os, "getuid", lambda: free)  # like a container that runs with an arbitrary uid
 
     assert jidomem.runtime.settings.load().agent == "user"
 
 
-def test_remember_answers_a_program_with_the_receipt():
+def test_remember_with_json_prints_the_receipt():
     receipt = json.loads(run("--json", "remember", "the API is versioned", "--agent", "bo", "--session", "s-9").stdout)
 
     assert receipt["status"] == "asserted"
     assert receipt["filled"]["asserted_in"] == "s-9"
     assert receipt["commit"]
-    assert shown(receipt["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/bo"]
+    assert show_memory(receipt["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/bo"]
 
 
-def test_each_field_of_an_intent_has_an_option_a_place_of_its_own_or_is_for_submit():
+def test_each_field_of_an_intent_has_an_option_or_another_place():
     elsewhere = {"summary", "applies_to_project", "asserted_by", "asserted_in", "extra_triples"}
 
     assert set(HELP) == set(INTENT_FIELDS) - elsewhere
 
 
-def test_options_of_remember_reach_the_memory():
+def test_the_options_of_remember_are_recorded():
     result = run(
         *("remember", "Keep one store", "--type", "decision", "--topic", "store", "--rationale", "simpler"),
         *("--about", "a.py", "--about", "b.py", "--confidence", "0.9", "--supersedes", OLD, "--alternatives", "two"),
     )
 
-    properties = shown(result.stdout.strip())["properties"]
+    properties = show_memory(result.stdout.strip())["properties"]
     assert properties["about"] == ["a.py", "b.py"]
     assert properties["confidenceValue"] == [0.9]
     assert properties["supersedes"] == [MEMORY + OLD]
@@ -109,7 +109,7 @@ def test_options_of_remember_reach_the_memory():
 
 
 def without_cache(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Return *files* without the derived files of a root, which any reading may write."""
+    """Return *files* without the derived files of a root, which a read may write."""
     return {path: data for path, data in files.items() if "/cache/" not in path}
 
 
@@ -122,7 +122,7 @@ def without_cache(files: dict[str, bytes]) -> dict[str, bytes]:
         ["edit", OLD, "--invalidate", "--reason", "z"],
     ],
 )
-def test_a_dry_run_judges_and_keeps_nothing(words, repository):
+def test_a_dry_run_validates_and_writes_nothing(words, repository):
     (repository / "in.json").write_text(json.dumps(INTENTS[0]))
     before = without_cache(files(repository))
 
@@ -133,7 +133,7 @@ def test_a_dry_run_judges_and_keeps_nothing(words, repository):
     assert without_cache(files(repository)) == before
 
 
-def test_without_any_root_a_memory_goes_to_ones_own_and_says_where(tmp_path, monkeypatch):
+def test_without_a_root_a_memory_is_recorded_in_the_memory_of_the_user(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     result = run("remember", "tea at four")
@@ -143,65 +143,65 @@ def test_without_any_root_a_memory_goes_to_ones_own_and_says_where(tmp_path, mon
 
 
 @pytest.mark.parametrize("is_written", [True, False])
-def test_init_offers_what_ones_own_memory_has_of_the_project_and_nothing_else(tmp_path, monkeypatch, is_written):
+def test_init_offers_the_memories_of_the_project_in_the_memory_of_the_user(tmp_path, monkeypatch, is_written):
     folder = tmp_path / "notes"
     folder.mkdir()
     monkeypatch.chdir(folder)
     assert run("remember", "tea at four", "--project", "notes" if is_written else "other").exit_code == 0
     (tmp_path / "data-home" / "jidomem" / "projects" / "notes" / "memory").mkdir(parents=True, exist_ok=True)
 
-    made = run("init", ".")
+    result = run("init", ".")
 
-    assert made.exit_code == 0
-    assert ("are in your own memory; move them here with:" in made.stderr) is is_written
-    for line in [line.strip() for line in made.stderr.splitlines() if line.startswith("  jidomem ")]:
+    assert result.exit_code == 0
+    assert ("are in your own memory; move them here with:" in result.stderr) is is_written
+    for line in [line.strip() for line in result.stderr.splitlines() if line.startswith("  jidomem ")]:
         assert run(*shlex.split(line)[1:]).exit_code == 0, line
     assert ("tea at four" in run("ask", "facts").stdout) is is_written
 
 
-def test_a_conflict_shows_the_other_memory_and_what_each_way_out_does():
+def test_a_conflict_shows_the_other_memory_and_the_choices():
     words = ["remember", "Use Jena", "--type", "decision", "--topic", "store", "--rationale", "tooling"]
 
     refused = run(*words)
 
     assert refused.exit_code == 5
     assert f"overlapping_decision with {MEMORY}{OLD}" in refused.stderr
-    shown = refused.stderr.splitlines()
-    assert "    asserted_by: architect" in shown
-    assert f"  overlapping_decision with {MEMORY}{OLD}: Use Oxigraph 0.4" in shown
-    (start,) = [number for number, line in enumerate(shown) if line == "hint: choose one:"]
-    ways = dict(line.strip().partition(": ")[::2] for line in shown[start + 1 :])
-    assert list(ways) == [
+    messages = refused.stderr.splitlines()
+    assert "    asserted_by: architect" in messages
+    assert f"  overlapping_decision with {MEMORY}{OLD}: Use Oxigraph 0.4" in messages
+    (start,) = [number for number, line in enumerate(messages) if line == "hint: choose one:"]
+    choices = dict(line.strip().partition(": ")[::2] for line in messages[start + 1 :])
+    assert list(choices) == [
         f"--supersedes {OLD}",
         f"--coexists-with {OLD} --about TEXT",
         "--topic TEXT",
         "or submit nothing",
     ]
-    assert ways[f"--supersedes {OLD}"].startswith("it ends, and yours takes its place")
+    assert choices[f"--supersedes {OLD}"].startswith("it ends, and yours takes its place")
     assert run(*words, "--supersedes", OLD).exit_code == 0
 
 
-def test_the_hint_for_a_stale_edit_corrects_the_successor_and_keeps_the_change_of_the_other_agent():
-    made = json.loads(run("remember", "Ship it", "--type", "task", "--assigned-to", "ben", "--json").stdout)["iri"]
-    newer = json.loads(run("edit", made, "--set", "assigned_to=carl", "--json").stdout)["iri"]
+def test_the_hint_for_a_stale_edit_corrects_the_successor_and_preserves_its_change():
+    first = json.loads(run("remember", "Ship it", "--type", "task", "--assigned-to", "ben", "--json").stdout)["iri"]
+    newer = json.loads(run("edit", first, "--set", "assigned_to=carl", "--json").stdout)["iri"]
 
-    refused = run("edit", made, "--set", "status=InProgress", "--agent", "ben")
+    refused = run("edit", first, "--set", "status=InProgress", "--agent", "ben")
     _, _, command = refused.stderr.partition("if it is still wrong: jidomem ")
     assert shlex.split(command) == ["edit", "--agent", "ben", newer[-8:], "--set", "status=InProgress"]
     last = json.loads(run(*shlex.split(command), "--json").stdout)["iri"]
-    shown = run("show", last).stdout
-    assert "carl" in shown
-    assert "InProgress" in shown
+    output = run("show", last).stdout
+    assert "carl" in output
+    assert "InProgress" in output
 
 
-def test_a_refused_edit_of_a_replaced_memory_with_an_unknown_reference_shows_the_first_refusal():
+def test_a_repeated_invalid_edit_of_a_superseded_memory_gives_the_first_refusal():
     words = ("edit", FACT, "--confirm", "--set", "supersedes=ffff0000")
     first = run(*words)
     run("edit", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "read")
 
-    again = run(*words)
+    second = run(*words)
 
-    assert (again.exit_code, again.stderr) == (3, first.stderr)
+    assert (second.exit_code, second.stderr) == (3, first.stderr)
 
 
 def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
@@ -215,13 +215,13 @@ def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
     assert run(*shlex.split(command)).exit_code == 0
 
 
-def test_a_second_withdrawal_offers_nothing_that_is_no_option():
+def test_a_second_withdrawal_is_refused_without_a_command():
     assert run("edit", FACT, "--invalidate", "--reason", "not measured").exit_code == 0
 
-    again = run("edit", FACT, "--invalidate", "--reason", "not measured")
+    second = run("edit", FACT, "--invalidate", "--reason", "not measured")
 
-    assert again.exit_code == 5
-    assert again.stderr.splitlines()[-1] == "hint: submit nothing: it stays withdrawn"
+    assert second.exit_code == 5
+    assert second.stderr.splitlines()[-1] == "hint: submit nothing: it stays withdrawn"
 
 
 @pytest.mark.parametrize(
@@ -235,14 +235,14 @@ def test_a_second_withdrawal_offers_nothing_that_is_no_option():
         ),
     ],
 )
-def test_what_a_refusal_says_to_give_is_an_option_of_the_verb(words, hint):
+def test_the_hint_of_a_refusal_names_options_of_the_verb(words, hint):
     refused = run(*words)
 
     assert refused.exit_code == 3
     assert refused.stderr.splitlines()[-1] == f"hint: {hint}"
 
 
-def test_a_mechanical_refusal_prints_a_command_to_paste_that_is_accepted(repository):
+def test_a_repairable_refusal_prints_a_command_that_is_accepted(repository):
     refused = run("submit", "--project", "p", stdin=json.dumps({**INTENTS[0], "confidence": "hihg"}))
     command = refused.stderr.partition("this would be accepted:\n")[2]
 
@@ -252,15 +252,15 @@ def test_a_mechanical_refusal_prints_a_command_to_paste_that_is_accepted(reposit
     assert refused.exit_code == 3
     assert "nearest: high" in refused.stderr
     assert pasted.returncode == 0, pasted.stderr
-    assert shown(pasted.stdout.strip())["properties"]["summary"] == [INTENTS[0]["summary"]]
+    assert show_memory(pasted.stdout.strip())["properties"]["summary"] == [INTENTS[0]["summary"]]
 
 
-def lines(*intents):
+def json_lines(*intents):
     return "".join((entry if isinstance(entry, str) else json.dumps(entry)) + "\n" for entry in intents)
 
 
-def test_each_line_is_answered_in_order_and_the_first_refusal_gives_the_exit_code():
-    stdin = lines(INTENTS[0], "", "{oops", {**INTENTS[0], "summary": None}, INTENTS[1], 5)
+def test_each_line_is_answered_in_order_and_the_first_refusal_sets_the_exit_code():
+    stdin = json_lines(INTENTS[0], "", "{oops", {**INTENTS[0], "summary": None}, INTENTS[1], 5)
 
     result = run("submit", "--json", stdin=stdin)
 
@@ -272,11 +272,11 @@ def test_each_line_is_answered_in_order_and_the_first_refusal_gives_the_exit_cod
     assert result.exit_code == 2
 
 
-def test_a_person_sees_one_line_an_intent_too(repository):
-    result = run("submit", stdin=lines(INTENTS[0], {**INTENTS[1], "confidence": "much"}))
+def test_each_intent_is_answered_in_one_line_of_text(repository):
+    result = run("submit", stdin=json_lines(INTENTS[0], {**INTENTS[1], "confidence": "much"}))
 
-    kept, refused = result.stdout.splitlines()
-    assert kept.startswith("https://jido.ai/memory/")
+    recorded, refused = result.stdout.splitlines()
+    assert recorded.startswith("https://jido.ai/memory/")
     assert refused.startswith("refused: invalid_confidence: ")
     assert "error: intent 2: " in result.stderr
     assert result.stderr.endswith("1 of 2 accepted\n")
@@ -285,13 +285,13 @@ def test_a_person_sees_one_line_an_intent_too(repository):
 
 @pytest.mark.parametrize("options", [(), ("--atomic",), ("--dry-run",)])
 def test_a_line_that_is_no_json_is_located_once(options):
-    result = run("submit", *options, stdin=lines(INTENTS[0], "", "{oops"))
+    result = run("submit", *options, stdin=json_lines(INTENTS[0], "", "{oops"))
 
     (error,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert error.startswith("error: line 3 column 2: ")
 
 
-def test_atomic_keeps_all_or_nothing(repository):
+def test_an_atomic_submission_is_recorded_completely_or_not_at_all(repository):
     before = files(repository)
 
     refused = run("submit", "--atomic", "--json", stdin=json.dumps([INTENTS[0], {"type": "fact"}]))
@@ -313,7 +313,7 @@ def test_atomic_keeps_all_or_nothing(repository):
         (b'{"a": 1}\n{"a": "\xff"}\n', None),
     ],
 )
-def test_what_is_no_json_is_refused_with_its_place(stdin, detail):
+def test_invalid_json_is_refused_with_its_position(stdin, detail):
     result = run("submit", "--json", stdin=stdin)
 
     error = json.loads(result.stdout.splitlines()[-1])
@@ -322,18 +322,18 @@ def test_what_is_no_json_is_refused_with_its_place(stdin, detail):
     assert result.exit_code == (2 if detail else 3)
 
 
-def test_an_agent_and_a_session_stand_in_where_an_intent_names_none():
+def test_a_submitted_intent_without_author_gets_the_agent_of_the_option():
     values = {name: value for name, value in INTENTS[0].items() if not name.startswith("asserted")}
 
     receipt = json.loads(run("submit", "--agent", "bo", "--json", stdin=json.dumps(values)).stdout)
     named = json.loads(run("submit", "--agent", "bo", "--json", stdin=json.dumps(INTENTS[1])).stdout)
 
-    assert shown(receipt["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/bo"]
-    assert shown(named["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/architect"]
+    assert show_memory(receipt["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/bo"]
+    assert show_memory(named["iri"])["properties"]["assertedBy"] == ["https://jido.ai/agents/architect"]
 
 
 @pytest.mark.parametrize("command", [("submit",), ("submit", "--dry-run"), ("submit", "--atomic")])
-def test_a_submitted_intent_without_author_has_the_agent_and_session_of_the_environment(command, monkeypatch):
+def test_a_submitted_intent_without_author_gets_agent_and_session_of_the_environment(command, monkeypatch):
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
     monkeypatch.setenv("JIDOMEM_SESSION", "monday")
     values = {name: value for name, value in INTENTS[0].items() if not name.startswith("asserted")}
@@ -342,12 +342,12 @@ def test_a_submitted_intent_without_author_has_the_agent_and_session_of_the_envi
 
     assert result.exit_code == 0
     if command == ("submit",):
-        properties = shown(json.loads(result.stdout)["iri"])["properties"]
+        properties = show_memory(json.loads(result.stdout)["iri"])["properties"]
         assert properties["assertedBy"] == ["https://jido.ai/agents/ana"]
         assert properties["assertedIn"] == ["https://jido.ai/sessions/monday"]
 
 
-def test_the_misspelt_author_of_a_submitted_intent_is_renamed_by_its_refusal():
+def test_the_refusal_of_a_misspelt_author_field_contains_a_repaired_intent():
     values = {name: value for name, value in INTENTS[0].items() if not name.startswith("asserted")}
 
     for name in ("author", "asserted_bye"):
@@ -356,48 +356,48 @@ def test_the_misspelt_author_of_a_submitted_intent_is_renamed_by_its_refusal():
         assert refused["fixed_intent"]["asserted_by"] == "ben"
 
 
-def test_many_intents_go_piece_by_piece_and_all_are_kept(monkeypatch):
+def test_many_intents_are_submitted_in_batches_and_all_are_recorded(monkeypatch):
     monkeypatch.setattr("jidomem.write.batch.PIECE", 3)
 
-    result = run("submit", stdin=lines(*({**INTENTS[0], "about": [f"{n}.py"]} for n in range(8))))
+    result = run("submit", stdin=json_lines(*({**INTENTS[0], "about": [f"{n}.py"]} for n in range(8))))
 
     assert len(set(result.stdout.splitlines())) == 8
     assert len(rows("ask", "facts")) == 9
     assert "8 of 8 accepted" in result.stderr
 
 
-def test_an_array_too_large_to_hold_is_refused_with_the_way_to_stream_it(monkeypatch):
+def test_a_too_large_array_is_refused_with_the_command_to_stream_it(monkeypatch):
     monkeypatch.setattr("jidomem_cli.submit.LIMIT", 1_000)
     many = [{**INTENTS[0], "about": [f"{n}.py"]} for n in range(8)]
 
     refused = run("submit", "--json", stdin=json.dumps(many))
-    streamed = run("submit", stdin=lines(*many))
+    streamed = run("submit", stdin=json_lines(*many))
 
     assert json.loads(refused.stdout)["code"] == "payload_too_large"
     assert "jq -c" in json.loads(refused.stdout)["hint"]
     assert "8 of 8 accepted" in streamed.stderr
 
 
-def test_a_revision_supersedes_and_carries_over_what_it_does_not_change():
+def test_an_edit_supersedes_the_memory_and_preserves_unchanged_fields():
     result = run("edit", TASK, "--set", "status=Completed", "--set", "about=a.py", "--reason", "shipped")
 
-    new = shown(result.stdout.strip())
+    new = show_memory(result.stdout.strip())
     assert new["properties"]["summary"] == ["Ship the importer"]
     assert new["properties"]["hasTaskStatus"] == ["https://jido.ai/ontology#Completed"]
     assert new["properties"]["about"] == ["a.py"]
-    assert shown(TASK)["superseded_by"] == [new["iri"]]
+    assert show_memory(TASK)["superseded_by"] == [new["iri"]]
 
 
-def test_what_is_invalidated_leaves_force_for_a_reason():
+def test_an_invalidated_memory_is_not_active_and_requires_a_reason():
     assert run("edit", FACT, "--invalidate").exit_code == 2
 
     assert run("edit", FACT, "--invalidate", "--reason", "measured wrongly").exit_code == 0
 
-    assert shown(FACT)["status"] == "invalidated"
+    assert show_memory(FACT)["status"] == "invalidated"
     assert rows("ask", "facts") == []
 
 
-def test_an_invalidation_is_answered_with_the_memory_and_its_marker_is_no_active_memory(repository):
+def test_an_invalidation_names_the_memory_and_its_marker_is_not_active(repository):
     kinds = json.loads(run("status", "--json").stdout)["projects"][0]["counts"].keys()
 
     answer = run("edit", FACT, "--invalidate", "--reason", "measured wrongly")
@@ -411,14 +411,14 @@ def test_an_invalidation_is_answered_with_the_memory_and_its_marker_is_no_active
 
 
 @pytest.mark.parametrize("words", [[], ["--invalidate", "--supersede", "x", "--reason", "y"], ["--set", "status"]])
-def test_a_revision_that_does_not_say_what_becomes_of_it_is_misuse(words):
+def test_an_incomplete_or_contradictory_edit_is_a_usage_error(words):
     result = run("edit", OLD, *words)
 
     assert result.exit_code == 2
     assert "hint: " in result.stderr
 
 
-def test_a_session_is_opened_moved_and_closed():
+def test_a_session_is_started_paused_and_closed():
     assert run("agent", "session", "start", "evening", "--continues", "morning").exit_code == 0
     assert run("agent", "session", "phase", "evening", "review").exit_code == 0
     assert run("agent", "session", "pause", "evening").exit_code == 0
@@ -433,7 +433,7 @@ def test_a_session_is_opened_moved_and_closed():
     assert run("agent", "session", "resume", "evening").exit_code == 3
 
 
-def test_an_option_for_the_wait_is_how_long_another_writer_is_waited_for(repository):
+def test_the_wait_option_limits_the_wait_for_another_writer(repository):
     with jidomem.open() as memory:
         memory.writer.remember("p", "x")
         from jidomem.journal.journal import Stream
@@ -445,7 +445,7 @@ def test_an_option_for_the_wait_is_how_long_another_writer_is_waited_for(reposit
     assert "0.05" in result.stderr
 
 
-def test_a_field_that_is_a_list_is_set_by_a_json_list_of_its_entries():
+def test_a_list_field_is_set_by_a_json_list():
     error = run("remember", "the build hangs", "--type", "error").stdout.strip()
     cause = run("remember", "a lock is never freed", "--type", "root_cause").stdout.strip()
 
@@ -453,20 +453,20 @@ def test_a_field_that_is_a_list_is_set_by_a_json_list_of_its_entries():
     revised = run("edit", error, "--set", f"extra_triples={triples}", "--set", 'about=["a.py", "b.py"]', "--json")
 
     assert revised.exit_code == 0, revised.stdout
-    said = shown(json.loads(revised.stdout)["iri"])["properties"]
-    assert (said["hasRootCause"], sorted(said["about"])) == ([cause], ["a.py", "b.py"])
+    properties = show_memory(json.loads(revised.stdout)["iri"])["properties"]
+    assert (properties["hasRootCause"], sorted(properties["about"])) == ([cause], ["a.py", "b.py"])
     assert run("check", "--json").exit_code == 0
 
 
-def test_a_list_field_takes_one_triple_or_a_pattern_in_brackets_as_they_stand():
+def test_a_list_field_accepts_one_triple_or_a_pattern_in_brackets():
     triple = 'extra_triples=["jido:taskStartedAt", "2026-01-02"]'
     task = run("edit", TASK, "--set", triple, "--set", "about=[ab].py", "--reason", "begun", "--json")
 
     assert task.exit_code == 0, task.stdout
-    assert shown(json.loads(task.stdout)["iri"])["properties"]["about"] == ["[ab].py"]
+    assert show_memory(json.loads(task.stdout)["iri"])["properties"]["about"] == ["[ab].py"]
 
 
-def test_a_pattern_that_is_none_is_hinted_at_by_its_option():
+def test_an_invalid_pattern_is_refused_with_its_option():
     refused = run("remember", "No x", "--type", "convention", "--enforcement-level", "Strict", "--forbids", "(?=x)y")
 
     assert refused.exit_code == 3
@@ -474,14 +474,14 @@ def test_a_pattern_that_is_none_is_hinted_at_by_its_option():
     assert "--forbids" in refused.stderr
 
 
-def test_a_check_of_no_curator_is_said_to_wait_for_one():
+def test_the_check_of_a_convention_by_a_non_curator_is_reported_as_pending():
     words = ["remember", "No print", "--type", "convention", "--enforcement-level", "Strict", "--forbids", "print[(]"]
     assert "its check waits for a curator" in run(*words).stderr
     assert "waits" not in run(*words[:1], "No eval", *words[2:-1], "eval[(]", "--agent", "curator").stderr
 
 
 @pytest.mark.parametrize("name", sorted(set(HELP) - {"type"}))
-def test_an_option_that_a_script_left_empty_records_nothing(repository, name):
+def test_an_empty_option_is_refused_and_records_nothing(repository, name):
     before = run("journal", "log").stdout
     option = f"--{name.replace('_', '-')}"
 
@@ -507,7 +507,7 @@ def test_an_empty_option_of_any_command_is_named(words):
     assert json.loads(run(*words, "--json").stdout)["detail"] == f"{option} is empty"
 
 
-def test_an_empty_array_of_intents_is_refused_as_an_empty_file_is():
+def test_an_empty_array_of_intents_is_refused_like_an_empty_file():
     refused = run("submit", stdin="[]")
 
     assert refused.exit_code == 2
@@ -523,13 +523,13 @@ def test_a_memory_about_a_path_outside_of_the_folder_is_refused(path):
         assert f"{path} is outside" in refused.stderr
 
 
-def test_a_file_to_be_created_may_be_named_from_a_folder_beside_it(repository, monkeypatch):
+def test_a_new_file_is_named_relative_to_the_current_folder(repository, monkeypatch):
     (repository / "src").mkdir(exist_ok=True)
     monkeypatch.chdir(repository / "src")
 
-    made = run("remember", "x", "--about", "../lib/new.py", "--about", str(repository / "lib") + "/")
+    result = run("remember", "x", "--about", "../lib/new.py", "--about", str(repository / "lib") + "/")
 
-    about = json.loads(run("show", made.stdout.strip(), "--json").stdout)["properties"]["about"]
+    about = json.loads(run("show", result.stdout.strip(), "--json").stdout)["properties"]["about"]
     assert about == ["lib/", "lib/new.py"]
 
 
@@ -541,13 +541,13 @@ def test_a_file_to_be_created_may_be_named_from_a_folder_beside_it(repository, m
         ("about", 7, 'give `about` as a list of texts, ["...", "..."]'),
     ],
 )
-def test_a_value_of_the_wrong_form_gets_the_form_that_is_expected(field, value, hint):
+def test_a_value_of_the_wrong_type_is_refused_with_the_expected_type(field, value, hint):
     refused = run("submit", "--json", stdin=json.dumps({**INTENTS[0], field: value}))
 
     assert json.loads(refused.stdout)["hint"] == hint
 
 
-def test_an_intent_that_lacks_only_its_project_is_repaired():
+def test_the_refusal_of_an_intent_without_project_contains_a_repaired_intent():
     intent = {**INTENTS[0], "summary": "Another one"}
     intent.pop("applies_to_project")
 
@@ -557,50 +557,50 @@ def test_an_intent_that_lacks_only_its_project_is_repaired():
     assert run("submit", stdin=json.dumps(refused["fixed_intent"])).exit_code == 0
 
 
-def test_a_refusal_of_many_intents_is_explained_once_with_their_numbers(tmp_path):
+def test_repeated_refusals_are_grouped_with_the_numbers_of_their_intents(tmp_path):
     bad = {name: value for name, value in INTENTS[0].items() if name != "confidence"}
-    lines = [json.dumps({**bad, "summary": f"fact {number}"}) for number in range(6)]
-    lines.insert(3, json.dumps(INTENTS[0]))
-    lines += ["{", "[", json.dumps({**bad, "confidence": "sorta"}), json.dumps({**bad, "confidence": "whatever"})]
+    json_lines = [json.dumps({**bad, "summary": f"fact {number}"}) for number in range(6)]
+    json_lines.insert(3, json.dumps(INTENTS[0]))
+    json_lines += ["{", "[", json.dumps({**bad, "confidence": "sorta"}), json.dumps({**bad, "confidence": "whatever"})]
 
-    text, values = (run("submit", *more, stdin="\n".join(lines)) for more in ([], ["--json"]))
+    text, values = (run("submit", *more, stdin="\n".join(json_lines)) for more in ([], ["--json"]))
 
-    said = text.stderr.splitlines()
+    messages = text.stderr.splitlines()
     assert [line for line in text.stdout.splitlines() if line.startswith("refused: missing_required")] == 6 * [
         "refused: missing_required_fields: confidence is missing"
     ]
-    assert [line for line in said if "confidence is missing" in line] == [
+    assert [line for line in messages if "confidence is missing" in line] == [
         "error: intent 1: confidence is missing", "error: intents 1 to 3, 5 to 7: confidence is missing",
     ]  # fmt: skip
-    assert [line for line in said if "sorta" in line or "whatever" in line] == [
+    assert [line for line in messages if "sorta" in line or "whatever" in line] == [
         "error: intent 10: confidence is low, medium, high or a number from 0 to 1, not 'sorta'",
         "error: intent 11: confidence is low, medium, high or a number from 0 to 1, not 'whatever'",
     ]
-    assert said.count("hint: set `confidence` to one of: high, medium, low") == 1
-    assert (said.count("hint: send one JSON object"), sum("line 8" in line for line in said)) == (1, 1)
-    assert said[-2:] == ["each refusal with its repair: --json", "1 of 11 accepted"]
+    assert messages.count("hint: set `confidence` to one of: high, medium, low") == 1
+    assert (messages.count("hint: send one JSON object"), sum("line 8" in line for line in messages)) == (1, 1)
+    assert messages[-2:] == ["each refusal with its repair: --json", "1 of 11 accepted"]
     refused = [each for each in map(json.loads, values.stdout.splitlines()) if "hint" in each]
     assert [each["position"] for each in refused] == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10]
     assert all(each["hint"] for each in refused)
 
 
-def test_the_ranges_of_alternating_refusals_are_counted_beyond_the_first(tmp_path):
+def test_the_ranges_of_alternating_refusals_are_limited(tmp_path):
     no_summary, no_confidence = (
         {k: v for k, v in INTENTS[0].items() if k != name} for name in ("summary", "confidence")
     )
-    lines = 30 * [json.dumps(no_summary), json.dumps(no_confidence)]
+    json_lines = 30 * [json.dumps(no_summary), json.dumps(no_confidence)]
 
-    (named,) = [
+    (message,) = [
         line
-        for line in run("submit", stdin="\n".join(lines)).stderr.splitlines()
+        for line in run("submit", stdin="\n".join(json_lines)).stderr.splitlines()
         if line.startswith("error: intents 2, 4") and line.endswith("confidence is missing")
     ]
 
     numbers = ", ".join(str(number) for number in range(2, 41, 2))
-    assert named == f"error: intents {numbers} and 10 more ranges: confidence is missing"
+    assert message == f"error: intents {numbers} and 10 more ranges: confidence is missing"
 
 
-def test_the_warning_of_a_written_memory_names_the_command_that_gives_a_field_and_that_of_a_dry_run_its_option():
+def test_a_warning_names_a_command_after_a_write_and_an_option_in_a_dry_run():
     task = ("remember", "Ship the exporter", "--type", "task", "--status", "InProgress")
 
     dry, written = run(*task, "--dry-run"), run(*task)
@@ -638,8 +638,8 @@ def test_an_edit_replaces_the_patterns_of_a_convention():
 
     new = run("edit", old, "--set", "forbids=foobar", "--set", "forbids=fool", "--reason", "narrower").stdout.strip()
 
-    shown = json.loads(run("show", new, "--json").stdout)["properties"]
-    assert (sorted(shown["forbidsPattern"]), shown["requiresPattern"]) == (["foobar", "fool"], ["x"])
+    properties = json.loads(run("show", new, "--json").stdout)["properties"]
+    assert (sorted(properties["forbidsPattern"]), properties["requiresPattern"]) == (["foobar", "fool"], ["x"])
     refused = run("edit", new, "--set", "forbids=(", "--reason", "r")
     assert "correct --set forbids=PATTERN and resubmit" in refused.stderr
     assert run("edit", new, "--set", "forbids=x", "--set", "extra_triples=[[]]", "--reason", "r").exit_code == 2
