@@ -18,26 +18,26 @@ ONTOLOGY = [("<urn:C>", "<http://www.w3.org/2000/01/rdf-schema#subClassOf>", "<u
 
 def commit_on(version: Version, name: str, body=None, *, graph: str = STREAM.graph) -> Commit:
     """A commit on top of *version*, a second after it, that says *body*, or that *name* has its name."""
-    said = [(f"<urn:s:{name.replace(chr(32), chr(45))}>", "<urn:p>", f'"{name}"')] if body is None else body
+    rows = [(f"<urn:s:{name.replace(chr(32), chr(45))}>", "<urn:p>", f'"{name}"')] if body is None else body
     return build(
         graph=graph,
         parents=version,
         recorded_at=format_timestamp(START + timedelta(seconds=version.position + 1)),
         committer="https://jido.ai/agents/memory-writer",
         ontology_version="0.1.0",
-        body=said,
+        body=rows,
         nonce=name.encode().ljust(32, b".")[:32],
     )
 
 
 def add(journal: FileJournal, *names: str, stream: Stream = STREAM) -> list[Commit]:
     """Append a commit of each name and return them."""
-    made = []
+    commits = []
     for name in names:
         with journal.lock(stream) as version:
-            made.append(commit_on(version, name, graph=stream.graph))
-            assert journal.append(stream, version, made[-1]).ids == (made[-1].id,)
-    return made
+            commits.append(commit_on(version, name, graph=stream.graph))
+            assert journal.append(stream, version, commits[-1]).ids == (commits[-1].id,)
+    return commits
 
 
 def small_limits(monkeypatch, large=3_000, many=5, outgrown=10**9, much=10**9) -> None:
@@ -64,12 +64,12 @@ def as_stored(triples) -> set:
     return set(store.triples("urn:g"))
 
 
-def held(tail: IndexFollower, stream: Stream = STREAM) -> set:
+def index_triples(tail: IndexFollower, stream: Stream = STREAM) -> set:
     """All triples of a stream, once the index is level with the journal."""
     tail.catch_up(stream)
     return set(tail.index.triples(stream.graph))
 
 
-def journalled(root, stream: Stream = STREAM) -> set:
+def journal_triples(root, stream: Stream = STREAM) -> set:
     """All triples of a stream, as its commits say them."""
     return as_stored(triple for commit in FileJournal(root).read(stream) for triple in commit.triples)

@@ -13,11 +13,11 @@ TRICKY = ["},{", "a\nb", "<result>", 'x"\r\n"y', "line\u2028end"]
 
 
 def store(count):
-    made = ox.Store()
+    filled = ox.Store()
     for number in range(count):
         text = ox.Literal(TRICKY[number % len(TRICKY)] * 3)
-        made.add(ox.Quad(ox.NamedNode(f"urn:x:{number}"), ox.NamedNode("urn:x:p"), text))
-    return made
+        filled.add(ox.Quad(ox.NamedNode(f"urn:x:{number}"), ox.NamedNode("urn:x:p"), text))
+    return filled
 
 
 @pytest.mark.parametrize("form", ROW_FORMATS)

@@ -17,28 +17,28 @@ COMMITS, SUBJECTS = 12, 40
 
 def commits():
     """Each says one number of as many subjects."""
-    version, made = Version(), []
+    version, chain = Version(), []
     for number in range(COMMITS):
         body = [(f"<urn:s:{subject}>", "<urn:p>", f'"{number}"') for subject in range(SUBJECTS)]
-        made.append(commit_on(version, str(number), body))
-        version = Version.of([made[-1].head])
-    return made
+        chain.append(commit_on(version, str(number), body))
+        version = Version.of([chain[-1].head])
+    return chain
 
 
 def in_pieces(index, size):
     """Let *index* take the commits in, *size* waiting for each other at a time."""
-    made = commits()
-    for start in range(0, len(made), size):
-        for commit in made[start : start + size]:
+    chain = commits()
+    for start in range(0, len(chain), size):
+        for commit in chain[start : start + size]:
             index.queue(STREAM.graph, commit)
         index.apply_pending()
 
 
 @pytest.mark.parametrize("size", [1, 5, COMMITS])
-@pytest.mark.parametrize(("bulk", "kept"), [(0, 10**9), (10**9, 0), (10**9, 10**9)])
-def test_content_and_watermark_are_the_same_by_every_load_path(tmp_path, monkeypatch, size, bulk, kept):
+@pytest.mark.parametrize(("bulk", "buffered"), [(0, 10**9), (10**9, 0), (10**9, 10**9)])
+def test_content_and_watermark_are_the_same_by_every_load_path(tmp_path, monkeypatch, size, bulk, buffered):
     monkeypatch.setattr(oxigraph, "BULK_LOAD_BYTES", bulk)
-    monkeypatch.setattr(oxigraph, "MAX_BUFFERED_BYTES", kept)
+    monkeypatch.setattr(oxigraph, "MAX_BUFFERED_BYTES", buffered)
     index, plain = OxigraphIndex(ox.Store(tmp_path / "store")), OxigraphIndex()
     in_pieces(index, size)
     plain.load(STREAM.graph, commits())
@@ -53,15 +53,15 @@ def test_content_and_watermark_are_the_same_by_every_load_path(tmp_path, monkeyp
 def test_a_concurrent_query_sees_whole_commits_and_never_fewer(tmp_path, monkeypatch, bulk):
     monkeypatch.setattr(oxigraph, "BULK_LOAD_BYTES", bulk)
     store = ox.Store(tmp_path / "store")
-    index, ended, seen = OxigraphIndex(store), Event(), []
+    index, ended, counts = OxigraphIndex(store), Event(), []
     writer = Thread(target=lambda: (in_pieces(index, 3), ended.set()))
     writer.start()
     while not ended.is_set():
-        seen.append(len(list(store.quads_for_pattern(None, ox.NamedNode("urn:p"), None, None))))
+        counts.append(len(list(store.quads_for_pattern(None, ox.NamedNode("urn:p"), None, None))))
     writer.join()
 
-    assert all(count % SUBJECTS == 0 for count in seen)
-    assert all(before <= after for before, after in pairwise(seen))
+    assert all(count % SUBJECTS == 0 for count in counts)
+    assert all(before <= after for before, after in pairwise(counts))
     assert len(list(index.triples(STREAM.graph, predicate="<urn:p>"))) == COMMITS * SUBJECTS
 
 
@@ -178,7 +178,7 @@ class Slow:
         self._store.load(*given, **named)
 
 
-def beside(index):
+def load_in_thread(index):
     """A thread that takes in what waits, however that ends."""
 
     def take_in():
@@ -194,13 +194,13 @@ def test_commits_queued_during_a_load_are_applied_by_the_next():
     store, plain, (first, *later) = Slow(), OxigraphIndex(), commits()
     index = OxigraphIndex(store)
     index.queue(STREAM.graph, first)
-    taking = beside(index)
+    thread = load_in_thread(index)
     store.began.wait()
     for commit in later:
         index.queue(STREAM.graph, commit)
     ahead = index.mark(STREAM.graph)
     store.may_go_on.set()
-    taking.join()
+    thread.join()
     plain.load(STREAM.graph, [first, *later])
 
     assert ahead == index.mark(STREAM.graph) == plain.mark(STREAM.graph)
@@ -211,11 +211,11 @@ def test_a_commit_after_a_failed_load_is_not_marked_as_loaded():
     store, (first, second, *_) = Slow(fails=True), commits()
     index = OxigraphIndex(store)
     index.queue(STREAM.graph, first)
-    taking = beside(index)
+    thread = load_in_thread(index)
     store.began.wait()
     index.queue(STREAM.graph, second)
     store.may_go_on.set()
-    taking.join()
+    thread.join()
 
     assert index.mark(STREAM.graph).commits == 0
     index.load(STREAM.graph, [first, second])
@@ -227,7 +227,7 @@ def test_the_bytes_of_queued_commits_are_counted_during_a_concurrent_load():
     store, (first, second, third, *_) = Slow(), commits()
     index = OxigraphIndex(store)
     assert index.queue(STREAM.graph, first) == len(first.data)
-    applying = beside(index)
+    applying = load_in_thread(index)
     store.began.wait()
     assert index.queue(STREAM.graph, second) == len(first.data) + len(second.data)
     store.may_go_on.set()

@@ -4,7 +4,7 @@ import shutil
 import threading
 
 import pytest
-from index_world import STREAM, add, as_stored, commit_on, held, journalled, open_tail, small_limits
+from index_world import STREAM, add, as_stored, commit_on, index_triples, journal_triples, open_tail, small_limits
 
 from jidomem.index.store import Watermark
 from jidomem.journal.journal import FileJournal, Stream
@@ -29,34 +29,34 @@ def clear(journal, stream=HISTORY, name="clear"):
         return commit
 
 
-def said_by(*commits):
+def triples_of(*commits):
     return as_stored(triple for commit in commits for triple in commit.triples)
 
 
-def looked_at(tail, stream=HISTORY):
+def checked_triples(tail, stream=HISTORY):
     """What is held, after a check that it is what an index holds that is built anew."""
-    found = held(tail, stream)
+    triples = index_triples(tail, stream)
     assert tail.index.mark(stream.graph).version == tail.journal.head(stream)
-    anew = open_tail(tail.journal.folder)
-    for rebuild in (lambda: None, anew.rebuild):
+    rebuilt = open_tail(tail.journal.folder)
+    for rebuild in (lambda: None, rebuilt.rebuild):
         rebuild()
-        assert held(anew, stream) == found
-        mark = anew.index.mark(stream.graph)
+        assert index_triples(rebuilt, stream) == triples
+        mark = rebuilt.index.mark(stream.graph)
         assert (mark.version, mark.cleared) == (tail.journal.head(stream), tail.index.mark(stream.graph).cleared)
-    anew.close()
-    return found
+    rebuilt.close()
+    return triples
 
 
 def test_a_graph_is_empty_after_a_clearing_commit(root):
     # E045
     tail = open_tail(root)
-    assert held(tail, HISTORY) == journalled(root, HISTORY) != set()
+    assert index_triples(tail, HISTORY) == journal_triples(root, HISTORY) != set()
 
     clear(tail.journal)
 
-    assert looked_at(tail) == set()
+    assert checked_triples(tail) == set()
     after = add(FileJournal(root), "after", stream=HISTORY)
-    assert looked_at(tail) == said_by(*after)
+    assert checked_triples(tail) == triples_of(*after)
     tail.close()
 
 
@@ -64,24 +64,24 @@ def test_a_clearing_commit_takes_effect_at_once_and_leaves_other_graphs(root):
     # E045
     add(FileJournal(root), *NAMES)
     tail = open_tail(root)
-    others = held(tail)
-    held(tail, HISTORY)
+    others = index_triples(tail)
+    index_triples(tail, HISTORY)
 
     tail.apply(HISTORY, clear(tail.journal))
 
     assert set(tail.index.triples(HISTORY.graph)) == set()
-    assert held(tail) == others == journalled(root)
+    assert index_triples(tail) == others == journal_triples(root)
     tail.close()
 
 
 def test_after_several_clears_only_later_commits_remain(root):
     tail = open_tail(root)
-    held(tail, HISTORY)
+    index_triples(tail, HISTORY)
     for number in range(4):
         clear(tail.journal, name=f"clear {number}")
         last = add(tail.journal, f"after {number}", stream=HISTORY)
 
-    assert looked_at(tail) == said_by(*last)
+    assert checked_triples(tail) == triples_of(*last)
     assert len(tail.index.mark(HISTORY.graph).cleared.heads) == 1
     tail.close()
 
@@ -90,41 +90,41 @@ def test_a_commit_of_a_branch_without_the_clear_is_kept_after_a_merge(root, tmp_
     other = tmp_path / "other"
     shutil.copytree(root, other)
     tail = open_tail(root)
-    held(tail, HISTORY)
-    (beside,) = add(FileJournal(other), "said beside", stream=HISTORY)
+    index_triples(tail, HISTORY)
+    (concurrent,) = add(FileJournal(other), "said beside", stream=HISTORY)
     clear(tail.journal)
     after = add(tail.journal, "after", stream=HISTORY)
-    held(tail, HISTORY)
+    index_triples(tail, HISTORY)
 
     for path in (other / "projects" / "demo" / "history").glob("*.ttl"):
         shutil.copy(path, root / "projects" / "demo" / "history")
 
-    assert looked_at(tail) == said_by(beside, *after)
+    assert checked_triples(tail) == triples_of(concurrent, *after)
     (merge,) = add(tail.journal, "merge", stream=HISTORY)
     assert len(merge.parents) == 2
-    assert looked_at(tail) == said_by(beside, *after, merge)
+    assert checked_triples(tail) == triples_of(concurrent, *after, merge)
     tail.close()
 
 
 def test_commits_after_two_concurrent_clears_are_kept_after_a_merge(root, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(root, other)
-    kept = []
+    remaining = []
     for folder, name in ((root, "ours"), (other, "theirs")):
         journal = FileJournal(folder)
         add(journal, f"{name} before", stream=HISTORY)
         clear(journal, name=f"{name} clear")
-        kept += add(journal, f"{name} after", stream=HISTORY)
+        remaining += add(journal, f"{name} after", stream=HISTORY)
     tail = open_tail(root)
-    held(tail, HISTORY)
+    index_triples(tail, HISTORY)
 
     for path in (other / "projects" / "demo" / "history").glob("*.ttl"):
         shutil.copy(path, root / "projects" / "demo" / "history")
 
-    assert looked_at(tail) == said_by(*kept)
+    assert checked_triples(tail) == triples_of(*remaining)
     assert len(tail.index.mark(HISTORY.graph).cleared.heads) == 2
     clear(tail.journal, name="of both")
-    assert looked_at(tail) == set()
+    assert checked_triples(tail) == set()
     assert len(tail.index.mark(HISTORY.graph).cleared.heads) == 1
     tail.close()
 
@@ -135,33 +135,33 @@ def test_memories_are_never_cleared_by_a_commit(root):
 
     clear(tail.journal, STREAM)
 
-    assert looked_at(tail, STREAM) == journalled(root) != set()
+    assert checked_triples(tail, STREAM) == journal_triples(root) != set()
     tail.close()
 
 
 def test_a_reader_sees_a_graph_whole_or_empty_during_a_clear(root):
     tail = open_tail(root)
-    whole, seen, done = len(held(tail, HISTORY)), set(), threading.Event()
+    whole, sizes, done = len(index_triples(tail, HISTORY)), set(), threading.Event()
 
-    def look():
+    def read():
         while not done.is_set():
-            seen.add(len(list(tail.index.triples(HISTORY.graph))))
+            sizes.add(len(list(tail.index.triples(HISTORY.graph))))
 
-    reader = threading.Thread(target=look)
+    reader = threading.Thread(target=read)
     reader.start()
     tail.apply(HISTORY, clear(tail.journal))
     done.set()
     reader.join()
 
-    assert seen <= {whole, 0}
+    assert sizes <= {whole, 0}
     tail.close()
 
 
 def test_a_watermark_is_read_back_as_written(root):
     tail = open_tail(root)
-    held(tail, HISTORY)
+    index_triples(tail, HISTORY)
     clear(tail.journal)
-    held(tail, HISTORY)
+    index_triples(tail, HISTORY)
 
     mark = tail.index.mark(HISTORY.graph)
     assert Watermark.of(mark.term) == mark

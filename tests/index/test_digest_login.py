@@ -26,10 +26,10 @@ ONCE = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
 def test_the_examples_of_rfc_7616_have_their_responses(kind, response):
     digest = Digest.of(["Basic realm=x", CHALLENGE.format(kind=kind)], "Mufasa", "Circle of Life")
 
-    said = digest.header("GET", "/dir/index.html", ONCE)
+    header = digest.header("GET", "/dir/index.html", ONCE)
 
-    assert f'response="{response}"' in said
-    assert "nc=00000001" in said
+    assert f'response="{response}"' in header
+    assert "nc=00000001" in header
     assert "nc=00000002" in digest.header("GET", "/dir/index.html", ONCE)
 
 
@@ -55,10 +55,10 @@ def test_the_first_request_has_no_login_and_the_next_has_the_requested_scheme(ch
         for _ in range(2):
             assert [row["o"] for row in store.query("SELECT ?o { ?s ?p ?o }", graphs=["default"])] == ["x"]
 
-    said = {path: [] for path, _, _ in server.sent}
+    schemes_by_path = {path: [] for path, _, _ in server.sent}
     for path, headers, _ in server.sent:
-        said[path].append(headers.get("Authorization", "").partition(" ")[0] or None)
-    assert said == {"/update": schemes, "/query": [schemes[-1]] * 2}
+        schemes_by_path[path].append(headers.get("Authorization", "").partition(" ")[0] or None)
+    assert schemes_by_path == {"/update": schemes, "/query": [schemes[-1]] * 2}
 
 
 def test_an_unavailable_store_receives_no_login():

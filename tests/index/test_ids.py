@@ -19,15 +19,15 @@ SIGNS = st.text("ab1-", min_size=1, max_size=4)
 NAMES = st.builds(
     "{}{}".format, st.sampled_from(["https://jido.ai/memory/", "urn:x:ab", "http://h/a#1", "http://h/ab/"]), SIGNS
 )
-ASKED = st.one_of(SIGNS, st.sampled_from(["item", "a b", "/ab", "a\n", "\ud800", "", "ab>"]))
+QUERIES = st.one_of(SIGNS, st.sampled_from(["item", "a b", "/ab", "a\n", "\ud800", "", "ab>"]))
 
 
-def added(index, graph, names, project=PROJECT):
+def add_items(index, graph, names, project=PROJECT):
     index.apply(graph, f"{project} {sorted(names)}", [(iri(name), OF, project) for name in names])
     return {iri(name) for name in names}
 
 
-def slowly(index, signs, most):
+def exhaustive(index, signs, most):
     """What the triples say one by one."""
     names = {item[1:-1] for item, _, _ in index.triples(GRAPH, None, OF, PROJECT)}
     parts = {name: re.split("[/#:]", name)[-1] for name in names}
@@ -36,15 +36,15 @@ def slowly(index, signs, most):
 
 
 @settings(max_examples=60)
-@given(st.lists(st.lists(NAMES, max_size=8), max_size=4), st.lists(ASKED, min_size=1, max_size=4), st.integers(1, 10))
-def test_short_ids_match_the_beginning_or_end_of_ids_in_any_order_of_addition(batches, asked, most):
+@given(st.lists(st.lists(NAMES, max_size=8), max_size=4), st.lists(QUERIES, min_size=1, max_size=4), st.integers(1, 10))
+def test_short_ids_match_the_beginning_or_end_of_ids_in_any_order_of_addition(batches, queries, most):
     index = OxigraphIndex()
     with closing(SearchIndexReader(":memory:", Stemmer(), 0.0)) as file:
         file.fits()
         for names in [[], *batches]:
-            new = added(index, GRAPH, names)
-            new |= added(index, GRAPH, [f"{name}-of-another" for name in names], iri("https://jido.ai/projects/q"))
-            added(index, OTHER, [f"{name}-elsewhere" for name in names])
+            new = add_items(index, GRAPH, names)
+            new |= add_items(index, GRAPH, [f"{name}-of-another" for name in names], iri("https://jido.ai/projects/q"))
+            add_items(index, OTHER, [f"{name}-elsewhere" for name in names])
             file.projection.update(new, IndexedProject(index, "p"))
-            for signs in asked:
-                assert file.projection.by_short_id(signs, most) == slowly(index, signs, most)
+            for signs in queries:
+                assert file.projection.by_short_id(signs, most) == exhaustive(index, signs, most)

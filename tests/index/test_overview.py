@@ -25,63 +25,65 @@ def moments(memory):
     return {"middle": middle.replace("+00:00", ".000000Z"), "now": None, "before": "2020-01-01T00:00:00.000000Z"}
 
 
-def asked(memory, chosen, moment, after=None, count=1_000):
+def timeline(memory, filters, moment, after=None, count=1_000):
     memory.catch_up("p")
     return memory.texts.read(
         Stream("p"),
-        lambda file: overview(file, chosen, moment=moment, valid_at=moment or LATEST, after=after, count=count),
+        lambda file: overview(file, filters, moment=moment, valid_at=moment or LATEST, after=after, count=count),
     )
 
 
-def known(memory, moment):
+def facets_of(memory, moment):
     """Each memory by its facets, as the reader tells it."""
-    items = [one.item for one in asked(memory, {}, moment).entries]
-    found = {}
+    items = [one.item for one in timeline(memory, {}, moment).entries]
+    facets = {}
     for item in items:
-        told = memory.reader.get_memory("p", item, **({} if moment is None else {"as_of": moment}))
-        status, said = told["status"], told["properties"]
+        values = memory.reader.get_memory("p", item, **({} if moment is None else {"as_of": moment}))
+        status, properties = values["status"], values["properties"]
         state = "ended" if status in ENDED else status
-        found[item] = dict(
-            zip(FACETS, (told["class"], said["assertedBy"][0], said["assertedIn"][0], state), strict=True)
+        facets[item] = dict(
+            zip(FACETS, (values["class"], properties["assertedBy"][0], properties["assertedIn"][0], state), strict=True)
         )
-    return found
+    return facets
 
 
 @pytest.mark.parametrize("when", ["middle", "now", "before"])
 def test_facets_count_the_memories_of_the_reader_at_every_moment_and_filter(memory, moments, when):
     moment = moments[when]
-    told = known(memory, moment)
-    assert len(told) == {"middle": 180, "now": MEMORIES + PROPOSED, "before": 0}[when]
-    some = next(iter(told.values()), dict.fromkeys(FACETS, "none"))
-    for chosen in ({}, {"kind": some["kind"]}, {"state": "ended"}, {"agent": some["agent"], "state": "active"}):
-        found = asked(memory, chosen, moment)
+    facets_by_item = facets_of(memory, moment)
+    assert len(facets_by_item) == {"middle": 180, "now": MEMORIES + PROPOSED, "before": 0}[when]
+    some = next(iter(facets_by_item.values()), dict.fromkeys(FACETS, "none"))
+    for filters in ({}, {"kind": some["kind"]}, {"state": "ended"}, {"agent": some["agent"], "state": "active"}):
+        page = timeline(memory, filters, moment)
 
-        fits = [item for item, of in told.items() if all(of[name] == value for name, value in chosen.items())]
-        assert sorted(one.item for one in found.entries) == sorted(fits)
+        fits = [
+            item for item, of in facets_by_item.items() if all(of[name] == value for name, value in filters.items())
+        ]
+        assert sorted(one.item for one in page.entries) == sorted(fits)
         for name in FACETS:
-            others = {each: value for each, value in chosen.items() if each != name}
-            expected = Counter(of[name] for of in told.values() if others.items() <= of.items())
-            assert found.facets[name] == expected
+            others = {each: value for each, value in filters.items() if each != name}
+            expected = Counter(of[name] for of in facets_by_item.values() if others.items() <= of.items())
+            assert page.facets[name] == expected
 
 
 def test_successive_pages_have_each_memory_once_newest_first(memory, moments):
-    every, after, pages = asked(memory, {}, None), None, []
+    whole, after, pages = timeline(memory, {}, None), None, []
     while True:
-        page = asked(memory, {}, None, after, 37)
+        page = timeline(memory, {}, None, after, 37)
         pages += page.entries
         if not page.more:
             break
         after = page.entries[-1]
 
-    assert pages == [*every.entries]
-    assert every.days == Counter(one.recorded[:10] for one in every.entries)
+    assert pages == [*whole.entries]
+    assert whole.days == Counter(one.recorded[:10] for one in whole.entries)
     assert pages == sorted(pages, key=lambda one: (one.recorded, one.item), reverse=True)
-    assert asked(memory, {}, None, TimelineEntry("", "2000"), 5).entries == ()
+    assert timeline(memory, {}, None, TimelineEntry("", "2000"), 5).entries == ()
 
 
 def test_a_written_memory_is_counted_at_once(memory, moments):
-    before = asked(memory, {}, None).facets["kind"]["Fact"]
+    before = timeline(memory, {}, None).facets["kind"]["Fact"]
 
     memory.writer.remember("p", "a further fact")
 
-    assert asked(memory, {}, None).facets["kind"]["Fact"] == before + 1
+    assert timeline(memory, {}, None).facets["kind"]["Fact"] == before + 1

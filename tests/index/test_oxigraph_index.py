@@ -52,28 +52,28 @@ def test_malformed_triples_leave_the_index_unchanged(index):
 
 def test_a_reader_sees_the_old_or_the_new_content_during_a_replacement(index):
     def other(part):
-        made = OxigraphIndex()
-        made.load(A, [commit_on(Version(), part, [(f"<urn:{part}:{n}>", "<urn:p>", '"1"') for n in range(2000)])])
-        return made
+        filled = OxigraphIndex()
+        filled.load(A, [commit_on(Version(), part, [(f"<urn:{part}:{n}>", "<urn:p>", '"1"') for n in range(2000)])])
+        return filled
 
     index.replace_by(other("a"))
     whole = len(list(index.triples(A)))
-    seen, done = set(), threading.Event()
+    counts, done = set(), threading.Event()
 
-    def look():
+    def read():
         while not done.is_set():
             found = index.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", graphs=[A])
-            seen.add(found.rows[0][0])
+            counts.add(found.rows[0][0])
 
     with ThreadPoolExecutor(1) as pool:
-        looking = pool.submit(look)
+        reading = pool.submit(read)
         try:
             for content in [other(part) for part in "ba" * 5]:
                 index.replace_by(content)
         finally:
             done.set()
-        looking.result()
-    assert {parse_literal(count).text for count in seen} == {str(whole)}
+        reading.result()
+    assert {parse_literal(count).text for count in counts} == {str(whole)}
 
 
 def test_the_ontology_is_replaced_whole(index):
@@ -87,9 +87,9 @@ def test_a_query_reads_only_the_given_graphs(index):
     for text in ("SELECT ?o { ?s <urn:p> ?o }", "SELECT ?o { GRAPH ?g { ?s <urn:p> ?o } }"):
         assert index.query(text, graphs=[B]) == Solutions(("o",), (('"of b"',),))
         assert index.query(text, graphs=[]) == Solutions(("o",), ())
-        found = index.query(text, graphs=[A, B])
-        assert isinstance(found, Solutions)
-        assert {row[0] for row in found.rows} == {ROW[2], '"of b"'}
+        solutions = index.query(text, graphs=[A, B])
+        assert isinstance(solutions, Solutions)
+        assert {row[0] for row in solutions.rows} == {ROW[2], '"of b"'}
 
 
 @pytest.mark.parametrize("term", [ROW[2], "<urn:o>", '"x"@en', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>'])
@@ -124,14 +124,14 @@ def test_an_answer_is_serialized_in_the_requested_format_of_its_kind(index):
 
 
 def test_observers_are_notified_of_added_and_replaced_triples(index):
-    told = []
+    events = []
 
     class Observer:
         def applied(self, graph, triples):
-            told.append((graph, set(triples)))
+            events.append((graph, set(triples)))
 
         def reset(self, graph):
-            told.append((graph, set(index.triples(graph))))
+            events.append((graph, set(index.triples(graph))))
 
     first = commit_on(Version(), "a")
     second, replaced = commit_on(Version.of([first.head]), "b"), commit_on(Version(), "c")
@@ -141,7 +141,7 @@ def test_observers_are_notified_of_added_and_replaced_triples(index):
     other = OxigraphIndex()
     other.bulk_load(B, [replaced])
     index.replace_by(other)
-    assert told == [(B, first.triples), (B, second.triples), (B, as_stored(replaced.triples))]
+    assert events == [(B, first.triples), (B, second.triples), (B, as_stored(replaced.triples))]
 
 
 def test_a_malformed_query_is_refused_with_its_position(index):
@@ -152,12 +152,12 @@ def test_a_malformed_query_is_refused_with_its_position(index):
 
 def chain(count, first=0):
     """Commits, each on top of the one before it, of 50 triples of one subject and their own description."""
-    version, made = Version(), []
+    version, commits = Version(), []
     for number in range(first, first + count):
         body = [(f"<urn:s{number}>", "<urn:p>", f'"{part}"') for part in range(50)]
-        made.append(commit_on(version, str(number), body, graph=A))
-        version = advance(version, made[-1:])
-    return made
+        commits.append(commit_on(version, str(number), body, graph=A))
+        version = advance(version, commits[-1:])
+    return commits
 
 
 def test_concurrent_readers_see_whole_commits(empty):
@@ -165,11 +165,11 @@ def test_concurrent_readers_see_whole_commits(empty):
     counts = "SELECT (COUNT(*) AS ?n) { ?s <urn:p> ?o } GROUP BY ?s"
 
     def read():
-        seen = set()
+        results = set()
         while not done.is_set():
-            seen |= {row[0] for row in empty.query(counts, graphs=[A]).rows}
-            seen.add(f'"{len(list(empty.triples(A, None, "<urn:p>"))) % 50}"')
-        return seen
+            results |= {row[0] for row in empty.query(counts, graphs=[A]).rows}
+            results.add(f'"{len(list(empty.triples(A, None, "<urn:p>"))) % 50}"')
+        return results
 
     with ThreadPoolExecutor(3) as pool:
         reads = [pool.submit(read) for _ in range(2)]
@@ -178,9 +178,9 @@ def test_concurrent_readers_see_whole_commits(empty):
                 empty.load(A, commits[start : start + 3])
         finally:
             done.set()
-        seen = set().union(*(found.result() for found in reads))
+        results = set().union(*(found.result() for found in reads))
 
-    assert seen <= {'"50"^^<http://www.w3.org/2001/XMLSchema#integer>', '"0"'}
+    assert results <= {'"50"^^<http://www.w3.org/2001/XMLSchema#integer>', '"0"'}
     assert len(list(empty.triples(A, None, "<urn:p>"))) == 60 * 50
 
 
@@ -235,9 +235,9 @@ def test_an_index_moved_to_disk_keeps_its_content(tmp_path):
     index.load(A, COMMITS[5:])
     index.backup(str(tmp_path / "backup"))
     moved = OxigraphIndex(ox.Store(tmp_path / "backup"))
-    for found in (index, moved):
-        assert (set(found.triples(A)), found.mark(A).commits) == (ALL, 12)
-        assert [row[:2] for row in found.triples(ONTOLOGY_GRAPH)] == [("<urn:C>", "<urn:sub>")]
+    for each_index in (index, moved):
+        assert (set(each_index.triples(A)), each_index.mark(A).commits) == (ALL, 12)
+        assert [row[:2] for row in each_index.triples(ONTOLOGY_GRAPH)] == [("<urn:C>", "<urn:sub>")]
 
 
 class Changes:
@@ -335,14 +335,14 @@ def test_observers_are_notified_of_a_commit_stored_right_before_a_full_disk():
         def remove(self, quad):
             raise OSError(28, "No space left on device")
 
-    index, told = OxigraphIndex(Full()), []
+    index, events = OxigraphIndex(Full()), []
 
     class Observer:
         def applied(self, graph, triples):
-            told.append(set(triples))
+            events.append(set(triples))
 
         def reset(self, graph):
-            told.clear()
+            events.clear()
 
     index.observers.append(Observer())
     first = commit_on(Version(), "a")
@@ -351,4 +351,4 @@ def test_observers_are_notified_of_a_commit_stored_right_before_a_full_disk():
     with pytest.raises(OSError, match="No space left"):
         index.load(A, [second])
     assert index.mark(A).version == Version.of([second.head])
-    assert told == [first.triples, second.triples]
+    assert events == [first.triples, second.triples]

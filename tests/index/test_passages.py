@@ -18,7 +18,7 @@ def memory(tmp_path):
         yield memory
 
 
-def keep(memory, *contents, **metadata):
+def record_entries(memory, *contents, **metadata):
     entries = [Entry(agent_id="a", content=text, metadata=metadata) for text in contents]
     return [result.metadata["iri"] for result in memory.entries.write_many(map(WriteRequest, entries))]
 
@@ -47,7 +47,7 @@ def around(memory, item, before=2, after=1, moment=None):
     return read(memory, use)
 
 
-def holding(memory, word, **within):
+def items_with(memory, word, **within):
     def use(file):
         (_, stem), *_ = memory.texts.stemmer.stems(word)
         return {file.match(found.number, None).item for found in file.best([stem], SearchFilter(**within))}
@@ -57,17 +57,17 @@ def holding(memory, word, **within):
 
 def test_a_turn_is_found_by_prompt_answer_tool_use_and_speaker(memory):
     talk = memory.conversation("s-1")
-    done = [ToolUse("lynx_finder", {"near": "tapir"}, "one quagga")]
-    turn = talk.record("Which zebra?", "The okapi.", asked_by="ana", answered_by="coder", tools=done,
+    tools_used = [ToolUse("lynx_finder", {"near": "tapir"}, "one quagga")]
+    turn = talk.record("Which zebra?", "The okapi.", asked_by="ana", answered_by="coder", tools=tools_used,
                        timestamp="2026-01-02T03:04:05Z")  # fmt: skip
 
     for word in ("zebra", "okapi", "lynx_finder", "tapir", "quagga", "ana"):
-        assert holding(memory, word) == {turn.iri}, word
-    kept = passage(memory, turn.iri)
-    assert (kept.text, kept.speakers) == ("Which zebra?\n\nThe okapi.", ("ana", "coder"))
-    assert (kept.said_at, kept.talk) == ("2026-01-02T03:04:05.000000Z", talk.iri)
-    assert holding(memory, "zebra", sessions=frozenset([talk.session])) == {turn.iri}
-    assert holding(memory, "zebra", sessions=frozenset(["https://jido.ai/sessions/s-2"])) == set()
+        assert items_with(memory, word) == {turn.iri}, word
+    stored = passage(memory, turn.iri)
+    assert (stored.text, stored.speakers) == ("Which zebra?\n\nThe okapi.", ("ana", "coder"))
+    assert (stored.said_at, stored.talk) == ("2026-01-02T03:04:05.000000Z", talk.iri)
+    assert items_with(memory, "zebra", sessions=frozenset([talk.session])) == {turn.iri}
+    assert items_with(memory, "zebra", sessions=frozenset(["https://jido.ai/sessions/s-2"])) == set()
 
 
 def test_the_neighbours_of_a_turn_are_those_of_its_conversation_in_order(memory):
@@ -83,9 +83,9 @@ def test_the_neighbours_of_a_turn_are_those_of_its_conversation_in_order(memory)
 
 
 def test_entries_are_ordered_by_position_or_by_recording(memory):
-    by_place = [keep(memory, f"at {place}", session="7", position=place)[0] for place in (3, 10, 2, 1)]
-    as_kept = keep(memory, "one", "two", "three", session="8")
-    keep(memory, "of no session")
+    by_place = [record_entries(memory, f"at {place}", session="7", position=place)[0] for place in (3, 10, 2, 1)]
+    as_kept = record_entries(memory, "one", "two", "three", session="8")
+    record_entries(memory, "of no session")
 
     assert around(memory, by_place[0]) == (["at 2", "at 1"], ["at 10"])
     assert around(memory, as_kept[2]) == (["two", "one"], [])
@@ -93,15 +93,15 @@ def test_entries_are_ordered_by_position_or_by_recording(memory):
 
 @pytest.mark.parametrize("position", [True, -1, 1.5, "3", None, 10**15])
 def test_an_invalid_position_is_ignored(memory, position):
-    first, second = (keep(memory, text, session="7", position=position)[0] for text in ("first", "second"))
+    first, second = (record_entries(memory, text, session="7", position=position)[0] for text in ("first", "second"))
 
     assert around(memory, second) == (["first"], [])
     assert around(memory, first) == ([], ["second"])
 
 
 def test_the_neighbours_of_an_entry_have_the_same_agent_and_namespace(memory):
-    mine = keep(memory, "mine", session="7", namespace="n")[0]
-    keep(memory, "of another namespace", session="7", namespace="m")
+    mine = record_entries(memory, "mine", session="7", namespace="n")[0]
+    record_entries(memory, "of another namespace", session="7", namespace="m")
     memory.entries.write(WriteRequest(Entry(agent_id="b", content="b's", metadata={"session": "7", "namespace": "n"})))
 
     assert around(memory, mine) == ([], [])
@@ -115,7 +115,7 @@ def test_a_replaced_entry_is_a_neighbour_only_in_the_past(memory):
     write("second", "2")
     then = memory.journal.head(HISTORY).recorded_at
     write("first, again", "1")
-    second = next(iter(holding(memory, "second")))
+    second = next(iter(items_with(memory, "second")))
 
     assert around(memory, second) == ([], ["first, again"])
     assert around(memory, second, moment=then) == (["first"], [])
@@ -124,11 +124,11 @@ def test_a_replaced_entry_is_a_neighbour_only_in_the_past(memory):
 def test_a_redacted_turn_is_removed_from_the_search_file_with_its_words(memory):
     talk = memory.conversation("s-1")
     turn = talk.record(f"the password is {SECRET}", "I see.")
-    assert holding(memory, SECRET) == {turn.iri}
+    assert items_with(memory, SECRET) == {turn.iri}
     plan = memory.keeper.plan("p", None, texts=[f"the password is {SECRET}"])
     memory.keeper.redact(plan, agent="me", reason="a password")
 
-    assert holding(memory, SECRET) == set()
+    assert items_with(memory, SECRET) == set()
     assert passage(memory, turn.iri).text == "I see."
     cached = b"".join(path.read_bytes() for path in (memory.settings.root / "cache").rglob("*") if path.is_file())
     assert SECRET.encode() not in cached
@@ -136,18 +136,18 @@ def test_a_redacted_turn_is_removed_from_the_search_file_with_its_words(memory):
 
 def test_a_cleared_history_is_removed_from_the_search_file(memory):
     memory.conversation("s-1").record("a zebra")
-    keep(memory, "a zebra, too")
-    assert len(holding(memory, "zebra")) == 2
+    record_entries(memory, "a zebra, too")
+    assert len(items_with(memory, "zebra")) == 2
     assert memory.long_term().clear_graph("history")
 
-    assert holding(memory, "zebra") == set()
+    assert items_with(memory, "zebra") == set()
 
 
 def test_recall_of_entries_returns_no_turns(memory):
     memory.conversation("s-1").record("a zebra", asked_by="a")
-    keep(memory, "a zebra of mine")
+    record_entries(memory, "a zebra of mine")
 
-    found = memory.entries.recall(jidomem.RecallRequest(agent_id="a", query="zebra"))
-    assert [entry.content for entry in found.entries] == ["a zebra of mine"]
-    found = memory.entries.recall(jidomem.RecallRequest(agent_id="https://jido.ai/agents/a", query="zebra"))
-    assert found.entries == []
+    result = memory.entries.recall(jidomem.RecallRequest(agent_id="a", query="zebra"))
+    assert [entry.content for entry in result.entries] == ["a zebra of mine"]
+    result = memory.entries.recall(jidomem.RecallRequest(agent_id="https://jido.ai/agents/a", query="zebra"))
+    assert result.entries == []

@@ -1,7 +1,7 @@
 """An index that held what was redacted holds it no longer, nor does any snapshot, in whichever process it is."""
 
 import pytest
-from index_world import STREAM, add, commit_on, held, journalled, open_tail, small_limits
+from index_world import STREAM, add, commit_on, index_triples, journal_triples, open_tail, small_limits
 
 from jidomem.index.snapshots import Clones
 from jidomem.journal.journal import FileJournal
@@ -23,33 +23,33 @@ def erase(journal, commit):
     """Redact the secret in *commit*, and record it."""
     leaf = next(leaf for triple, leaf in leaves(commit).items() if triple[2] == f'"{SECRET}"')
     with journal.redacting(STREAM, {commit.id: frozenset([leaf])}) as version:
-        said = [(THIS, jido("redacts"), iri(commit.iri)), (THIS, jido("redactedLeaf"), f'"{leaf}"')]
-        order = commit_on(version, "record", said)
+        rows = [(THIS, jido("redacts"), iri(commit.iri)), (THIS, jido("redactedLeaf"), f'"{leaf}"')]
+        order = commit_on(version, "record", rows)
         journal.append(STREAM, version, order)
     return order
 
 
-def knows(tail):
+def has_secret(tail):
     """Whether the index of *tail* holds the secret, once it is level."""
-    found = held(tail)
-    assert found == journalled(tail.journal.folder)
-    return any(SECRET in value for _, _, value in found)
+    triples = index_triples(tail)
+    assert triples == journal_triples(tail.journal.folder)
+    return any(SECRET in value for _, _, value in triples)
 
 
 def test_every_index_drops_a_secret_at_its_next_update_after_a_redaction(root):
     journal = FileJournal(root)
     _, secret, *_ = add(journal, "first", SECRET, *NAMES)
-    follower, opened = open_tail(root), open_tail(root)
-    assert knows(follower)
-    assert knows(opened)
+    follower, second = open_tail(root), open_tail(root)
+    assert has_secret(follower)
+    assert has_secret(second)
 
     order = erase(journal, secret)
-    opened.apply(STREAM, order)  # whoever redacts offers the record to its own index
+    second.apply(STREAM, order)  # whoever redacts offers the record to its own index
 
-    assert not knows(follower)
-    assert not knows(opened)
-    assert not knows(open_tail(root))
-    for tail in (follower, opened):
+    assert not has_secret(follower)
+    assert not has_secret(second)
+    assert not has_secret(open_tail(root))
+    for tail in (follower, second):
         tail.close()
 
 
@@ -58,7 +58,7 @@ def test_a_snapshot_from_before_a_redaction_is_discarded(tmp_path, monkeypatch):
     journal = FileJournal(tmp_path)
     _, secret, *_ = add(journal, "first", SECRET, *NAMES)
     before = open_tail(tmp_path)
-    assert knows(before)
+    assert has_secret(before)
     before.close()
     old = Clones(tmp_path / "index").snapshots()
     assert old
@@ -66,15 +66,15 @@ def test_a_snapshot_from_before_a_redaction_is_discarded(tmp_path, monkeypatch):
     erase(journal, secret)
     add(journal, *(f"later {name}" for name in NAMES))
     after = open_tail(tmp_path)
-    assert not knows(after)
+    assert not has_secret(after)
 
-    kept = after.snapshots()
-    assert not {snapshot.path for snapshot in old} & {snapshot.path for snapshot in kept}
+    snapshots = after.snapshots()
+    assert not {snapshot.path for snapshot in old} & {snapshot.path for snapshot in snapshots}
     after.close()
-    if kept:
-        again = open_tail(tmp_path)
-        assert not knows(again)
-        again.close()
+    if snapshots:
+        reopened = open_tail(tmp_path)
+        assert not has_secret(reopened)
+        reopened.close()
 
 
 def test_an_index_built_during_a_redaction_drops_the_secret(root, monkeypatch):
@@ -89,7 +89,7 @@ def test_an_index_built_during_a_redaction_drops_the_secret(root, monkeypatch):
                 done.append(erase(journal, secret))
 
     monkeypatch.setattr(FileJournal, "read", then_redacted)
-    assert not knows(tail)
+    assert not has_secret(tail)
     assert done
     tail.close()
 
@@ -109,5 +109,5 @@ def test_a_journal_with_an_old_redaction_is_read_once(root, monkeypatch):
     tail = open_tail(root)
     tail.catch_up(STREAM)
     assert sum(not (after and after.heads) for after in reads) == 1
-    assert not knows(tail)
+    assert not has_secret(tail)
     tail.close()

@@ -8,7 +8,7 @@ import pytest
 import sparql_servers
 from click.testing import CliRunner
 from conftest import intent
-from sparql_endpoint import endpoint as told_endpoint
+from sparql_endpoint import endpoint as scripted_endpoint
 
 import jidomem
 from jidomem.base.disk import SETTLE
@@ -53,7 +53,7 @@ def facts(memory, project):
     return sorted(row["summary"] for row in memory.reader.ask("facts", project=project))
 
 
-def held(memory, project):
+def stored_text(memory, project):
     """What the store has of a project's memory, asked by another way."""
     graph = graph_iri(project)
     at = endpoint(f"sparql+{memory.remote.shown}")
@@ -70,20 +70,20 @@ def test_named_queries_and_sparql_are_answered_by_the_store(memory, project, upd
 
     assert memory.reader.select(project, text) == [{"o": "so"}]
     assert b'"so"' in memory.pool.answer(project, text, rows_as="json", graph_as="turtle")
-    asked = "CONSTRUCT { ?s ?p ?o } { ?s <urn:says> ?o ; ?p ?o }"
-    assert memory.reader.run(project, asked).triples == (("<urn:only:there>", "<urn:says>", '"so"'),)
+    query = "CONSTRUCT { ?s ?p ?o } { ?s <urn:says> ?o ; ?p ?o }"
+    assert memory.reader.run(project, query).triples == (("<urn:only:there>", "<urn:says>", '"so"'),)
     assert memory.reader.run(project, "ASK { <urn:only:there> ?p ?o }").truth is True
     with pytest.raises(InvalidRequest, match="line 1") as refusal:
         memory.reader.select(project, "SELECT ?x WHERE { ?x")
     assert refusal.value.code == "malformed_query"
 
 
-@pytest.mark.parametrize("what", ["DROP ALL", "DROP GRAPH <{graph}>", f"DROP GRAPH <{MARKS}>"])
-def test_a_store_that_lost_a_graph_is_filled_again(memory, project, update, what):
+@pytest.mark.parametrize("update_text", ["DROP ALL", "DROP GRAPH <{graph}>", f"DROP GRAPH <{MARKS}>"])
+def test_a_store_that_lost_a_graph_is_filled_again(memory, project, update, update_text):
     remember(memory, project, "one", "two")
     assert facts(memory, project) == ["one", "two"]
 
-    update(what.format(graph=graph_iri(project)))
+    update(update_text.format(graph=graph_iri(project)))
 
     assert facts(memory, project) == ["one", "two"]
     remember(memory, project, "three")
@@ -95,30 +95,30 @@ def test_a_graph_of_an_earlier_version_is_written_again(memory, project, update)
     assert facts(memory, project) == ["one topic of several words"]
     graph, form = graph_iri(project), "<urn:jidomem:index:form>"
     update(f"DELETE WHERE {{ GRAPH <{graph}> {{ ?item <{JIDO}conflictKey> ?key }} }}")
-    assert "conflictKey" not in held(memory, project)
+    assert "conflictKey" not in stored_text(memory, project)
 
     update(f"DELETE WHERE {{ GRAPH <{MARKS}> {{ <{graph}> {form} ?form }} }}")
 
     assert facts(memory, project) == ["one topic of several words"]
-    assert "conflictKey" in held(memory, project)
+    assert "conflictKey" in stored_text(memory, project)
 
 
 def test_a_store_restored_from_before_a_redaction_discloses_nothing(memory, project, update):
     graph = graph_iri(project)
     remember(memory, project, "hunter2hunter opens it", "another")
     assert len(facts(memory, project)) == 2
-    assert "hunter2" in held(memory, project)
+    assert "hunter2" in stored_text(memory, project)
     update(f"COPY <{graph}> TO <urn:old:graph> ; COPY <{MARKS}> TO <urn:old:marks>")
     plan = memory.keeper.plan(project, None, texts=["hunter2hunter"])
     memory.keeper.redact(plan, agent="ana", reason="a password")
     assert facts(memory, project) == ["another"]
-    assert "hunter2" not in held(memory, project)
+    assert "hunter2" not in stored_text(memory, project)
 
     update(f"MOVE <urn:old:graph> TO <{graph}> ; MOVE <urn:old:marks> TO <{MARKS}>")
 
-    assert "hunter2" in held(memory, project)
+    assert "hunter2" in stored_text(memory, project)
     assert facts(memory, project) == ["another"]
-    assert "hunter2" not in held(memory, project)
+    assert "hunter2" not in stored_text(memory, project)
 
 
 def test_a_delayed_write_to_an_emptied_graph_has_no_effect(memory, project, oxigraph_server):
@@ -134,7 +134,7 @@ def test_a_delayed_write_to_an_emptied_graph_has_no_effect(memory, project, oxig
     shelf.put(graph, before, [commit])
 
     assert shelf.watermarks([graph])[graph] == RemoteWatermark("another life", Watermark().term)
-    assert "old" not in held(memory, project)
+    assert "old" not in stored_text(memory, project)
     at.close()
     to.close()
 
@@ -142,36 +142,36 @@ def test_a_delayed_write_to_an_emptied_graph_has_no_effect(memory, project, oxig
 def test_two_concurrent_writers_of_a_store_leave_each_memory_once(root, project, oxigraph_server):
     with jidomem.open(root, index="") as writer:
         remember(writer, project, *(f"fact {n:03d}" for n in range(40)))
-    opened = [jidomem.open(root, index=oxigraph_server) for _ in range(2)]
-    found = []
+    memories = [jidomem.open(root, index=oxigraph_server) for _ in range(2)]
+    results = []
 
     def read(memory):
-        found.append(facts(memory, project))
-        remember(memory, project, f"by {len(found)} {id(memory)}")
-        found.append(facts(memory, project))
+        results.append(facts(memory, project))
+        remember(memory, project, f"by {len(results)} {id(memory)}")
+        results.append(facts(memory, project))
 
-    threads = [Thread(target=read, args=(memory,)) for memory in opened]
+    threads = [Thread(target=read, args=(memory,)) for memory in memories]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert [len(rows) for rows in found if len(rows) < 40] == []
-    assert facts(opened[0], project) == facts(opened[1], project)
-    assert len(facts(opened[0], project)) == 42
-    ((_, mark),) = opened[0].remote._open_feed().rebuild([Stream(project)]).items()
+    assert [len(rows) for rows in results if len(rows) < 40] == []
+    assert facts(memories[0], project) == facts(memories[1], project)
+    assert len(facts(memories[0], project)) == 42
+    ((_, mark),) = memories[0].remote._open_feed().rebuild([Stream(project)]).items()
     assert mark.commits == 42
-    for memory in opened:
+    for memory in memories:
         memory.close()
 
 
 def test_an_answer_from_a_graph_emptied_meanwhile_is_requested_again(root, project):
     """The thread of one finds no watermark, and empties the graph once the other has filled it and is about to ask."""
-    graph, found, filled, emptied, answered = f"<{graph_iri(project)}>", *(Event() for _ in range(4))
+    graph, started, filled, emptied, answered = f"<{graph_iri(project)}>", *(Event() for _ in range(4))
 
     def before(text):
-        if text.startswith(f"DROP SILENT GRAPH {graph}") and not found.is_set():
-            found.set()
+        if text.startswith(f"DROP SILENT GRAPH {graph}") and not started.is_set():
+            started.set()
             filled.wait()
         elif "jido:Fact ;" in text and not filled.is_set():
             filled.set()
@@ -182,11 +182,11 @@ def test_an_answer_from_a_graph_emptied_meanwhile_is_requested_again(root, proje
         elif emptied.is_set():
             answered.set()
 
-    with told_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as one:
+    with scripted_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as one:
         server.before = before
         with jidomem.open(root, index=f"sparql+{server.url}") as other:
             remember(one, project, "the first")
-            found.wait()
+            started.wait()
             try:
                 assert facts(other, project) == ["the first"]
             finally:
@@ -218,7 +218,7 @@ def test_an_unavailable_store_blocks_no_write_and_is_updated_after_its_return(ro
 def test_a_commit_reaches_the_store_before_a_query(root, project, oxigraph_server):
     with jidomem.open(root, index=oxigraph_server) as memory:
         remember(memory, project, "for other tools")
-        while "for other tools" not in held(memory, project):
+        while "for other tools" not in stored_text(memory, project):
             pass
 
 
@@ -232,9 +232,11 @@ def test_a_store_of_another_memory_is_refused_until_a_reindex(tmp_path, project,
             facts(two, project)
         assert (refusal.value.code, "jidomem root reindex" in refusal.value.hint) == ("store_unfit", True)
 
-        done = CliRunner().invoke(cli, ["--root", str(tmp_path / "two"), "--index", oxigraph_server, "root", "reindex"])
+        result = CliRunner().invoke(
+            cli, ["--root", str(tmp_path / "two"), "--index", oxigraph_server, "root", "reindex"]
+        )
 
-        assert done.exit_code == 0, done.output
+        assert result.exit_code == 0, result.output
         assert facts(two, project) == ["of two"]
 
 
@@ -253,7 +255,7 @@ def test_a_store_with_another_ontology_is_refused(root, project, oxigraph_server
 
 def test_a_store_that_alters_terms_is_refused_with_its_address(root, project):
     answer = b'{"head": {"vars": ["s"]}, "results": {"bindings": []}}'
-    with told_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as memory:
+    with scripted_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as memory:
         server.answer = (200, answer)
         remember(memory, project, "a fact")
         with pytest.raises(Failed, match="terms are returned as they were written") as refusal:
@@ -262,7 +264,7 @@ def test_a_store_that_alters_terms_is_refused_with_its_address(root, project):
 
 
 def test_an_oversized_request_is_split_in_halves(root, project):
-    with told_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as memory:
+    with scripted_endpoint() as server, jidomem.open(root, index=f"sparql+{server.url}") as memory:
         memory.remote.fit()
         server.most = 40_000
         remember(memory, project, *(f"fact {n} " + "x" * 5_000 for n in range(20)))
@@ -332,7 +334,7 @@ def test_a_branch_without_the_newest_commits_removes_them_from_the_store(root, p
         file.unlink()
 
         assert facts(memory, project) == ["first"]
-        assert "second" not in held(memory, project)
+        assert "second" not in stored_text(memory, project)
 
 
 def test_the_update_address_is_derived_from_the_query_address():

@@ -5,7 +5,7 @@ import os
 import shutil
 
 import pytest
-from index_world import STREAM, add, as_stored, commit_on, held, journalled, open_tail, small_limits
+from index_world import STREAM, add, as_stored, commit_on, index_triples, journal_triples, open_tail, small_limits
 
 from jidomem.base import disk as calls
 from jidomem.index.store import Watermark
@@ -28,13 +28,13 @@ def disk(tmp_path, monkeypatch):
     """A root with a journal of twelve commits and a snapshot of its index."""
     small_limits(monkeypatch)
     add(FileJournal(tmp_path), *NAMES)
-    keep(tmp_path)
+    build_index(tmp_path)
     return tmp_path
 
 
-def keep(root):
+def build_index(root):
     tail = open_tail(root)
-    assert held(tail) == journalled(root)
+    assert index_triples(tail) == journal_triples(root)
     tail.close()
 
 
@@ -50,7 +50,7 @@ def test_an_index_equals_its_journal_and_is_created_on_first_use(root):
     add(FileJournal(root), *NAMES)
     tail = open_tail(root)
     assert not (root / "index").exists()
-    assert held(tail) == journalled(root)
+    assert index_triples(tail) == journal_triples(root)
     assert tail.index.mark(STREAM.graph) == Watermark(12, FileJournal(root).head(STREAM))
     assert tail.on_disk == (root / "index").exists()
     tail.close()
@@ -65,8 +65,8 @@ def test_two_indexes_read_the_commits_of_each_other_at_the_next_update(root):  #
         (commit,) = add(mine.journal, f"late {number}")
         mine.apply(STREAM, commit)
         add(mine.journal, f"other {number}", stream=OTHER)
-        assert held(yours) == held(mine) == journalled(root)
-        assert held(yours, OTHER) == journalled(root, OTHER)
+        assert index_triples(yours) == index_triples(mine) == journal_triples(root)
+        assert index_triples(yours, OTHER) == journal_triples(root, OTHER)
     ours.close()
     theirs.close()
 
@@ -80,32 +80,32 @@ def test_a_commit_without_its_parent_waits_for_the_next_update(root):
     tail.apply(STREAM, first)
     tail.apply(STREAM, first)
     assert tail.index.mark(STREAM.graph) == Watermark(1, Version.of([first.head]))
-    assert held(tail) == journalled(root)
+    assert index_triples(tail) == journal_triples(root)
 
 
 def test_a_replaced_history_is_read_again(root):
     add(FileJournal(root), *NAMES)
     add(FileJournal(root), "kept", stream=OTHER)
-    tail, told = open_tail(root), []
-    assert held(tail) == journalled(root)
-    assert held(tail, OTHER) == journalled(root, OTHER)
-    tail.index.observers.append(Notes(told))
+    tail, events = open_tail(root), []
+    assert index_triples(tail) == journal_triples(root)
+    assert index_triples(tail, OTHER) == journal_triples(root, OTHER)
+    tail.index.observers.append(Recorder(events))
 
     while (root / "projects" / "demo").exists():  # a snapshot that is being kept may put its lock file back
         shutil.rmtree(root / "projects" / "demo", ignore_errors=True)
     add(FileJournal(root), "of", "another", "branch")
 
-    assert held(tail) == journalled(root)
-    assert as_stored(tail.index.triples(OTHER.graph)) == journalled(root, OTHER)
-    assert told == [("reset", STREAM.graph)]  # the other graph is what it was
+    assert index_triples(tail) == journal_triples(root)
+    assert as_stored(tail.index.triples(OTHER.graph)) == journal_triples(root, OTHER)
+    assert events == [("reset", STREAM.graph)]  # the other graph is what it was
     tail.close()
 
 
-class Notes:
+class Recorder:
     """An observer that notes what it was told."""
 
-    def __init__(self, told):
-        self.told = told
+    def __init__(self, events):
+        self.told = events
 
     def applied(self, graph, triples):
         self.told.append(("applied", graph))
@@ -120,14 +120,14 @@ def test_a_damaged_commit_is_read_once_restored(root):
     whole = file.read_bytes()
     file.write_bytes(whole[:-9])
     tail = open_tail(root)
-    assert held(tail) < journalled_whole(root, file, whole)
+    assert index_triples(tail) < journal_triples_whole(root, file, whole)
     assert not list((root / "index").glob("snapshots/*"))  # none is kept of what is not whole
     assert [found.path for found in tail.journal.damage(STREAM)] == [str(file)]
 
     file.unlink()
     file.write_bytes(whole)
 
-    assert held(tail) == journalled(root)
+    assert index_triples(tail) == journal_triples(root)
     tail.close()
 
 
@@ -147,16 +147,16 @@ def test_a_commit_with_a_temporary_read_error_is_not_skipped(root, monkeypatch, 
         return read(path, *limits)
 
     monkeypatch.setattr(calls, "read", failing_once)
-    assert held(tail) == journalled(root)
+    assert index_triples(tail) == journal_triples(root)
     assert len(times) > failing
     tail.close()
 
 
-def journalled_whole(root, file, whole):
+def journal_triples_whole(root, file, whole):
     torn = file.read_bytes()
     file.write_bytes(whole)
     try:
-        return journalled(root)
+        return journal_triples(root)
     finally:
         file.write_bytes(torn)
 
@@ -165,13 +165,13 @@ def test_a_small_journal_is_indexed_in_memory_and_a_large_one_on_disk(tmp_path, 
     small_limits(monkeypatch)
     add(FileJournal(tmp_path), "a")
     tail = open_tail(tmp_path)
-    assert held(tail) == journalled(tmp_path)
+    assert index_triples(tail) == journal_triples(tmp_path)
     assert not tail.on_disk
     tail.close()
     assert not (tmp_path / "index").exists()
     add(FileJournal(tmp_path), *NAMES)
     tail = open_tail(tmp_path)
-    assert held(tail) == journalled(tmp_path)
+    assert index_triples(tail) == journal_triples(tmp_path)
     assert tail.on_disk
     tail.close()
     assert len(snapshots(tmp_path)) == 1
@@ -187,7 +187,7 @@ def test_an_index_in_memory_that_grows_large_moves_to_disk(tmp_path, monkeypatch
         (commit,) = add(tail.journal, name)
         tail.apply(STREAM, commit)
         kinds.append(tail.on_disk)
-        assert set(tail.index.triples(STREAM.graph)) == journalled(tmp_path)
+        assert set(tail.index.triples(STREAM.graph)) == journal_triples(tmp_path)
     assert kinds == sorted(kinds)
     assert (kinds[0], kinds[-1]) == (False, True)
     tail.close()
@@ -195,19 +195,19 @@ def test_an_index_in_memory_that_grows_large_moves_to_disk(tmp_path, monkeypatch
 
 def test_a_snapshot_is_reused_and_only_later_commits_are_read(disk):
     (late,) = add(FileJournal(disk), "late")
-    told = []
-    tail = open_tail(disk, Watched(FileJournal(disk), told))
-    assert held(tail) == journalled(disk)
-    assert [commit.id for commit in told] == [late.id]
+    commits_read = []
+    tail = open_tail(disk, RecordingJournal(FileJournal(disk), commits_read))
+    assert index_triples(tail) == journal_triples(disk)
+    assert [commit.id for commit in commits_read] == [late.id]
     tail.close()
     assert len(snapshots(disk)) == 1
 
 
-class Watched:
+class RecordingJournal:
     """A journal that notes which commits were read from it."""
 
-    def __init__(self, journal, told):
-        self._journal, self._told = journal, told
+    def __init__(self, journal, events):
+        self._journal, self._told = journal, events
 
     def __getattr__(self, name):
         return getattr(self._journal, name)
@@ -221,44 +221,44 @@ class Watched:
 def test_a_process_continues_on_a_clone_of_its_snapshot_without_a_reset(tmp_path, monkeypatch):
     small_limits(monkeypatch)
     add(FileJournal(tmp_path), *NAMES)
-    tail, told = open_tail(tmp_path), []
+    tail, events = open_tail(tmp_path), []
     tail.catch_up(STREAM)
-    tail.index.observers.append(Notes(told))
+    tail.index.observers.append(Recorder(events))
     before = live(tmp_path)
     assert len(tail.snapshots()) == 1
     (late,) = add(tail.journal, "late")
     tail.apply(STREAM, late)
-    assert set(tail.index.triples(STREAM.graph)) == journalled(tmp_path)
+    assert set(tail.index.triples(STREAM.graph)) == journal_triples(tmp_path)
     assert tail.index.mark(STREAM.graph).commits == 13
     assert len(live(tmp_path)) == 2  # one folder and its lock
     assert not set(live(tmp_path)) & set(before)
-    assert told == [("applied", STREAM.graph)]
-    assert held(tail) == journalled(tmp_path)
+    assert events == [("applied", STREAM.graph)]
+    assert index_triples(tail) == journal_triples(tmp_path)
     tail.close()
 
 
 def test_a_process_that_read_many_commits_adds_a_snapshot_and_two_are_kept(disk):
     for turn in range(4):
         add(FileJournal(disk), *(f"{turn} {name}" for name in NAMES))
-        keep(disk)
+        build_index(disk)
     assert len(snapshots(disk)) == 2
-    told = []
-    tail = open_tail(disk, Watched(FileJournal(disk), told))
-    assert held(tail) == journalled(disk)
-    assert told == []
+    commits_read = []
+    tail = open_tail(disk, RecordingJournal(FileJournal(disk), commits_read))
+    assert index_triples(tail) == journal_triples(disk)
+    assert commits_read == []
 
 
 def test_an_older_snapshot_serves_the_branch_it_was_taken_on(disk):
     for name in NAMES:
         add(FileJournal(disk), f"feature {name}")
-    keep(disk)
+    build_index(disk)
     names = sorted((disk / "projects" / "demo" / "memory").glob("*.ttl"))
     for file in names[12:]:
         file.unlink()
-    told = []
-    tail = open_tail(disk, Watched(FileJournal(disk), told))
-    assert held(tail) == journalled(disk)
-    assert told == []
+    commits_read = []
+    tail = open_tail(disk, RecordingJournal(FileJournal(disk), commits_read))
+    assert index_triples(tail) == journal_triples(disk)
+    assert commits_read == []
 
 
 @pytest.mark.parametrize("harm", ["truncate", "remove", "flip", "empty", "words", "form"])
@@ -278,11 +278,11 @@ def test_a_damaged_snapshot_is_discarded(disk, harm):
     elif harm == "words":
         (snapshot / "snapshot.json").write_text("{")
     else:
-        said = (snapshot / "snapshot.json").read_text()
-        (snapshot / "snapshot.json").write_text(said.replace('"form": "1 ', '"form": "0 '))
-    keep(disk)
+        metadata = (snapshot / "snapshot.json").read_text()
+        (snapshot / "snapshot.json").write_text(metadata.replace('"form": "1 ', '"form": "0 '))
+    build_index(disk)
     assert snapshot not in snapshots(disk) or harm in ("words", "form")
-    keep(disk)
+    build_index(disk)
 
 
 def flip(table):
@@ -297,7 +297,7 @@ def flip(table):
 def test_a_damaged_store_is_rebuilt_during_a_query(disk):
     tail = open_tail(disk)
     tail.catch_up(STREAM)
-    before = held(tail)
+    before = index_triples(tail)
     assert live(disk)
 
     class Broken:
@@ -313,7 +313,7 @@ def test_a_damaged_store_is_rebuilt_during_a_query(disk):
     assert tail.index.query("ASK { ?s ?p ?o }", graphs=[STREAM.graph]) is True
     damage()
     add(FileJournal(disk), "more")
-    assert held(tail) == journalled(disk)
+    assert index_triples(tail) == journal_triples(disk)
     tail.close()
 
 
@@ -322,17 +322,17 @@ def test_an_index_without_a_folder_for_clones_stays_in_memory(tmp_path, monkeypa
     add(FileJournal(tmp_path), *NAMES)
     (tmp_path / "index").write_text("not a folder")
     tail = open_tail(tmp_path)
-    assert held(tail) == journalled(tmp_path)
+    assert index_triples(tail) == journal_triples(tmp_path)
     assert not tail.on_disk
 
 
 def test_a_closed_index_reopens_on_use(root):
     add(FileJournal(root), *NAMES)
     tail = open_tail(root)
-    before = held(tail)
+    before = index_triples(tail)
     tail.close()
     assert list(tail.index.triples(STREAM.graph)) == []
-    assert held(tail) == before
+    assert index_triples(tail) == before
     tail.close()
     tail.close()
 
@@ -347,5 +347,5 @@ def test_a_rebuilt_index_equals_the_journal(root):
     marks = tail.rebuild(sizes.append)
     assert {stream: mark.commits for stream, mark in marks.items()} == {STREAM: 12, OTHER: 1}
     assert sizes == [len(commit.data) for stream in marks for commit in FileJournal(root).read(stream)]
-    assert held(tail) == journalled(root)
+    assert index_triples(tail) == journal_triples(root)
     tail.close()

@@ -23,15 +23,15 @@ from jidomem.records.active import FOREVER
 SECRET = "swordfish"
 
 
-def opened(root):
+def open_root(root):
     return jidomem.open(root, project="p", agent="me")
 
 
-def keep(memory, *summaries):
+def record(memory, *summaries):
     return [memory.writer.submit_intent("p", intent(summary=summary)).iri for summary in summaries]
 
 
-def found(memory, query, **more):
+def recalled(memory, query, **more):
     return {hit.content for hit in memory.recall(query, "p", limit=1_000, min_score=0, **more).entries}
 
 
@@ -45,8 +45,8 @@ def cached_bytes(root):
 
 @pytest.fixture
 def memory(root):
-    with opened(root) as memory:
-        keep(memory, "quagga one", "quagga two", f"quagga {SECRET}")
+    with open_root(root) as memory:
+        record(memory, "quagga one", "quagga two", f"quagga {SECRET}")
         yield memory
 
 
@@ -89,26 +89,26 @@ def scribbled_over(path):
         file.write(os.urandom(path.stat().st_size - 4096))
 
 
-HARMS = [nonsense, cut, emptied, removed, of_another_form, without_a_table, a_folder, scribbled_over]
+DAMAGES = [nonsense, cut, emptied, removed, of_another_form, without_a_table, a_folder, scribbled_over]
 
 
-@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("is_open", [False, True], ids=["closed", "open"])
-def test_a_damaged_search_file_is_rebuilt_with_correct_answers(root, memory, harm, is_open):
+def test_a_damaged_search_file_is_rebuilt_with_correct_answers(root, memory, damage, is_open):
     expected = {"quagga one", "quagga two", f"quagga {SECRET}"}
-    assert found(memory, "quagga") == expected
+    assert recalled(memory, "quagga") == expected
     if not is_open:
         memory.texts.close()
     written_out(cache(root))
-    harm(cache(root))
+    damage(cache(root))
 
-    with opened(root) as other:
-        assert found(other, "quagga") == expected
-    assert found(memory, "quagga") == expected
-    keep(memory, "quagga three")
-    assert found(memory, "quagga") == {*expected, "quagga three"}
-    with opened(root) as other:
-        assert found(other, "quagga") == {*expected, "quagga three"}
+    with open_root(root) as other:
+        assert recalled(other, "quagga") == expected
+    assert recalled(memory, "quagga") == expected
+    record(memory, "quagga three")
+    assert recalled(memory, "quagga") == {*expected, "quagga three"}
+    with open_root(root) as other:
+        assert recalled(other, "quagga") == {*expected, "quagga three"}
 
 
 def written_out(path):
@@ -121,39 +121,39 @@ def written_out(path):
 def test_the_search_texts_are_in_memory_where_no_file_can_be_written(root, memory):
     (root / "cache").write_text("no folder")
 
-    assert found(memory, "quagga one") == {"quagga one", "quagga two", f"quagga {SECRET}"}
-    keep(memory, "okapi")
-    assert found(memory, "okapi") == {"okapi"}
+    assert recalled(memory, "quagga one") == {"quagga one", "quagga two", f"quagga {SECRET}"}
+    record(memory, "okapi")
+    assert recalled(memory, "okapi") == {"okapi"}
     assert (root / "cache").read_text() == "no folder"
 
 
 def test_a_redaction_removes_every_byte_of_the_text_for_all_processes(root, memory):
-    with opened(root) as other:
-        assert found(other, SECRET) == found(memory, SECRET) == {f"quagga {SECRET}"}
+    with open_root(root) as other:
+        assert recalled(other, SECRET) == recalled(memory, SECRET) == {f"quagga {SECRET}"}
         assert SECRET.encode() in cached_bytes(root)
         plan = memory.keeper.plan("p", None, texts=[SECRET])
         memory.keeper.redact(plan, agent="me", reason="a password")
         assert SECRET.encode() not in cached_bytes(root)
 
-        assert found(other, SECRET) == found(memory, SECRET) == set()
-        assert found(other, "quagga") == {"quagga one", "quagga two"}
+        assert recalled(other, SECRET) == recalled(memory, SECRET) == set()
+        assert recalled(other, "quagga") == {"quagga one", "quagga two"}
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
 
 
 def test_a_merged_redaction_removes_the_text_from_the_search_file(root, memory, tmp_path):
-    found(memory, SECRET)
+    recalled(memory, SECRET)
     memory.close()
     shutil.copytree(root / "projects", tmp_path / "elsewhere" / "projects")
-    with opened(tmp_path / "elsewhere") as elsewhere:
+    with open_root(tmp_path / "elsewhere") as elsewhere:
         plan = elsewhere.keeper.plan("p", None, texts=[SECRET])
         elsewhere.keeper.redact(plan, agent="me", reason="a password")
     shutil.rmtree(root / "projects")
     shutil.copytree(tmp_path / "elsewhere" / "projects", root / "projects")
     assert SECRET.encode() in cached_bytes(root)
 
-    with opened(root) as after:
-        assert found(after, SECRET) == set()
-        assert found(after, "quagga") == {"quagga one", "quagga two"}
+    with open_root(root) as after:
+        assert recalled(after, SECRET) == set()
+        assert recalled(after, "quagga") == {"quagga one", "quagga two"}
         assert after.texts.status(Stream("p"))["made_because"] == "a text was redacted in the journal"
     assert SECRET.encode() not in cached_bytes(root)
 
@@ -162,17 +162,17 @@ def test_a_merged_redaction_removes_the_text_from_the_search_file(root, memory, 
     "count", [lambda reader: reader.counted_at_once("counts", "p"), lambda reader: reader.ask("counts", project="p")]
 )
 def test_a_count_that_discards_a_damaged_file_records_the_reason_in_its_status(root, memory, count):
-    found(memory, "quagga")
+    recalled(memory, "quagga")
     memory.close()
     written_out(cache(root))
     nonsense(cache(root))
 
-    with opened(root) as counting:
+    with open_root(root) as counting:
         count(counting.reader)
 
-    with opened(root) as after:
+    with open_root(root) as after:
         assert after.texts.status(Stream("p"))["made_because"].startswith("it was damaged: ")
-        assert len(found(after, "quagga")) == 3
+        assert len(recalled(after, "quagga")) == 3
         assert after.texts.status(Stream("p"))["made_because"].startswith("it was damaged: ")
 
 
@@ -218,16 +218,16 @@ def test_the_list_of_a_former_definition_is_deleted_with_its_rows_and_texts(root
 
 def test_the_search_file_follows_a_switch_of_the_branch(root, memory, tmp_path):
     shutil.copytree(root / "projects", tmp_path / "before")
-    keep(memory, "quagga on a branch")
-    assert "quagga on a branch" in found(memory, "quagga")
+    record(memory, "quagga on a branch")
+    assert "quagga on a branch" in recalled(memory, "quagga")
     memory.close()
     shutil.rmtree(root / "projects")
     shutil.copytree(tmp_path / "before", root / "projects")
 
-    with opened(root) as after:
-        assert found(after, "quagga branch") == {"quagga one", "quagga two", f"quagga {SECRET}"}
-        keep(after, "okapi")
-        assert found(after, "okapi") == {"okapi"}
+    with open_root(root) as after:
+        assert recalled(after, "quagga branch") == {"quagga one", "quagga two", f"quagga {SECRET}"}
+        record(after, "okapi")
+        assert recalled(after, "okapi") == {"okapi"}
 
 
 def test_a_damaged_commit_is_found_once_restored(root, memory):
@@ -235,29 +235,29 @@ def test_a_damaged_commit_is_found_once_restored(root, memory):
     whole = file.read_bytes()
     memory.close()
     file.write_bytes(whole[:50])
-    with opened(root) as harmed:
-        assert "quagga two" not in found(harmed, "quagga")
+    with open_root(root) as damaged:
+        assert "quagga two" not in recalled(damaged, "quagga")
         file.write_bytes(whole)
-        assert "quagga two" in found(harmed, "quagga")
-    with opened(root) as after:
-        assert "quagga two" in found(after, "quagga")
+        assert "quagga two" in recalled(damaged, "quagga")
+    with open_root(root) as after:
+        assert "quagga two" in recalled(after, "quagga")
 
 
 def test_a_write_during_an_update_of_the_search_file_causes_no_rebuild(root, memory, monkeypatch):
     identity = memory.texts.read(Stream("p"), lambda file: file.metadata("identity"))
-    keep(memory, "quagga three")
-    read, others = FileJournal.read, iter(["quagga four"])
+    record(memory, "quagga three")
+    read, pending = FileJournal.read, iter(["quagga four"])
 
     def and_write(journal, stream, after=None, **more):
         commits = [*read(journal, stream, after, **more)]
-        with opened(root) as other:
-            keep(other, *[summary for summary in others if journal is memory.journal])
+        with open_root(root) as other:
+            record(other, *[summary for summary in pending if journal is memory.journal])
         return iter(commits)
 
     monkeypatch.setattr(FileJournal, "read", and_write)
 
-    assert "quagga three" in found(memory, "quagga")
-    assert "quagga four" in found(memory, "quagga")
+    assert "quagga three" in recalled(memory, "quagga")
+    assert "quagga four" in recalled(memory, "quagga")
     assert memory.texts.read(Stream("p"), lambda file: file.metadata("identity")) == identity
 
 
@@ -269,14 +269,14 @@ def test_a_bounded_read_during_a_long_update_is_refused_and_later_complete(memor
     monkeypatch.setattr(search_index, "MAX_AWAITED", 2)
     with pytest.raises(Busy, match="the index for lists and searches of p is being built") as refusal:
         memory.texts.read_soon(Stream("p"), count)
-    keep(memory, "quagga four")
+    record(memory, "quagga four")
     while True:
         with suppress(Busy):
-            taken = memory.texts.read_soon(Stream("p"), count)
+            memories = memory.texts.read_soon(Stream("p"), count)
             break
 
     assert refusal.value.code == "index_behind"
-    assert taken == memory.texts.read(Stream("p"), count) == 4
+    assert memories == memory.texts.read(Stream("p"), count) == 4
 
 
 def test_a_bounded_read_waits_for_a_short_update(memory):
@@ -286,8 +286,8 @@ def test_a_bounded_read_waits_for_a_short_update(memory):
 def test_evidence_shared_by_two_memories_finds_both(memory):
     for summary in ("okapi one", "okapi two"):
         memory.writer.submit_intent("p", intent(summary=summary, evidence=["the lynx report"]))
-        assert summary in found(memory, "lynx")
-    assert found(memory, "lynx") == {"okapi one", "okapi two"}
+        assert summary in recalled(memory, "lynx")
+    assert recalled(memory, "lynx") == {"okapi one", "okapi two"}
 
 
 def test_an_update_killed_halfway_is_continued_by_the_next_process(root, memory):
@@ -303,9 +303,9 @@ def test_an_update_killed_halfway_is_continued_by_the_next_process(root, memory)
     for steps in (1, 2, 2):
         killed = subprocess.run([sys.executable, "-c", program, root, str(steps)], check=False)
         assert killed.returncode == -signal.SIGKILL
-    keep(memory, "okapi")
-    assert found(memory, "quagga") == {"quagga one", "quagga two", f"quagga {SECRET}"}
-    assert found(memory, "okapi") == {"okapi"}
+    record(memory, "okapi")
+    assert recalled(memory, "quagga") == {"quagga one", "quagga two", f"quagga {SECRET}"}
+    assert recalled(memory, "okapi") == {"okapi"}
 
 
 def test_concurrent_processes_recall_every_recorded_memory(root):
@@ -319,20 +319,20 @@ def test_concurrent_processes_recall_every_recorded_memory(root):
     )
     running = [subprocess.Popen([sys.executable, "-c", program, root, f"w{n}"]) for n in range(3)]
     assert [process.wait() for process in running] == [0, 0, 0]
-    with opened(root) as memory:
-        assert len(found(memory, "okapi")) == 18
+    with open_root(root) as memory:
+        assert len(recalled(memory, "okapi")) == 18
 
 
 def test_concurrent_writes_cause_no_rebuild_of_the_search_file(tmp_path):
     stopped = threading.Event()
-    with opened(tmp_path / ".jidomem") as memory:
-        keep(memory, "first")
-        assert found(memory, "first") == {"first"}
+    with open_root(tmp_path / ".jidomem") as memory:
+        record(memory, "first")
+        assert recalled(memory, "first") == {"first"}
 
         def write(name):
             number = 0
             while not stopped.is_set():
-                keep(memory, f"{name} {number}")
+                record(memory, f"{name} {number}")
                 number += 1
 
         threads = [threading.Thread(target=write, args=(name,)) for name in ("a", "b", "c")]
@@ -340,25 +340,25 @@ def test_concurrent_writes_cause_no_rebuild_of_the_search_file(tmp_path):
             thread.start()
         try:
             for _ in range(20):
-                assert "first" in found(memory, "first")
+                assert "first" in recalled(memory, "first")
         finally:
             stopped.set()
             for thread in threads:
                 thread.join()
 
         assert memory.texts.status(Stream("p"))["made_because"] == "there was none"
-        assert found(memory, "first") >= {"first"}
+        assert recalled(memory, "first") >= {"first"}
 
 
 def test_a_search_file_ahead_of_the_index_of_a_process_is_not_rebuilt(root, memory, monkeypatch):
-    assert len(found(memory, "quagga")) == 3
-    with opened(root) as other:
-        keep(other, "quagga four", "quagga five")
-        assert len(found(other, "quagga")) == 5
+    assert len(recalled(memory, "quagga")) == 3
+    with open_root(root) as other:
+        record(other, "quagga four", "quagga five")
+        assert len(recalled(other, "quagga")) == 5
         number = cache(root).stat().st_ino
         monkeypatch.setattr(memory.texts, "_catch_up", lambda project: None)  # as it was just done
 
         memory.texts.read(Stream("p"), lambda file: None)
         assert cache(root).stat().st_ino == number
         monkeypatch.undo()
-        assert len(found(memory, "quagga")) == 5
+        assert len(recalled(memory, "quagga")) == 5

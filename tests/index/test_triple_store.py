@@ -59,8 +59,8 @@ def test_inserted_statements_are_found_by_a_query(store):
     assert store.insert([(A, "rdf:type", "jido:Fact"), (A, "jido:summary", "it embeds"), (A, "jido:about", B)]) is True
 
     pattern = "?s a jido:Fact ; jido:summary ?text ; jido:about ?what"
-    asked = f"PREFIX jido: <https://jido.ai/ontology#> SELECT ?s ?text ?what {{ {pattern} }}"
-    assert store.query(asked) == [{"s": A, "text": "it embeds", "what": B}]
+    query = f"PREFIX jido: <https://jido.ai/ontology#> SELECT ?s ?text ?what {{ {pattern} }}"
+    assert store.query(query) == [{"s": A, "text": "it embeds", "what": B}]
     assert store.query("SELECT ?none { OPTIONAL { <urn:x> ?p ?none } }") == [{"none": None}]
 
 
@@ -136,9 +136,9 @@ def test_typed_values_are_read_back_as_inserted(store):
     # E042
     store.insert([(A, f"urn:example:{name.replace(' ', '-')}", value) for name, value in TYPED.items()])
 
-    found = {row["p"][12:].replace("-", " "): row["o"] for row in store.query("SELECT ?p ?o { ?s ?p ?o }")}
-    shown = {"exact": 0.85, "a day": "2026-11-01", "outright": "http://example.org/", "a language": "gut"}
-    assert found == {**TYPED, **shown}
+    values = {row["p"][12:].replace("-", " "): row["o"] for row in store.query("SELECT ?p ?o { ?s ?p ?o }")}
+    converted = {"exact": 0.85, "a day": "2026-11-01", "outright": "http://example.org/", "a language": "gut"}
+    assert values == {**TYPED, **converted}
     assert store.query("SELECT ?o { ?s ?p ?o FILTER(isIRI(?o)) }") == []
     assert store.query("SELECT ?o { ?s ?p ?o FILTER(lang(?o) = 'de') }") == [{"o": "gut"}]
 
@@ -157,10 +157,10 @@ def test_a_reader_sees_an_insert_whole_or_not_at_all(store):
     whole, counts = 40, set()
     done = threading.Event()
 
-    def look():
+    def read():
         while not done.is_set():
-            found = store.query("SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?s")
-            counts.update(row["n"] for row in found)
+            rows = store.query("SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?s")
+            counts.update(row["n"] for row in rows)
 
     def insert(number):
         store.insert(
@@ -168,7 +168,7 @@ def test_a_reader_sees_an_insert_whole_or_not_at_all(store):
         )
 
     with ThreadPoolExecutor(6) as pool:
-        readers = [pool.submit(look) for _ in range(2)]
+        readers = [pool.submit(read) for _ in range(2)]
         list(pool.map(insert, [*range(40), *range(40)]))
         done.set()
         for reader in readers:
@@ -280,7 +280,7 @@ def test_an_invalid_statement_is_refused_and_nothing_inserted(statements):
     assert texts(store) == []
 
 
-@pytest.mark.parametrize(("written", "meant"), [
+@pytest.mark.parametrize(("value", "term"), [
     ("https://jido.ai/x", "<https://jido.ai/x>"), ("urn:x:y", "<urn:x:y>"), ("<mailto:a@b.c>", "<mailto:a@b.c>"),
     ("jido:Fact", "<https://jido.ai/ontology#Fact>"), ("see https://jido.ai/x", '"see https://jido.ai/x"'),
     ("note: this", '"note: this"'), ("TODO:this", '"TODO:this"'), ("<b>", '"<b>"'), ("<urn:a b>", '"<urn:a b>"'),
@@ -288,9 +288,9 @@ def test_an_invalid_statement_is_refused_and_nothing_inserted(statements):
     (datetime(2026, 11, 1), f'"2026-11-01T00:00:00.000000Z"^^<{XSD}dateTime>'),
     (("7", "xsd:byte"), f'"7"^^<{XSD}byte>'), (("x", "urn:example:t"), '"x"^^<urn:example:t>'),
 ])  # fmt: skip
-def test_a_text_is_an_iri_only_as_a_whole(written, meant):
+def test_a_text_is_an_iri_only_as_a_whole(value, term):
     # E042
-    assert to_triples([(A, "urn:p", written)]) == [(f"<{A}>", "<urn:p>", meant)]
+    assert to_triples([(A, "urn:p", value)]) == [(f"<{A}>", "<urn:p>", term)]
 
 
 def test_an_insert_or_clear_is_one_request():
@@ -311,28 +311,28 @@ def test_updates_use_the_update_address_and_the_login_of_the_address():
         store.insert([(A, "jido:topic", "x")])
         assert texts(store, graphs=["default"]) == ["x"]
 
-    asked, (changed, queried) = server.sent[::2], server.sent[1::2]
+    probes, (changed, queried) = server.sent[::2], server.sent[1::2]
     assert [path for path, _, _ in server.sent] == [*2 * ["/update?x=1"], *2 * ["/query?infer=no"]]
-    assert [given for _, _, given in asked] == ["INSERT DATA {}", {"query": ["ASK {}"]}]
-    assert ["Authorization" in headers for _, headers, _ in asked] == [False, False]
+    assert [given for _, _, given in probes] == ["INSERT DATA {}", {"query": ["ASK {}"]}]
+    assert ["Authorization" in headers for _, headers, _ in probes] == [False, False]
     assert changed[1]["Authorization"] == queried[1]["Authorization"] == "Basic YWRhOnNAY3JvdA=="
 
 
-@pytest.mark.parametrize(("answer", "said"), [
+@pytest.mark.parametrize(("answer", "message"), [
     ((500, b"out of\nmemory"), "answered 500: out of memory"), ((302, b""), "answered 302"),
     ((401, b"who are you"), "answered 401: who are you"), ((200, b"<html>"), "answered with what cannot be read"),
 ])  # fmt: skip
-def test_a_failing_store_is_reported_without_its_password(answer, said):
+def test_a_failing_store_is_reported_without_its_password(answer, message):
     with endpoint() as server:
         server.answer = answer
         store = TripleStore("sparql", endpoint=server.url.replace("//", "//ada:secret@"))
-        with pytest.raises(Failed, match=said) as failure:
+        with pytest.raises(Failed, match=message) as failure:
             store.query("ASK {}", graphs=["default"])
-    with pytest.raises(Failed, match="did not answer") as gone:
+    with pytest.raises(Failed, match="did not answer") as stopped:
         store.insert([(A, "jido:topic", "x")])
 
-    assert {failure.value.code, gone.value.code} == {"store_unavailable"}
-    assert "secret" not in f"{failure.value.detail}{gone.value.detail}"
+    assert {failure.value.code, stopped.value.code} == {"store_unavailable"}
+    assert "secret" not in f"{failure.value.detail}{stopped.value.detail}"
     assert "127.0.0.1" in failure.value.detail
 
 

@@ -53,12 +53,12 @@ def remember(memory, *summaries):
     return [memory.writer.submit_intent("p", intent(summary=summary, evidence=[])).iri for summary in summaries]
 
 
-def level(vectors, stream=P):
+def embed_all(vectors, stream=P):
     while vectors.embed_next(stream):
         pass
 
 
-def likest(vectors, text, limit=3, stream=P):
+def nearest_texts(vectors, text, limit=3, stream=P):
     texts = {digest(known): known for known in vectors.embedder.asked}
     return [texts[known] for known, _ in vectors.nearest(stream, vectors.vector(text), limit)]
 
@@ -69,7 +69,7 @@ def cached(root):
 
 def test_the_nearest_vectors_are_returned_with_their_cosines(memory, vectors, toy):
     remember(memory, "the zebra runs", "the okapi sleeps", "a lynx hunts at night")
-    level(vectors)
+    embed_all(vectors)
 
     (first, cosine), *others = vectors.nearest(P, vectors.vector("zebra runs"), 3)
     a, b = toy.generate(["zebra runs", "the zebra runs"])
@@ -83,12 +83,12 @@ def test_the_nearest_vectors_are_returned_with_their_cosines(memory, vectors, to
 
 def test_each_new_text_is_embedded_once(memory, vectors, toy):
     remember(memory, "the zebra runs", "the okapi sleeps")
-    level(vectors)
+    embed_all(vectors)
     remember(memory, "a lynx hunts")
     memory.conversation("s").record("yes")
     memory.conversation("s").record("yes")
-    level(vectors)
-    level(vectors, HISTORY)
+    embed_all(vectors)
+    embed_all(vectors, HISTORY)
 
     assert sorted(toy.asked) == ["a lynx hunts", "the okapi sleeps", "the zebra runs", "yes"]
     assert vectors.status(HISTORY)["vectors"] == 1
@@ -96,64 +96,64 @@ def test_each_new_text_is_embedded_once(memory, vectors, toy):
 
 def test_a_long_text_has_a_vector_for_each_of_its_passages(memory, vectors, toy):
     memory.conversation("s").record("zebra. " * 100 + "\n\n" + "okapi. " * 100, asked_by="ana")
-    level(vectors, HISTORY)
+    embed_all(vectors, HISTORY)
 
     assert len(toy.asked) == vectors.status(HISTORY)["vectors"] == 4 - 1
     assert all(len(text) <= 500 for text in toy.asked)
-    assert likest(vectors, "okapi", 1, HISTORY)[0].endswith("okapi.")
+    assert nearest_texts(vectors, "okapi", 1, HISTORY)[0].endswith("okapi.")
 
 
 def test_vectors_of_another_model_are_kept_apart(memory, vectors):
     remember(memory, "the zebra runs")
-    level(vectors)
+    embed_all(vectors)
     other = Vectors(memory.settings.root, memory.texts, ToyEmbedder("toy-2", 40))
 
     assert (vectors.waiting(P), other.waiting(P)) == (0, 1)
     assert other.nearest(P, other.vector("zebra"), 3) == []
-    level(other)
-    assert likest(other, "zebra") == likest(vectors, "zebra") == ["the zebra runs"]
+    embed_all(other)
+    assert nearest_texts(other, "zebra") == nearest_texts(vectors, "zebra") == ["the zebra runs"]
 
 
 def test_a_replaced_entry_keeps_its_vector_and_a_cleared_text_has_none(memory, root, vectors, toy):
     for text in ("the zebra runs", "the okapi runs"):
         memory.entries.write(WriteRequest(Entry(id="1", agent_id="a", content=text)))
-        level(vectors, HISTORY)
-    assert len(likest(vectors, "runs", 5, HISTORY)) == 2
+        embed_all(vectors, HISTORY)
+    assert len(nearest_texts(vectors, "runs", 5, HISTORY)) == 2
 
     memory.long_term().clear_graph("history")
     memory.entries.write(WriteRequest(Entry(id="1", agent_id="a", content="the lynx runs")))
-    level(vectors, HISTORY)
-    assert likest(vectors, "the zebra runs", 1, HISTORY) == ["the lynx runs"]  # what is gone takes no place
+    embed_all(vectors, HISTORY)
+    assert nearest_texts(vectors, "the zebra runs", 1, HISTORY) == ["the lynx runs"]  # what is gone takes no place
     assert vectors.status(HISTORY)["vectors"] == 1
-    left = b"".join(path.read_bytes() for path in (root / "cache" / "vectors").glob("*.sqlite*"))
-    assert digest("the lynx runs") in left
-    assert digest("the zebra runs") not in left
+    file_bytes = b"".join(path.read_bytes() for path in (root / "cache" / "vectors").glob("*.sqlite*"))
+    assert digest("the lynx runs") in file_bytes
+    assert digest("the zebra runs") not in file_bytes
 
 
 def test_only_new_texts_are_embedded_after_a_switch_of_the_branch(memory, root, toy, tmp_path):
     remember(memory, "the zebra runs", "the okapi sleeps")
     vectors = Vectors(root, memory.texts, toy)
-    level(vectors)
+    embed_all(vectors)
     shutil.copytree(root / "projects", tmp_path / "before")
     remember(memory, "a lynx on a branch")
-    level(vectors)
+    embed_all(vectors)
     memory.close()
     shutil.rmtree(root / "projects")
     shutil.copytree(tmp_path / "before", root / "projects")
-    asked = len(toy.asked)
+    before = len(toy.asked)
 
     with jidomem.open(root, project="p", agent="me") as after:
         vectors = Vectors(root, after.texts, toy)
         remember(after, "a tapir")
-        level(vectors)
-        assert toy.asked[asked:] == ["a tapir"]
+        embed_all(vectors)
+        assert toy.asked[before:] == ["a tapir"]
         assert digest("a lynx on a branch") not in dict(vectors.nearest(P, vectors.vector("lynx branch"), 9))
         assert vectors.status(P)["vectors"] == 3
 
 
 def test_a_redaction_deletes_the_vectors_in_every_process(memory, root, vectors, toy):
     remember(memory, "the zebra runs", f"the password is {SECRET}")
-    level(vectors)
+    embed_all(vectors)
     with jidomem.open(root, project="p") as other:
         of_other = Vectors(root, other.texts, toy)
         assert len(of_other.nearest(P, of_other.vector("x"), 9)) == 2
@@ -163,17 +163,17 @@ def test_a_redaction_deletes_the_vectors_in_every_process(memory, root, vectors,
 
         assert cached(root) == []
         assert of_other.nearest(P, of_other.vector("x"), 9) == []
-        level(of_other)
-        assert len(likest(of_other, "zebra", 9)) == 1
+        embed_all(of_other)
+        assert len(nearest_texts(of_other, "zebra", 9)) == 1
         assert before != [path.stat().st_ino for path in cached(root)]
         of_other.close()
-    assert likest(vectors, "zebra", 9) == ["the zebra runs"]
+    assert nearest_texts(vectors, "zebra", 9) == ["the zebra runs"]
 
 
 def test_a_merged_redaction_deletes_the_vectors(memory, root, tmp_path, toy):
     remember(memory, "the zebra runs", f"the password is {SECRET}")
     vectors = Vectors(root, memory.texts, toy)
-    level(vectors)
+    embed_all(vectors)
     vectors.close()
     memory.close()
     shutil.copytree(root / "projects", tmp_path / "elsewhere" / "projects")
@@ -225,28 +225,28 @@ def a_folder(path):
     path.mkdir()
 
 
-HARMS = [scribbled_over, of_another_form, from_elsewhere, with_vectors_of_another_length, with_a_name_that_is_no_text]
-HARMS += [a_folder]
+DAMAGES = [scribbled_over, of_another_form, from_elsewhere, with_vectors_of_another_length, with_a_name_that_is_no_text]
+DAMAGES += [a_folder]
 
 
-@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.__name__)
-def test_a_damaged_vector_file_is_rebuilt(memory, root, vectors, toy, harm):
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_damaged_vector_file_is_rebuilt(memory, root, vectors, toy, damage):
     remember(memory, "the zebra runs")
-    level(vectors)
+    embed_all(vectors)
     vectors.close()
     (path,) = cached(root)
-    harm(path)
+    damage(path)
 
-    again = Vectors(root, memory.texts, toy)
-    assert again.nearest(P, again.vector("zebra"), 3) == []
-    level(again)
-    assert likest(again, "zebra") == ["the zebra runs"]
-    again.close()
+    reopened = Vectors(root, memory.texts, toy)
+    assert reopened.nearest(P, reopened.vector("zebra"), 3) == []
+    embed_all(reopened)
+    assert nearest_texts(reopened, "zebra") == ["the zebra runs"]
+    reopened.close()
 
 
 def test_a_vector_file_of_the_version_before_near_pairs_keeps_its_vectors(memory, root, vectors, toy):
     remember(memory, "the zebra runs", "a zebra runs")
-    level(vectors)
+    embed_all(vectors)
     vectors.close()
     (path,) = cached(root)
     with sqlite3.connect(path) as store:
@@ -254,37 +254,37 @@ def test_a_vector_file_of_the_version_before_near_pairs_keeps_its_vectors(memory
     store.close()
     toy.asked.clear()
 
-    again = Vectors(root, memory.texts, toy)
-    level(again)
-    while again.compare_next(P):
+    reopened = Vectors(root, memory.texts, toy)
+    embed_all(reopened)
+    while reopened.compare_next(P):
         pass
     assert toy.asked == []
-    assert [round(cosine, 1) for _, _, cosine in again.near_pairs(P, 9)] == [0.7]
-    again.close()
+    assert [round(cosine, 1) for _, _, cosine in reopened.near_pairs(P, 9)] == [0.7]
+    reopened.close()
 
 
 def test_the_vectors_are_in_memory_where_no_file_can_be_written(memory, root, toy):
     remember(memory, "the zebra runs")
     (root / "cache").write_text("no folder")
     vectors = Vectors(root, memory.texts, toy)
-    level(vectors)
+    embed_all(vectors)
 
-    assert likest(vectors, "zebra") == ["the zebra runs"]
+    assert nearest_texts(vectors, "zebra") == ["the zebra runs"]
     assert (root / "cache").read_text() == "no folder"
 
 
 @pytest.mark.parametrize(
-    "given", [[], [[1.0] * 95], [[1.0] * 96, [1.0] * 96], [[math.nan] * 96], [["x"] * 96], [[[1.0]] * 96]]
+    "result", [[], [[1.0] * 95], [[1.0] * 96, [1.0] * 96], [[math.nan] * 96], [["x"] * 96], [[[1.0]] * 96]]
 )
-def test_an_invalid_vector_is_refused_and_requested_again(memory, vectors, toy, monkeypatch, given):
+def test_an_invalid_vector_is_refused_and_requested_again(memory, vectors, toy, monkeypatch, result):
     remember(memory, "the zebra runs")
-    monkeypatch.setattr(toy, "generate", lambda texts: given)
+    monkeypatch.setattr(toy, "generate", lambda texts: result)
     with pytest.raises(ModelUnavailable, match="toy-1"):
         vectors.embed_next(P)
     assert vectors.status(P)["vectors"] == 0
     monkeypatch.undo()
 
-    level(vectors)
+    embed_all(vectors)
     assert vectors.status(P)["vectors"] == 1
 
 
@@ -301,8 +301,8 @@ def test_a_text_redacted_during_its_embedding_gets_no_vector(memory, root, vecto
     monkeypatch.setattr(toy, "generate", meanwhile)
     assert vectors.embed_next(P)
     assert vectors.status(P)["vectors"] == 0
-    level(vectors)
-    assert likest(vectors, "password", 9) == ["the zebra runs"]
+    embed_all(vectors)
+    assert nearest_texts(vectors, "password", 9) == ["the zebra runs"]
 
 
 def test_concurrent_processes_embed_each_text_and_lose_no_vector(memory, root, toy, monkeypatch):
@@ -324,23 +324,23 @@ def test_concurrent_processes_embed_each_text_and_lose_no_vector(memory, root, t
     assert len(vectors.nearest(P, vectors.vector("zebra"), 99)) == 20
     monkeypatch.setattr(module, "VECTORS_READ", 3)
     remember(memory, *(f"okapi {number}" for number in range(5)))
-    level(vectors)
+    embed_all(vectors)
     assert len(vectors.nearest(P, vectors.vector("zebra"), 99)) == 25
 
 
 def test_a_text_being_embedded_is_not_embedded_by_another_process(memory, root, vectors, toy, monkeypatch):
     remember(memory, "the zebra runs")
-    generate, others = toy.generate, []
+    generate, results = toy.generate, []
 
     def meanwhile(texts):
         other = Vectors(root, memory.texts, ToyEmbedder())
-        others.append((other.embed_next(P), other.embedder.asked))
+        results.append((other.embed_next(P), other.embedder.asked))
         other.close()
         return generate(texts)
 
     monkeypatch.setattr(toy, "generate", meanwhile)
-    level(vectors)
-    assert others == [(False, [])]
+    embed_all(vectors)
+    assert results == [(False, [])]
     assert toy.asked == ["the zebra runs"]
 
 
@@ -355,14 +355,14 @@ def test_the_candidates_by_signs_include_the_nearest_vectors():
         part = every[start : start + 700]
         likeness.add(range(start + 1, start + 1 + len(part)), [encode(vector) for vector in part])
 
-    kept = 0
+    hits = 0
     for asked in every[::500]:
         exact = {int(row) + 1 for row in np.argsort(-(every @ asked))[:10]}
-        found = likeness.nearest(asked, 10)
-        kept += len(exact & {number for number, _ in found})
-        assert found == sorted(found, key=lambda one: -one[1])
-        assert likeness.cosines(asked, [found[0][0], 10**9]) == {found[0][0]: found[0][1]}
-    assert kept >= 0.95 * 100
+        nearest = likeness.nearest(asked, 10)
+        hits += len(exact & {number for number, _ in nearest})
+        assert nearest == sorted(nearest, key=lambda one: -one[1])
+        assert likeness.cosines(asked, [nearest[0][0], 10**9]) == {nearest[0][0]: nearest[0][1]}
+    assert hits >= 0.95 * 100
 
 
 def test_an_embedding_killed_halfway_is_continued_by_the_next_process(memory, root, vectors, toy):
@@ -385,6 +385,6 @@ def test_an_embedding_killed_halfway_is_continued_by_the_next_process(memory, ro
     assert killed.returncode == -signal.SIGKILL
     assert (vectors.status(P)["vectors"], vectors.waiting(P)) == (2, 3)
 
-    level(vectors)
+    embed_all(vectors)
     assert sorted(toy.asked) == ["zebra 2", "zebra 3", "zebra 4"]
     assert vectors.status(P)["vectors"] == 5

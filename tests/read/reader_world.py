@@ -115,8 +115,8 @@ def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=
         if project not in projects:
             raise NotFound(f"there is no project {project!r}", hint=f"there are {projects}", code="unknown_project")
         recorded = "<https://jido.ai/ontology#recordedAt>"
-        found = [t for graph in GRAPHS for _, _, t in index.triples(graph_iri(project, graph), None, recorded)]
-        return Version.of([CommitRef(max(found).split('"')[1], "0" * 64, 1)] if found else [])
+        times = [t for graph in GRAPHS for _, _, t in index.triples(graph_iri(project, graph), None, recorded)]
+        return Version.of([CommitRef(max(times).split('"')[1], "0" * 64, 1)] if times else [])
 
     playbook = playbook or Playbook()
     texts = ProjectedIndex(index, playbook)

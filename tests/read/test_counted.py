@@ -41,8 +41,8 @@ def stamp(random):
 
 def statements(random):
     """Return statements about a dozen nodes, each property with any number of values, in any order."""
-    some = [node(number) for number in range(12)]
-    some += [iri(f"{some[number][1:-1]}/alternatives/1") for number in range(3)]
+    nodes = [node(number) for number in range(12)]
+    nodes += [iri(f"{nodes[number][1:-1]}/alternatives/1") for number in range(3)]
     values = {
         TYPE: lambda: jido(random.choice(KINDS)),
         jido("hasAssertionStatus"): lambda: jido(random.choice(["Asserted", "Asserted", "Proposed"])),
@@ -53,18 +53,18 @@ def statements(random):
         jido("decisionStatus"): lambda: literal(random.choice(["accepted", "proposed", "rejected"])),
         jido("validFrom"): lambda: stamp(random),
         jido("validUntil"): lambda: stamp(random),
-        jido("supersededBy"): lambda: random.choice(some),
-        jido("invalidatedBy"): lambda: random.choice(some),
-        jido("hasAlternative"): lambda: random.choice(some[-3:]),
+        jido("supersededBy"): lambda: random.choice(nodes),
+        jido("invalidatedBy"): lambda: random.choice(nodes),
+        jido("hasAlternative"): lambda: random.choice(nodes[-3:]),
     }
     seldom = {jido(name) for name in ("settledBy", "decisionStatus", "validFrom", "validUntil")}
-    said = []
-    for name in some:
+    rows = []
+    for name in nodes:
         for predicate, value in values.items():
             few = [0, 0, 0, 1, 2] if predicate in seldom else [0, 1] if "By>" in predicate else [1, 1, 1, 1, 2, 0]
-            said += [(name, predicate, value()) for _ in range(random.choice(few))]
-    random.shuffle(said)
-    return said
+            rows += [(name, predicate, value()) for _ in range(random.choice(few))]
+    random.shuffle(rows)
+    return rows
 
 
 def moments(random):
@@ -89,11 +89,11 @@ def assert_counted(tallied, engine, random):
 
 def rules(random, commit):
     """Return statements about new rules, most of them about no place."""
-    said = []
+    rows = []
     for number in range(4):
         name = iri(f"https://jido.ai/memory/rule-{random.randrange(90):02d}-{commit}-{number}")
         level = "Strict" if number == 0 else random.choice(["Strict", "Required", "Advisory"])
-        said += [
+        rows += [
             (name, TYPE, jido("Convention")),
             (name, jido("appliesToProject"), DEMO),
             (name, jido("recordedAt"), date_time(at(commit))),
@@ -101,7 +101,7 @@ def rules(random, commit):
             (name, jido("hasEnforcementLevel"), jido(level)),
         ]
         if number:
-            said += random.sample(
+            rows += random.sample(
                 [
                     (name, jido("about"), literal(random.choice(["src", "lib"]))),
                     (name, jido("appliesToDomain"), literal("money")),
@@ -111,7 +111,7 @@ def rules(random, commit):
                 ],
                 random.choice([0, 0, 1]),
             )
-    return said
+    return rows
 
 
 def without_rivals(rows):
@@ -157,10 +157,10 @@ def test_tallied_counts_of_a_written_history_equal_those_of_the_engine(seed):
 def test_tallied_counts_of_statements_in_any_order_equal_those_of_the_engine(seed):
     random, index = Random(seed), new_index()
     tallied, engine = reader_of(index), reader_of(index, projected=False)
-    said = statements(random)
-    cuts = sorted(random.sample(range(len(said)), 3))
-    for number, (start, end) in enumerate(zip([0, *cuts], [*cuts, len(said)], strict=True)):
-        index.apply(CONTEXT, str(number), said[start:end])
+    rows = statements(random)
+    cuts = sorted(random.sample(range(len(rows)), 3))
+    for number, (start, end) in enumerate(zip([0, *cuts], [*cuts, len(rows)], strict=True)):
+        index.apply(CONTEXT, str(number), rows[start:end])
         assert_counted(tallied, engine, random)
     assert has_all(tallied)
     assert_read_from_the_file(tallied, engine)
@@ -198,15 +198,15 @@ def test_conventions_without_a_place_are_listed_last_as_by_the_engine(seed):
         for graph, rows in scribe.commit(number, news).items():
             index.apply(graph, str(number), rows + (rules(random, number) if graph == CONTEXT else []))
         for moment in random.sample(moments(random), 3):
-            asked = {"project": "demo", "file": "src/a.py", "include_inactive": random.random() < 0.5, **moment}
-            assert without_rivals(tallied.ask("governing", **asked)) == engine.ask("governing", **asked)
+            options = {"project": "demo", "file": "src/a.py", "include_inactive": random.random() < 0.5, **moment}
+            assert without_rivals(tallied.ask("governing", **options)) == engine.ask("governing", **options)
     for moment in random.sample(moments(random), 3):
-        asked = {"project": "demo", "file": "src/a.py", "include_inactive": random.random() < 0.5, **moment}
-        page = tallied.ask_page("governing", limit=2, **asked)
+        options = {"project": "demo", "file": "src/a.py", "include_inactive": random.random() < 0.5, **moment}
+        page = tallied.ask_page("governing", limit=2, **options)
         rows = page.rows
         while page.cursor:
-            page = tallied.ask_page("governing", limit=3, cursor=page.cursor, **asked)
+            page = tallied.ask_page("governing", limit=3, cursor=page.cursor, **options)
             rows += page.rows
-        assert without_rivals(rows) == engine.ask("governing", **asked)
+        assert without_rivals(rows) == engine.ask("governing", **options)
     listed = tallied.ask("governing", project="demo", file="src/a.py")
     assert any(row["about"] is None for row in listed)

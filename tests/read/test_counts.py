@@ -90,13 +90,13 @@ def test_entries_and_turns_are_counted_now_and_as_of_a_moment_in_every_interface
         for content in ("we ship on Friday", "or on Monday"):
             memory.entries.write(WriteRequest(Entry(id="plan", agent_id="ana", content=content)))
         memory.conversation("s-1").record("when?", "On Friday.")
-        then = memory.journal.head(Stream("p", "history")).recorded_at
+        moment = memory.journal.head(Stream("p", "history")).recorded_at
         memory.entries.write(WriteRequest(Entry(id="plan", agent_id="ana", content="on Tuesday")))
         memory.entries.write(WriteRequest(Entry(agent_id="ben", content="the kettle")))
         memory.conversation("s-1").record("really?")
 
-        told = create_app(memory).test_client().get("/projects/p").json["history"]
-        assert count_entries(memory.reader, "p") == told == {"entries": 2, "turns": 2}
-        assert count_entries(memory.reader, "p", as_of=then) == {"entries": 1, "turns": 1}
+        reported = create_app(memory).test_client().get("/projects/p").json["history"]
+        assert count_entries(memory.reader, "p") == reported == {"entries": 2, "turns": 2}
+        assert count_entries(memory.reader, "p", as_of=moment) == {"entries": 1, "turns": 1}
     shown = CliRunner().invoke(cli, ["status", "--root", str(root), "--project", "p"]).stdout
     assert "history                  2 entries, 2 turns" in shown

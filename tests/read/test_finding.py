@@ -20,16 +20,16 @@ def reader():
     return reader_of(world_index())
 
 
-def item(name, said, day=1, cls="Fact", summary='"s"'):
+def item(name, statement, day=1, cls="Fact", summary='"s"'):
     """Return a memory in Turtle; *summary* and *said* are written unchanged."""
     moment = f"'2026-01-{day:02d}T00:00:00Z'^^xsd:dateTime"
     return triples(
         f"m:{name} a jido:{cls} ; jido:summary {summary} ; jido:appliesToProject p:demo ; jido:hasTimestamp {moment} ;"
-        f" jido:recordedAt {moment} ; jido:hasAssertionStatus jido:Asserted ; {said} ."
+        f" jido:recordedAt {moment} ; jido:hasAssertionStatus jido:Asserted ; {statement} ."
     )
 
 
-def holding(*items):
+def reader_with(*items):
     index = new_index()
     for number, rows in enumerate(items):
         index.apply(graph_iri("demo"), str(number), rows)
@@ -51,7 +51,7 @@ def test_a_decision_is_not_found_as_a_fact(reader):  # E074
 
 
 @pytest.mark.parametrize(
-    ("said", "confidence"),
+    ("statement", "confidence"),
     [
         ("jido:hasConfidence jido:High", 0.9),
         ("jido:hasConfidence jido:Medium", 0.6),
@@ -60,8 +60,10 @@ def test_a_decision_is_not_found_as_a_fact(reader):  # E074
         ("jido:topic 't'", None),
     ],
 )
-def test_the_confidence_of_a_fact_is_a_number(said, confidence):  # E074
-    assert [row["confidence"] for row in holding(item("a", said)).find_facts_about("demo", "s")] == [confidence]
+def test_the_confidence_of_a_fact_is_a_number(statement, confidence):  # E074
+    assert [row["confidence"] for row in reader_with(item("a", statement)).find_facts_about("demo", "s")] == [
+        confidence
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,9 @@ def test_the_confidence_of_a_fact_is_a_number(said, confidence):  # E074
     [("more", "said\nmore"), ("said\\nand more", "said\nand more")],  # the second is an imported long content
 )
 def test_the_content_of_a_fact_is_its_summary_and_explanation(detail, content):  # E074
-    rows = holding(item("a", f"jido:detailedExplanation '{detail}'", summary="'said'")).find_facts_about("demo", "MORE")
+    rows = reader_with(item("a", f"jido:detailedExplanation '{detail}'", summary="'said'")).find_facts_about(
+        "demo", "MORE"
+    )
     assert [row["content"] for row in rows] == [content]
 
 
@@ -94,7 +98,7 @@ def test_a_memory_is_resolved_by_its_foreign_id_in_its_newest_version(reader):  
 
 def test_a_foreign_id_never_precedes_an_iri_or_the_id_of_a_memory():
     victim = item("0197aaaa-beef", "jido:topic 't'")
-    index = holding(victim, item("b", f"jido:localId 'beef', '{M}0197aaaa-beef', 'bd-1'", day=2))
+    index = reader_with(victim, item("b", f"jido:localId 'beef', '{M}0197aaaa-beef', 'bd-1'", day=2))
 
     assert [index.resolve("demo", name) for name in ("beef", M + "0197aaaa-beef")] == [M + "0197aaaa-beef"] * 2
     assert index.resolve("demo", "bd-1") == M + "b"
@@ -125,9 +129,9 @@ def test_governing_memories_of_a_file_are_listed_nearest_first(reader):
 
 def test_memories_of_one_moment_are_ordered_by_their_iris():  # E081
     names = ["d", "b", "a", "c"]
-    facts = holding(*(item(name, "jido:context 'c'") for name in names))
-    errors = holding(*(item(name, "jido:affectedModule 'M'", cls="Error") for name in names))
-    decisions = holding(*(item(name, "jido:topic 't'", cls="Decision") for name in names))
+    facts = reader_with(*(item(name, "jido:context 'c'") for name in names))
+    errors = reader_with(*(item(name, "jido:affectedModule 'M'", cls="Error") for name in names))
+    decisions = reader_with(*(item(name, "jido:topic 't'", cls="Decision") for name in names))
 
     assert [short(row["subject"]) for row in facts.find_facts_about("demo", "s")] == sorted(names)
     assert [short(row["subject"]) for row in errors.find_errors_for_module("demo", "M")] == sorted(names)
@@ -149,49 +153,49 @@ EVERY = '") || true || CONTAINS("", "'
 @given(HOSTILE, HOSTILE)
 @example("a", EVERY)
 @example('say "}"', '"')
-def test_no_topic_or_module_text_changes_the_query(held, asked):  # E079
-    fact, error = item("f", "jido:topic 't'", summary=literal(held)), f"jido:affectedModule {literal(held)}"
-    reader = holding(fact, item("e", error, cls="Error"), item("other", "jido:topic 't'", summary="'plain'"))
+def test_no_topic_or_module_text_changes_the_query(stored, query):  # E079
+    fact, error = item("f", "jido:topic 't'", summary=literal(stored)), f"jido:affectedModule {literal(stored)}"
+    reader = reader_with(fact, item("e", error, cls="Error"), item("other", "jido:topic 't'", summary="'plain'"))
 
-    about = {row["subject"] for row in reader.find_facts_about("demo", asked)}
-    errors = {row["subject"] for row in reader.find_errors_for_module("demo", asked)}
+    about = {row["subject"] for row in reader.find_facts_about("demo", query)}
+    errors = {row["subject"] for row in reader.find_errors_for_module("demo", query)}
 
-    plain, looked = asked.lower(), LINKS.sub(" ", asked.lower())
+    plain, looked = query.lower(), LINKS.sub(" ", query.lower())
     assert about == {
         M + name
-        for name, text in (("f", held.lower()), ("other", "plain"))
-        if plain in text or looked in LINKS.sub(" ", text) or topic_key(asked) == "t"
+        for name, text in (("f", stored.lower()), ("other", "plain"))
+        if plain in text or looked in LINKS.sub(" ", text) or topic_key(query) == "t"
     }
-    assert errors == ({M + "e"} if asked == held else set())
+    assert errors == ({M + "e"} if query == stored else set())
 
 
 @given(HOSTILE, HOSTILE)
 @example("a", "a> ?p ?o . <a")
-def test_no_id_evidence_or_path_text_changes_the_query(held, asked):  # E079
-    local = f"jido:localId {literal('x' + held)} ; jido:context 'c'"
-    place = f"jido:about {literal('src/' + held)} ; jido:context 'c'"
-    evidence = triples(f"<urn:e> <http://www.w3.org/2000/01/rdf-schema#label> {literal('x' + held)} .")
-    reader = holding(item("a", local), item("d", f"{place} ; jido:derivedFrom <urn:e>", cls="Decision"), evidence)
+def test_no_id_evidence_or_path_text_changes_the_query(stored, query):  # E079
+    local = f"jido:localId {literal('x' + stored)} ; jido:context 'c'"
+    place = f"jido:about {literal('src/' + stored)} ; jido:context 'c'"
+    evidence = triples(f"<urn:e> <http://www.w3.org/2000/01/rdf-schema#label> {literal('x' + stored)} .")
+    reader = reader_with(item("a", local), item("d", f"{place} ; jido:derivedFrom <urn:e>", cls="Decision"), evidence)
 
-    if asked == held:
-        assert [row["related"] for row in reader.find_related("demo", "x" + asked)] == [M + "d"]
+    if query == stored:
+        assert [row["related"] for row in reader.find_related("demo", "x" + query)] == [M + "d"]
     else:
         with pytest.raises(NotFound):
-            reader.find_related("demo", "x" + asked)
-    governing = [row["item"] for row in reader.find_governing("demo", "src/" + asked)]
-    resting = [row["item"] for row in reader.ask("items-by-evidence", project="demo", evidence="x" + asked)]
+            reader.find_related("demo", "x" + query)
+    governing = [row["item"] for row in reader.find_governing("demo", "src/" + query)]
+    resting = [row["item"] for row in reader.ask("items-by-evidence", project="demo", evidence="x" + query)]
 
-    assert resting == ([M + "d"] if asked == held else [])
-    assert governing == ([M + "d"] if held in (asked, "") else [])  # `src/` is the folder of every such file
+    assert resting == ([M + "d"] if query == stored else [])
+    assert governing == ([M + "d"] if stored in (query, "") else [])  # `src/` is the folder of every such file
 
 
-@pytest.mark.parametrize("what", [5, None, "half \ud83d", ["a"]])
-def test_an_argument_that_is_no_text_is_refused_by_its_name(reader, what):
-    for asked, name in (
+@pytest.mark.parametrize("value", [5, None, "half \ud83d", ["a"]])
+def test_an_argument_that_is_no_text_is_refused_by_its_name(reader, value):
+    for function, name in (
         (reader.find_facts_about, "topic"),
         (reader.find_errors_for_module, "module"),
         (reader.find_related, "item"),
         (reader.find_governing, "file"),
     ):
         with pytest.raises(InvalidRequest, match=f"^{name}=.* is not "):
-            asked("demo", what)
+            function("demo", value)

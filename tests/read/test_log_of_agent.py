@@ -52,14 +52,14 @@ def test_the_log_of_an_agent_has_the_commits_that_name_it(memory):
 
 def test_command_and_http_list_the_commits_of_an_agent_and_an_unknown_agent_is_refused(memory):
     expected = [row["version"] for row in memory.reader.log("p", agent="ben").rows]
-    given = ["--root", str(memory.settings.root), "--project", "p", "journal", "log", "--json", "--agent"]
+    arguments = ["--root", str(memory.settings.root), "--project", "p", "journal", "log", "--json", "--agent"]
 
-    told = CliRunner().invoke(cli, [*given, "ben"])
+    result = CliRunner().invoke(cli, [*arguments, "ben"])
     answer = create_app(memory).test_client().get("/projects/p/queries/commits-of-agent?agent=ben").json
 
-    assert [row["version"] for row in json.loads(told.stdout)["rows"]] == expected
+    assert [row["version"] for row in json.loads(result.stdout)["rows"]] == expected
     assert len(answer["rows"]) == len(expected)
-    assert "did you mean ben?" in CliRunner().invoke(cli, [*given, "bem"]).output
+    assert "did you mean ben?" in CliRunner().invoke(cli, [*arguments, "bem"]).output
     with pytest.raises(NotFound, match="no agent 'bem'"):
         memory.ask("commits-of-agent", agent="bem")
 
@@ -69,9 +69,9 @@ def test_the_log_of_an_agent_excludes_entries_and_turns_as_documented(memory):
     memory.catch_up("p")
 
     assert memory.reader.log("p", agent="eve").rows == []  # it spoke, and wrote an entry
-    told = CliRunner().invoke(cli, ["journal", "log", "--help"]).output
-    assert "Only memories and orders of this agent." in told
-    assert "not those with its entries or conversation turns" in " ".join(told.split())
+    help_text = CliRunner().invoke(cli, ["journal", "log", "--help"]).output
+    assert "Only memories and orders of this agent." in help_text
+    assert "not those with its entries or conversation turns" in " ".join(help_text.split())
     assert "memories that one agent wrote or settled" in memory.reader.playbook.get("commits-of-agent").summary
 
 

@@ -43,11 +43,11 @@ class Model:
         redacted = {file.name.replace(".redacted", "") for file in files if ".redacted." in file.name}
         self.said, self.schema = rdflib.Graph(), schema
         commits = [parse(file.read_bytes()) for file in files if file.name not in redacted]
-        gone = redacted_leaves(commits)  # a redaction from elsewhere counts before its commits are rewritten
+        redactions = redacted_leaves(commits)  # a redaction from elsewhere counts before its commits are rewritten
         for commit in commits:
-            ordered = gone.get(commit.id, frozenset()) & {*leaves(commit).values()}
-            left = without(commit, ordered) if ordered else commit
-            self.said.parse(data=left.data.decode(), format="turtle")
+            ordered = redactions.get(commit.id, frozenset()) & {*leaves(commit).values()}
+            remaining = without(commit, ordered) if ordered else commit
+            self.said.parse(data=remaining.data.decode(), format="turtle")
         items = self.said.subjects(NS.appliesToProject, rdflib.URIRef("https://jido.ai/projects/p"))
         self.recorded = {item: self.moments(item, "recordedAt")[0] for item in set(items)}
 
@@ -80,11 +80,11 @@ class Model:
 
     def known(self, moment, world):
         """Return the memories recorded by a moment and valid at one of the world."""
-        found = {item for item, at in self.recorded.items() if at <= moment}
+        items = {item for item, at in self.recorded.items() if at <= moment}
         if world is None:
-            return found
-        found = {item for item in found if not any(since > world for since in self.moments(item, "validFrom"))}
-        return {item for item in found if not any(until <= world for until in self.moments(item, "validUntil"))}
+            return items
+        items = {item for item in items if not any(since > world for since in self.moments(item, "validFrom"))}
+        return {item for item in items if not any(until <= world for until in self.moments(item, "validUntil"))}
 
     def listed(self, cls, moment, world, inactive):
         """Return the rows of a list: memories of the class with a summary, active unless *inactive*."""
@@ -136,14 +136,25 @@ def sources(random, start, still=()):
     )
 
 
-def live(memory, random, items, steps=25):
+def perform_actions(memory, random, items, steps=25):
     """Perform random actions of several agents; refusals are ignored."""
     writer = memory.writer
-    deeds = [*["say"] * 5, "propose", "revise", "revise", "withdraw", "undo", "accept", "reject", "roll back", "redact"]
+    actions = [
+        *["say"] * 5,
+        "propose",
+        "revise",
+        "revise",
+        "withdraw",
+        "undo",
+        "accept",
+        "reject",
+        "roll back",
+        "redact",
+    ]
     for _ in range(steps):
-        deed, pick = random.choice(deeds), random.choice(items) if items else None
+        action, pick = random.choice(actions), random.choice(items) if items else None
         try:
-            if deed in ("say", "propose") or pick is None:
+            if action in ("say", "propose") or pick is None:
                 until = memory.sources.now() + timedelta(seconds=random.choice([-2, 0, 2]))
                 fields = intent(type=random.choice(KINDS), summary=f"n {random.random()}", rationale="so")
                 fields |= {"valid_until": until.isoformat()} if random.random() < 0.3 else {}
@@ -152,25 +163,25 @@ def live(memory, random, items, steps=25):
                         [None, "accepted", "accepted", "rejected", "deprecated", "proposed"]
                     )
                 fields |= {"asserted_by": random.choice(["ana", "ben", "रीम"]), "evidence": ["log"]}
-                items.append(writer.submit_intent("p", fields, propose=deed == "propose").iri)
-            elif deed == "revise":
+                items.append(writer.submit_intent("p", fields, propose=action == "propose").iri)
+            elif action == "revise":
                 items.append(writer.revise("p", pick, changes={"summary": f"r {random.random()}"}, reason="new").iri)
-            elif deed == "withdraw":
+            elif action == "withdraw":
                 writer.invalidate("p", pick, reason="wrong")
-            elif deed == "undo":
+            elif action == "undo":
                 items.append(writer.undo("p", pick).iri)
-            elif deed == "redact":
+            elif action == "redact":
                 memory.keeper.redact(memory.keeper.plan("p", pick), agent="ana", reason="why not")
-            elif deed == "roll back":
+            elif action == "roll back":
                 rows = memory.reader.log("p").rows[:5]
                 memory.roll_back(random.choice(rows)["recorded_at"], project="p", reason="back")
             else:
-                writer.settle("p", pick, deed, reason="looked at")
+                writer.settle("p", pick, action, reason="looked at")
         except JidomemError:
             continue
 
 
-def must_agree(memory, root, random, still):
+def compare(memory, root, random, still):
     """Query reader and model at several moments of both clocks, in several time zones."""
     now = memory.sources.now().replace(microsecond=0)
     still.append(now)
@@ -178,20 +189,22 @@ def must_agree(memory, root, random, still):
     times = sorted(model.recorded.values())
     for moment in (None, *random.sample(times, 3), random.choice(times) - timedelta(microseconds=1)):
         for world in (None, *random.sample([*times, *model.moments(None, "validUntil")], 2)):
-            given = {"as_of": moment, "valid_at": world}
-            given = {name: at and at.astimezone(random.choice(ZONES)).isoformat() for name, at in given.items()}
+            times_asked = {"as_of": moment, "valid_at": world}
+            times_asked = {
+                name: at and at.astimezone(random.choice(ZONES)).isoformat() for name, at in times_asked.items()
+            }
             then = moment or FAR
             for name, (cls, column) in LISTS.items():
                 for inactive in (False, True):
-                    rows = reader.ask(name, project="p", include_inactive=inactive, **given)
+                    rows = reader.ask(name, project="p", include_inactive=inactive, **times_asked)
                     holds_at = min(then, now) if world is None and not inactive else world
-                    wanted = model.listed(cls, then, holds_at, inactive)
-                    assert {row[column] for row in rows} == wanted, (name, given, inactive)
-            assert counts(reader, "p", **given) == model.counted(then, world or min(then, now)), given
-            found = memory.recall("n r", "p", limit=1000, min_score=0, **given).entries
-            assert {hit.id for hit in found} == model.listed("MemoryItem", then, world or min(then, now), False) - gone(
-                model
-            ), given
+                    expected = model.listed(cls, then, holds_at, inactive)
+                    assert {row[column] for row in rows} == expected, (name, times_asked, inactive)
+            assert counts(reader, "p", **times_asked) == model.counted(then, world or min(then, now)), times_asked
+            hits = memory.recall("n r", "p", limit=1000, min_score=0, **times_asked).entries
+            assert {hit.id for hit in hits} == model.listed(
+                "MemoryItem", then, world or min(then, now), False
+            ) - deletion_markers(model), times_asked
         for item, at in model.recorded.items():
             if at > then:
                 with pytest.raises(NotFound):
@@ -203,7 +216,7 @@ def must_agree(memory, root, random, still):
         assert {(row["item"], row["before"], row["after"]) for row in rows} == model.changed(since, then, now)
 
 
-def gone(model):
+def deletion_markers(model):
     """The markers of withdrawals, which recall leaves out."""
     return {str(item) for item in model.said.subjects(rdflib.RDF.type, NS.DeletedMarker)}
 
@@ -212,19 +225,19 @@ def gone(model):
 def test_a_random_merged_memory_answers_at_every_moment_as_its_model(seed, tmp_path):
     random, ours, theirs, items = Random(seed), tmp_path / "ours", tmp_path / "theirs", []
     with jidomem.open(ours, sources=sources(random, START)) as memory:
-        live(memory, random, items)
+        perform_actions(memory, random, items)
     shutil.copytree(ours, theirs, ignore=shutil.ignore_patterns("index", "cache", "*.lock"))
     for root in (ours, theirs):
         with jidomem.open(root, sources=sources(random, START + timedelta(minutes=1))) as memory:
-            live(memory, random, [*items])
+            perform_actions(memory, random, [*items])
 
     still = []
     with jidomem.open(ours, sources=sources(random, START + timedelta(minutes=1, seconds=2), still)) as memory:
-        must_agree(memory, ours, random, still)
+        compare(memory, ours, random, still)
         for file in theirs.glob("projects/**/*.ttl"):
             to = ours / file.relative_to(theirs)
             to.exists() or shutil.copy(file, to)
-        must_agree(memory, ours, random, still)
+        compare(memory, ours, random, still)
         still.clear()
-        live(memory, random, [row["item"] for row in memory.reader.ask("timeline", project="p")])
-        must_agree(memory, ours, random, still)
+        perform_actions(memory, random, [row["item"] for row in memory.reader.ask("timeline", project="p")])
+        compare(memory, ours, random, still)

@@ -56,23 +56,23 @@ def test_the_three_ci_queries_list_the_findings_of_the_check():  # C112
         'jido:appliesToProject p:demo ; jido:assertedBy <urn:ana> ; jido:assertedIn s:one ; jido:summary "a" ;'
         ' jido:hasTimestamp "2026-01-01T09:00:00Z"^^xsd:dateTime ; jido:recordedAt "2026-01-01T09:00:00Z"^^xsd:dateTime'
     )
-    said = (
+    turtle = (
         f"m:unsure a jido:Fact ; {whole} .\n"
         f"m:bare a jido:Decision ; jido:hasConfidence jido:High ; {whole} .\n"
         f"m:idle a jido:Task ; jido:hasTaskStatus jido:Planned ; jido:hasConfidence jido:High ; {whole} .\n"
         f'm:fine a jido:Decision ; jido:rationale "r" ; jido:hasConfidence jido:High ; {whole} .\n'
     )
     index = new_index()
-    index.apply(graph_iri("demo"), "1", triples(said))
-    asked = {name: shortened(reader_of(index).ask(name, project="demo")) for name in NUMBERED["ci"]}
+    index.apply(graph_iri("demo"), "1", triples(turtle))
+    rows_by_query = {name: shortened(reader_of(index).ask(name, project="demo")) for name in NUMBERED["ci"]}
 
-    found = check_files([("memory.ttl", (TURTLE + said).encode())], ontology.load()).problems
+    problems = check_files([("memory.ttl", (TURTLE + turtle).encode())], ontology.load()).problems
 
-    by_rule = {problem.name: problem.item.rsplit("/", 1)[-1] for problem in found}
+    by_rule = {problem.name: problem.item.rsplit("/", 1)[-1] for problem in problems}
     assert [by_rule[rule] for rule in ("ItemHasOneConfidence", "DecisionHasRationale", "TaskHasAnAssignee")] == [
         "unsure", "bare", "idle",
     ]  # fmt: skip
-    assert [row[0] for rows in asked.values() for row in rows] == ["unsure", "bare", "idle"]
+    assert [row[0] for rows in rows_by_query.values() for row in rows] == ["unsure", "bare", "idle"]
 
 
 def test_every_case_belongs_to_a_shipped_query():
@@ -110,8 +110,8 @@ def test_a_parameter_of_a_shipped_query_is_used_and_outside_sub_selects(query):
 @pytest.mark.parametrize("query", SHIPPED.values(), ids=SHIPPED)
 def test_each_exists_of_a_shipped_query_has_one_pattern(query):
     """With two patterns in one EXISTS the engine multiplies them out for every row: 5 s for 84 rows of 1,000 items."""
-    asked = re.findall(r"EXISTS \{([^{}]*)", query.text)
-    assert [pattern for pattern in asked if ";" in pattern or " . " in pattern] == []
+    patterns = re.findall(r"EXISTS \{([^{}]*)", query.text)
+    assert [pattern for pattern in patterns if ";" in pattern or " . " in pattern] == []
 
 
 def test_every_shipped_query_declares_the_jido_prefix():  # C094
@@ -132,12 +132,12 @@ def test_a_query_is_found_by_its_name_with_or_without_role():
 
 
 @pytest.mark.parametrize(
-    ("asked", "near"),
+    ("name", "near"),
     [("open-taks", "open-tasks"), ("debugger/open-tasks", "open-errors"), ("planner/x", "open-tasks")],
 )
-def test_an_unknown_query_is_refused_with_the_nearest_names(asked, near):
+def test_an_unknown_query_is_refused_with_the_nearest_names(name, near):
     with pytest.raises(NotFound) as refusal:
-        Playbook().get(asked)
+        Playbook().get(name)
     assert refusal.value.code == "unknown_query"
     assert near in refusal.value.hint
 
@@ -155,11 +155,11 @@ def test_shipped_query_names_are_unique():
 
 
 def test_a_shipped_query_is_parsed_once_in_a_process(monkeypatch):
-    looked = []
-    monkeypatch.setattr(Path, "read_text", lambda file, *how: looked.append(file))
+    reads = []
+    monkeypatch.setattr(Path, "read_text", lambda file, *how: reads.append(file))
 
     assert Playbook().get("open-tasks") is SHIPPED["open-tasks"]
-    assert looked == []
+    assert reads == []
 
 
 def test_a_project_adds_its_own_queries(tmp_path):

@@ -11,20 +11,20 @@ from jidomem.rdf.vocab import graph_iri
 from jidomem.read.memory_detail import load_memory
 
 WHEN = '"2026-01-01T00:00:00Z"^^xsd:dateTime'
-KEPT = f"jido:recordedAt {WHEN} ; jido:hasAssertionStatus jido:Asserted"
-OF = f"jido:appliesToProject p:demo ; {KEPT}"
-OTHER = f"jido:appliesToProject p:other ; {KEPT}"
+RECORDED = f"jido:recordedAt {WHEN} ; jido:hasAssertionStatus jido:Asserted"
+OF = f"jido:appliesToProject p:demo ; {RECORDED}"
+OTHER = f"jido:appliesToProject p:other ; {RECORDED}"
 
 
-def item(name, kind, said="", of=OF):
-    return f'm:{name} a jido:{kind} ; {of} ; jido:summary "{name}" {"; " + said if said else ""} .\n'
+def item(name, kind, statements="", of=OF):
+    return f'm:{name} a jido:{kind} ; {of} ; jido:summary "{name}" {"; " + statements if statements else ""} .\n'
 
 
 #: Superseded, withdrawn, and in another project: no query of active memories finds them.
-def gone(name, kind, said=""):
+def excluded(name, kind, statements=""):
     ends = f"jido:supersededBy m:{name}-next", "jido:invalidatedBy m:marker"
-    every = [item(f"{name}-old{n}", kind, f"{said} ; {end}" if said else end) for n, end in enumerate(ends)]
-    return "".join(every) + item(f"{name}-elsewhere", kind, said, OTHER)
+    every = [item(f"{name}-old{n}", kind, f"{statements} ; {end}" if statements else end) for n, end in enumerate(ends)]
+    return "".join(every) + item(f"{name}-elsewhere", kind, statements, OTHER)
 
 
 SURE, LEVEL = "jido:hasConfidence jido:High", "jido:hasEnforcementLevel jido:"
@@ -32,42 +32,42 @@ NAMED = 'jido:conventionName "n" ; jido:hasEnforcementLevel jido:'
 #: question -> the statements that meet its condition or miss it in one point, and the rows: the playbook's columns.
 MEANING = {
     "active-decisions": (
-        item("yes", "ArchitecturalDecision") + item("below", "Decision") + gone("a", "ArchitecturalDecision")
+        item("yes", "ArchitecturalDecision") + item("below", "Decision") + excluded("a", "ArchitecturalDecision")
         + item("next", "ImplementationDecision")
         + item("no", "ArchitecturalDecision", 'jido:decisionStatus "rejected"'),
         [["yes", "yes"]]),
     "conventions": (
         item("yes", "Convention", NAMED + "Strict") + item("soft", "Convention", NAMED + "Advisory")
-        + item("unnamed", "Convention", LEVEL + "Strict") + gone("a", "Convention", NAMED + "Strict"),
+        + item("unnamed", "Convention", LEVEL + "Strict") + excluded("a", "Convention", NAMED + "Strict"),
         [["soft", "n", "Advisory"], ["yes", "n", "Strict"]]),
-    "risks": (item("yes", "Risk") + item("no", "Fact") + gone("a", "Risk"), [["yes", "yes"]]),
+    "risks": (item("yes", "Risk") + item("no", "Fact") + excluded("a", "Risk"), [["yes", "yes"]]),
     "open-tasks": (
         "".join(item(each, "Task", f"jido:hasTaskStatus jido:{each}")
                 for each in ("Planned", "InProgress", "Blocked", "Completed"))
-        + gone("a", "Task", "jido:hasTaskStatus jido:Planned"),
+        + excluded("a", "Task", "jido:hasTaskStatus jido:Planned"),
         [[each, each, each] for each in ("Blocked", "InProgress", "Planned")]),
     "task-dependencies": (
         item("yes", "Task", "jido:hasTaskStatus jido:Planned ; jido:dependsOn m:first")
         + item("first", "Task", "jido:hasTaskStatus jido:Planned ; jido:blockedBy m:wall")
-        + gone("a", "Task", "jido:hasTaskStatus jido:Planned ; jido:dependsOn m:first"),
+        + excluded("a", "Task", "jido:hasTaskStatus jido:Planned ; jido:dependsOn m:first"),
         [["yes", "first"]]),
     "blocked-tasks": (
         item("yes", "Task", "jido:hasTaskStatus jido:Blocked ; jido:blockedBy m:wall")
         + item("wall", "Task", "jido:hasTaskStatus jido:Planned ; jido:dependsOn m:yes")
-        + gone("a", "Task", "jido:hasTaskStatus jido:Blocked ; jido:blockedBy m:wall"),
+        + excluded("a", "Task", "jido:hasTaskStatus jido:Blocked ; jido:blockedBy m:wall"),
         [["yes", "wall"]]),
     "open-errors": (
         item("yes", "Error", 'jido:hasErrorStatus jido:Reported ; jido:severityLevel "high"')
         + item("done", "Error", 'jido:hasErrorStatus jido:Resolved ; jido:severityLevel "high"')
-        + gone("a", "Error", 'jido:hasErrorStatus jido:Reported ; jido:severityLevel "high"'),
+        + excluded("a", "Error", 'jido:hasErrorStatus jido:Reported ; jido:severityLevel "high"'),
         [["yes", "yes", "high"]]),
     "unexplained-root-causes": (
         item("yes", "RootCause") + item("known", "RootCause") + item("error", "Error", "jido:hasRootCause m:known")
-        + gone("a", "RootCause"),
+        + excluded("a", "RootCause"),
         [["yes", "yes"]]),
-    "lessons": (item("yes", "LessonLearned") + item("no", "Fact") + gone("a", "LessonLearned"), [["yes", "yes"]]),
+    "lessons": (item("yes", "LessonLearned") + item("no", "Fact") + excluded("a", "LessonLearned"), [["yes", "yes"]]),
     "facts": (
-        item("yes", "Fact", SURE) + item("no", "Hypothesis", SURE) + gone("a", "Fact", SURE),
+        item("yes", "Fact", SURE) + item("no", "Hypothesis", SURE) + excluded("a", "Fact", SURE),
         [["yes", "yes", "High"]]),
     "evidence-contradictions": (
         item("one", "Fact") + item("two", "Fact") + item("three", "Fact") + item("elsewhere", "Fact", of=OTHER)
@@ -75,7 +75,7 @@ MEANING = {
         + f"m:alone a jido:Evidence ; jido:recordedAt {WHEN} ; jido:contradicts m:three .\n"
         + f"m:far a jido:Evidence ; jido:recordedAt {WHEN} ; jido:contradicts m:three , m:elsewhere .\n",
         [["one", "two"]]),
-    "items-without-project": (item("yes", "Fact", of=KEPT) + item("no", "Fact"), [["yes"]]),
+    "items-without-project": (item("yes", "Fact", of=RECORDED) + item("no", "Fact"), [["yes"]]),
     "dangling-supersessions": (
         item("yes", "Fact", "jido:supersededBy m:nobody") + item("no", "Fact", "jido:supersededBy m:there")
         + item("there", "Fact"),
@@ -97,9 +97,9 @@ MEANING = {
         [["yes", "made"]]),
     "strict-conventions": (
         item("yes", "Convention", NAMED + "Strict") + item("soft", "Convention", NAMED + "Required")
-        + gone("a", "Convention", NAMED + "Strict"),
+        + excluded("a", "Convention", NAMED + "Strict"),
         [["yes", "n"]]),
-    "agent-rules": (item("yes", "AgentRule") + item("no", "Convention") + gone("a", "AgentRule"), [["yes", "yes"]]),
+    "agent-rules": (item("yes", "AgentRule") + item("no", "Convention") + excluded("a", "AgentRule"), [["yes", "yes"]]),
     "active-sessions": (
         f"s:yes a jido:WorkSession ; jido:hasStatus jido:Active ; jido:startedAt {WHEN} ; jido:partOfProject p:demo ;"
         f" jido:recordedAt {WHEN} .\n"
@@ -113,15 +113,15 @@ MEANING = {
         f"s:far a jido:WorkSession ; jido:continuesSession s:first ; jido:partOfProject p:other ;"
         f" jido:recordedAt {WHEN} .\n",
         [["first", "second"]]),
-    "items-without-confidence": (item("yes", "Fact") + item("no", "Fact", SURE) + gone("a", "Fact"), [["yes"]]),
+    "items-without-confidence": (item("yes", "Fact") + item("no", "Fact", SURE) + excluded("a", "Fact"), [["yes"]]),
     "decisions-without-rationale": (
         item("yes", "ImplementationDecision") + item("no", "Decision", 'jido:rationale "r"') + item("fact", "Fact")
-        + gone("a", "Decision"),
+        + excluded("a", "Decision"),
         [["yes"]]),
     "tasks-without-assignee": (
         item("yes", "Task", "jido:hasTaskStatus jido:Planned")
         + item("no", "Task", "jido:hasTaskStatus jido:Planned ; jido:assignedTo m:ana")
-        + gone("a", "Task", "jido:hasTaskStatus jido:Planned"),
+        + excluded("a", "Task", "jido:hasTaskStatus jido:Planned"),
         [["yes"]]),
 }  # fmt: skip
 CODE = ("elixir-modules", "commands-and-events", "projections")
@@ -133,9 +133,9 @@ def rows(name, turtle):
     if name not in CODE:
         turtle += ends if "a-old0" in turtle else ""
     index.apply(graph_iri("demo", "codebase" if name in CODE else "context"), "1", triples(turtle))
-    found = shortened(reader_of(index).ask(name, project="demo"))
+    all_rows = shortened(reader_of(index).ask(name, project="demo"))
     width = len(MEANING[name][1][0])  # the columns of the playbook; further columns may follow
-    return [row[:width] for row in found]
+    return [row[:width] for row in all_rows]
 
 
 @pytest.mark.parametrize("name", MEANING)
@@ -155,9 +155,9 @@ def test_every_playbook_query_has_a_condition_under_test():  # C100
 def test_a_list_of_all_kinds_has_the_status_and_time_of_each_memory(name, now):
     index = world_index()
     reader = reader_of(index, now=partial(parse_moment, now))
-    asked = {"file": "jidomem/index/store.py"} if name == "governing" else {}
+    arguments = {"file": "jidomem/index/store.py"} if name == "governing" else {}
     for moment in (None, "2026-01-02", "2026-01-04"):
-        for row in reader.ask(name, project="demo", as_of=moment, include_inactive=True, **asked):
+        for row in reader.ask(name, project="demo", as_of=moment, include_inactive=True, **arguments):
             memory = load_memory(index, "demo", row["item"], moment, now=lambda: format_timestamp(parse_moment(now)))
             assert row["status"] == memory["status"], row
             assert row["time"] in memory["properties"].get("hasTimestamp", [None])

@@ -58,22 +58,22 @@ def paged(reader, name, **moment):
             return rows
 
 
-def remember(memory, random, sort=None):
-    sort = sort or random.choice(sorted(OF))
-    more = {"status": random.choice(["planned", "completed"])} if sort == "task" else {}
-    if sort == "decision":
+def remember(memory, random, kind=None):
+    kind = kind or random.choice(sorted(OF))
+    more = {"status": random.choice(["planned", "completed"])} if kind == "task" else {}
+    if kind == "decision":
         more |= {"topic": f"topic {random.randrange(2)}", "rationale": "so"} | random.choice(DATES)
-    known = memory.reader.ask(OF[sort], project="p") if memory.projects() else []
-    old = [row[sort.split("_")[0]] for row in known]
+    known = memory.reader.ask(OF[kind], project="p") if memory.projects() else []
+    old = [row[kind.split("_")[0]] for row in known]
     if old and random.random() < 0.5:
         more |= {"supersedes": [random.choice(old)], "reason": "it is otherwise now"}
     if old and random.random() < 0.5:
         more |= {"evidence": [random.choice(old)]} | random.choice([{}, {"expires_on": "2050-01-01"}])
-    said = intent(type=sort, summary=f"{sort} {random.random()}", **more)
-    return memory.writer.submit_intent("p", said, propose=random.random() < 0.2)
+    fields = intent(type=kind, summary=f"{kind} {random.random()}", **more)
+    return memory.writer.submit_intent("p", fields, propose=random.random() < 0.2)
 
 
-def live(memory, random):
+def perform_action(memory, random):
     """Perform a random action of a team."""
     one = remember(memory, random).iri
     way = random.randrange(8)
@@ -91,7 +91,7 @@ def pairs(memory, **moment):
     return memory.reader.ask("conflicts", project="p", **moment)
 
 
-def listed(memory, name, as_of=FOREVER):
+def projected_nodes(memory, name, as_of=FOREVER):
     """Return the nodes or pairs of the projection at a moment, in order, without redacted ones."""
     order, moment = memory.playbook.get(name).list_order, ticks(to_term(as_of, "dateTime", "as_of"))
     if order.pairs:
@@ -101,7 +101,7 @@ def listed(memory, name, as_of=FOREVER):
     return [item for item in items if "summary" in memory.reader.get_memory("p", item)["properties"]]
 
 
-def shown(memory, name, **moment):
+def engine_nodes(memory, name, **moment):
     """Return the nodes or pairs of the rows that the engine finds, without redacted ones."""
     order = memory.playbook.get(name).list_order
     names = order.pairs or [order.variable]
@@ -157,7 +157,7 @@ def test_lists_of_merged_streams_equal_those_of_the_engine_at_any_moment(seed, t
             with jidomem.open(folder / name, agent="me", sources=sources) as memory:
                 for _ in range(random.randrange(1, 5)):
                     try:
-                        live(memory, random)
+                        perform_action(memory, random)
                     except JidomemError:
                         remember(memory, random, "fact")
                 moments += [{"as_of": row["recorded"]} for row in everything(memory)[:1]]
@@ -168,14 +168,16 @@ def test_lists_of_merged_streams_equal_those_of_the_engine_at_any_moment(seed, t
                     assert paged(memory.reader, name, **moment) == memory.reader.ask(name, project="p", **moment)
                 assert_counted(memory, moment)
                 for name in [*LISTS, "conflicts"]:
-                    rows = shown(memory, name, **moment)
-                    nodes = listed(memory, name, **moment)  # of stale more: only the query compares the moments
+                    rows = engine_nodes(memory, name, **moment)
+                    nodes = projected_nodes(
+                        memory, name, **moment
+                    )  # of stale more: only the query compares the moments
                     assert [one for one in nodes if one in rows or name != "stale"] == rows
-            found = answers(memory, moments)
+            expected = answers(memory, moments)
         shutil.rmtree(folder / "one" / "cache")  # so that the next file is built from the whole journal
         with pytest.MonkeyPatch.context() as patch, jidomem.open(folder / "one", sources=sources) as memory:
             patch.setattr(follower, "STEP", random.choice([1, 10_000, follower.STEP]))  # at once or in parts
-            assert answers(memory, moments) == found
+            assert answers(memory, moments) == expected
 
 
 SOURCES = [iri(f"https://jido.ai/evidence/{number}") for number in range(2)]
@@ -237,22 +239,22 @@ def test_statements_in_any_order_are_listed_as_by_the_engine_however_the_file_is
     def check(memory):
         for moment in moments:
             for name in ("facts", "timeline", "recent-decisions", "conflicts"):
-                assert listed(memory, name, **moment) == shown(memory, name, **moment)
+                assert projected_nodes(memory, name, **moment) == engine_nodes(memory, name, **moment)
             assert_counted(memory, moment)
             for name in LISTS:
                 assert paged(memory.reader, name, **moment) == memory.reader.ask(name, project="p", **moment)
 
     def check_search(memory):
         for moment in moments:
-            within = SearchFilter(moment=moment_of(moment.get("as_of"), "as_of"))
-            found = memory.texts.read(Stream("p"), lambda file: file.newest(within, 100))  # noqa: B023
-            assert sorted(found) == sorted(shown(memory, "timeline", **moment))
+            search_filter = SearchFilter(moment=moment_of(moment.get("as_of"), "as_of"))
+            items = memory.texts.read(Stream("p"), lambda file: file.newest(search_filter, 100))  # noqa: B023
+            assert sorted(items) == sorted(engine_nodes(memory, "timeline", **moment))
         for label in ("okapi", "quagga"):
             named = memory.texts.read(Stream("p"), lambda file: [row.number for row in file.best([label], EVERYTHING)])  # noqa: B023
-            found = memory.texts.read(Stream("p"), lambda file: [row.item for row in file.rows(named, EVERYTHING)])  # noqa: B023
+            items = memory.texts.read(Stream("p"), lambda file: [row.item for row in file.rows(named, EVERYTHING)])  # noqa: B023
             rests = f"?item jido:derivedFrom ?source . ?source <{LABEL[1:-1]}> '{label}'"
             rows = memory.reader.select("p", f"PREFIX jido: <https://jido.ai/ontology#> SELECT ?item {{ {rests} }}")
-            assert sorted(found) == sorted({row["item"] for row in rows})
+            assert sorted(items) == sorted({row["item"] for row in rows})
 
     with jidomem.open(folder / "one", project="p") as memory:
         for rows in statements(random):
@@ -375,8 +377,8 @@ def test_a_process_killed_at_any_step_leaves_lists_that_equal_those_of_the_engin
         shutil.copytree(tmp_path / "cache then", tmp_path / "cache")
 
     for steps in (1, 2, 1, 3):
-        done = subprocess.run([sys.executable, "-c", PROGRAM, tmp_path, str(steps)], check=False)
-        assert done.returncode == -signal.SIGKILL
+        result = subprocess.run([sys.executable, "-c", PROGRAM, tmp_path, str(steps)], check=False)
+        assert result.returncode == -signal.SIGKILL
     with jidomem.open(tmp_path, project="p") as memory:
         assert answers(memory, [{}]) == expected
 
@@ -394,9 +396,9 @@ def test_commits_of_all_streams_are_listed_newest_first_across_processes(tmp_pat
             ):
                 write()
                 moments.append({"as_of": memory.reader.ask("commits", project="p")[0]["recorded"]})
-                found = [row["stream"] for row in paged(other.reader, "commits")]
-                assert len(found) == len(moments) - 1
-        assert len(set(found)) == 2
+                streams = [row["stream"] for row in paged(other.reader, "commits")]
+                assert len(streams) == len(moments) - 1
+        assert len(set(streams)) == 2
         for moment in moments:
             assert paged(memory.reader, "commits", **moment) == memory.reader.ask("commits", project="p", **moment)
 
@@ -449,8 +451,8 @@ def test_a_page_as_of_a_past_moment_reads_no_later_rows(tmp_path):
                 keys = Projection(store).page(order, "", ticks(to_term(as_of, "dateTime", "as_of")), False, 5)
             return [key_parts(key, order.newest_first)[1] for key in keys], len(steps)
 
-        (newest, now_steps), (found, past_steps) = page(FOREVER), page(past)
+        (newest, now_steps), (past_items, past_steps) = page(FOREVER), page(past)
 
     assert newest == [row["item"] for row in rows[:5]]
-    assert found == [row["item"] for row in rows[90:95]]
+    assert past_items == [row["item"] for row in rows[90:95]]
     assert past_steps < now_steps + 90  # less than an instruction for each row recorded later

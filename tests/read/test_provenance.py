@@ -30,46 +30,46 @@ WORLD = f"""
 
 @pytest.fixture(scope="module")
 def index():
-    made = new_index()
-    made.apply(graph_iri("demo"), "world", triples(WORLD))
-    return made
+    filled = new_index()
+    filled.apply(graph_iri("demo"), "world", triples(WORLD))
+    return filled
 
 
-def drawn(index, *starts, **options):
+def graph_around(index, *starts, **options):
     return around(index, ontology.load(), "demo", starts, **options)
 
 
-def names(found):
-    return [node.rpartition("/")[2] for node in found.nodes]
+def names(graph):
+    return [node.rpartition("/")[2] for node in graph.nodes]
 
 
 def test_linked_nodes_are_found_nearest_first_in_both_directions(index):
-    assert names(drawn(index, M + "old", depth=0)) == ["old"]
-    assert names(drawn(index, M + "old", depth=1)) == ["old", "new"]
-    found = drawn(index, M + "old", depth=3)
+    assert names(graph_around(index, M + "old", depth=0)) == ["old"]
+    assert names(graph_around(index, M + "old", depth=1)) == ["old", "new"]
+    graph = graph_around(index, M + "old", depth=3)
 
-    assert names(found) == ["old", "new", "e", "other"]
-    assert found.links == (
+    assert names(graph) == ["old", "new", "e", "other"]
+    assert graph.links == (
         NodeLink(M + "new", "derivedFrom", EVIDENCE),
         NodeLink(M + "new", "supersedes", M + "old"),
         NodeLink(M + "other", "derivedFrom", EVIDENCE),
     )
-    assert found.nodes[EVIDENCE] == {"iri": EVIDENCE, "class": "Evidence", "text": "a log"}
-    assert found.nodes[M + "old"]["status"] == "superseded"
+    assert graph.nodes[EVIDENCE] == {"iri": EVIDENCE, "class": "Evidence", "text": "a log"}
+    assert graph.nodes[M + "old"]["status"] == "superseded"
 
 
 def test_nodes_beyond_the_limit_are_counted_at_their_neighbours(index):
-    found = drawn(index, M + "other", depth=2, most=3)
+    graph = graph_around(index, M + "other", depth=2, most=3)
 
-    assert (names(found), found.more) == (["other", "rival", "task"], {M + "other": 2, M + "rival": 1, M + "task": 1})
+    assert (names(graph), graph.more) == (["other", "rival", "task"], {M + "other": 2, M + "rival": 1, M + "task": 1})
 
 
 def test_memories_with_a_common_conflict_key_conflict_unless_declared_coexistent(index):
-    found = drawn(index, M + "rival", depth=1)
+    graph = graph_around(index, M + "rival", depth=1)
 
-    assert (NodeLink(M + "other", CONFLICTS, M + "rival")) in found.links
-    assert (NodeLink(M + "beside", "coexistsWith", M + "rival")) in found.links
-    assert [link.kind for link in found.links].count(CONFLICTS) == 1
+    assert (NodeLink(M + "other", CONFLICTS, M + "rival")) in graph.links
+    assert (NodeLink(M + "beside", "coexistsWith", M + "rival")) in graph.links
+    assert [link.kind for link in graph.links].count(CONFLICTS) == 1
 
 
 def test_conventions_with_a_common_key_conflict_only_where_their_places_overlap():
@@ -77,25 +77,25 @@ def test_conventions_with_a_common_key_conflict_only_where_their_places_overlap(
         memory(name, 4, f'; jido:about "{place}" ; jido:conflictKey "convention_clash:1"')
         for name, place in (("one", "src"), ("two", "lib"), ("three", "src/web"))
     )
-    made = new_index()
-    made.apply(graph_iri("demo"), "world", triples(of_src + of_lib + of_web))
+    filled = new_index()
+    filled.apply(graph_iri("demo"), "world", triples(of_src + of_lib + of_web))
 
-    links = drawn(made, M + "one", depth=1).links
+    links = graph_around(filled, M + "one", depth=1).links
 
     assert [(link.source, link.target) for link in links if link.kind == CONFLICTS] == [(M + "one", M + "three")]
 
 
 def test_a_past_graph_has_no_later_nodes_or_links(index):
-    then = drawn(index, M + "old", M + "rival", as_of="2026-01-02", depth=3)
+    then = graph_around(index, M + "old", M + "rival", as_of="2026-01-02", depth=3)
 
     assert (names(then), then.links, then.more) == (["old"], (), {M + "old": 0})
     assert then.nodes[M + "old"]["status"] == "active"
 
 
 def test_an_unrecorded_target_of_a_link_is_a_node_without_text(index):
-    found = drawn(index, M + "task", depth=1)
+    graph = graph_around(index, M + "task", depth=1)
 
-    assert found.nodes[M + "gone"] == {"iri": M + "gone", "class": "Evidence", "text": None}
+    assert graph.nodes[M + "gone"] == {"iri": M + "gone", "class": "Evidence", "text": None}
     assert [is_mentioned(index, "demo", each) for each in (EVIDENCE, M + "old", "urn:none")] == [True, False, False]
 
 

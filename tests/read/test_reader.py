@@ -192,7 +192,7 @@ def test_selected_values_are_plain_python(reader):  # C085
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("arguments", "message"),
     [
         ({"limit": 0}, "limit=0 is not a positive whole number"),
         ({"limit": True}, "limit=True is not a positive"),
@@ -206,9 +206,9 @@ def test_selected_values_are_plain_python(reader):  # C085
         ({"cursor": "é"}, "the cursor is damaged"),
     ],
 )
-def test_an_invalid_argument_is_refused(reader, asked, says):
-    with pytest.raises(InvalidRequest, match=says) as refusal:
-        reader.ask("open-tasks", project="demo", **asked)
+def test_an_invalid_argument_is_refused(reader, arguments, message):
+    with pytest.raises(InvalidRequest, match=message) as refusal:
+        reader.ask("open-tasks", project="demo", **arguments)
     assert refusal.value.code == "invalid_argument"
     assert refusal.value.hint
 
@@ -241,10 +241,10 @@ def fact(number, day, more=""):
     )
 
 
-def pages(reader, while_reading=lambda: None, **asked):
+def pages(reader, while_reading=lambda: None, **options):
     rows, cursor = [], None
     while True:
-        page = reader.ask_page("facts", project="demo", limit=2, cursor=cursor, **asked)
+        page = reader.ask_page("facts", project="demo", limit=2, cursor=cursor, **options)
         rows += [short(row["fact"]) for row in page.rows]
         cursor = page.cursor
         while_reading()
@@ -283,9 +283,9 @@ def test_a_cursor_without_a_limit_returns_the_rest(reader):
 
 def test_a_cursor_of_another_query_or_moment_is_refused(reader):
     cursor = reader.ask_page("facts", project="demo", limit=2).cursor
-    for asked in ({"name": "lessons"}, {"include_inactive": True}, {"as_of": "2026-01-02"}):
+    for other in ({"name": "lessons"}, {"include_inactive": True}, {"as_of": "2026-01-02"}):
         with pytest.raises(InvalidRequest, match="the cursor belongs to another question"):
-            reader.ask(**{"name": "facts", "project": "demo", "cursor": cursor, **asked})
+            reader.ask(**{"name": "facts", "project": "demo", "cursor": cursor, **other})
 
 
 def test_a_damaged_cursor_is_refused(reader):

@@ -47,39 +47,44 @@ def worlds(request, tmp_path_factory):
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_a_shipped_query_on_a_remote_store_returns_the_rows_of_its_cases(worlds, name):
-    _, far, remote = worlds
+    _, remote_reader, remote = worlds
     for case in json.loads((CASES / f"{name}.json").read_text("utf-8")).values():
-        assert shortened(far.ask(name, project="demo", **case["asked"])) == case["rows"], case["asked"]
+        assert shortened(remote_reader.ask(name, project="demo", **case["asked"])) == case["rows"], case["asked"]
     assert remote.answers(name) == (remote.fit().proven is None or name in remote_index.PROVEN)
 
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_a_shipped_query_on_a_remote_store_answers_every_moment_as_locally(worlds, name):
-    own, far, _ = worlds
+    local_reader, remote_reader, _ = worlds
     query = SHIPPED[name]
     for moment in MOMENTS:
         for inactive in (False, True) if query.takes("includeInactive") else (False,):
             if "valid_at" in moment and not query.takes("validAt"):
                 continue
-            asked = {**needed(query), **moment, "include_inactive": inactive}
+            arguments = {**needed(query), **moment, "include_inactive": inactive}
             for project in ("demo",) if query.takes("item") or not query.takes("project") else ("demo", "other"):
-                here, there = (reader.ask(name, project=project, **asked) for reader in (own, far))
-                assert there == here, (project, asked)
+                local, remote = (
+                    reader.ask(name, project=project, **arguments) for reader in (local_reader, remote_reader)
+                )
+                assert remote == local, (project, arguments)
 
 
 @pytest.mark.parametrize("store", STORES)
 def test_a_generated_memory_is_answered_by_a_remote_store_as_locally(store, request, root):
     address, project = request.getfixturevalue(f"{store}_server"), f"lived{store}"
-    with jidomem.open(root, index="") as own, jidomem.open(root, index=address) as far:
-        own.writer.submit_many(project, [{**said, "applies_to_project": project} for said in intents(400)])
-        (row,) = own.reader.select(project, "SELECT * { ?x <https://jido.ai/ontology#supersedes> ?old . "
+    with jidomem.open(root, index="") as local_memory, jidomem.open(root, index=address) as remote_memory:
+        local_memory.writer.submit_many(project, [{**fields, "applies_to_project": project} for fields in intents(400)])
+        (row,) = local_memory.reader.select(project, "SELECT * { ?x <https://jido.ai/ontology#supersedes> ?old . "
                                             "?old <https://jido.ai/ontology#recordedAt> ?at } LIMIT 1")  # fmt: skip
-        for query in own.playbook:
-            asked = {**needed(query), **({"item": row["old"]} if query.takes("item") else {})}
+        for query in local_memory.playbook:
+            arguments = {**needed(query), **({"item": row["old"]} if query.takes("item") else {})}
             inactive = [{"include_inactive": True}] if query.takes("includeInactive") else []
             for more in ({}, {"limit": 7}, {"as_of": row["at"]}, *inactive):
-                here, there = (each.reader.ask(query.name, project=project, **asked, **more) for each in (own, far))
-                assert there == here, (query.name, more)
+                local, remote = (
+                    each.reader.ask(query.name, project=project, **arguments, **more)
+                    for each in (local_memory, remote_memory)
+                )
+                assert remote == local, (query.name, more)
 
 
 def test_the_queries_proven_on_virtuoso_are_shipped_queries():

@@ -84,8 +84,8 @@ def test_a_diff_has_the_agent_time_and_changes_of_each_revision(memory, chain):
         "faster loading",
         [("summary", "Use Oxigraph", "Use QLever")],
     )
-    found = memory.reader.get_memory("p", chain[1])
-    assert (second["recorded"], second["agents"]) == (found["recorded_at"], found["properties"]["assertedBy"])
+    values = memory.reader.get_memory("p", chain[1])
+    assert (second["recorded"], second["agents"]) == (values["recorded_at"], values["properties"]["assertedBy"])
 
 
 def test_the_history_has_the_event_of_each_version_and_is_limited_by_as_of(memory):

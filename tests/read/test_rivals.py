@@ -30,40 +30,40 @@ class World:
             known = sorted(self.items)
             named = self.random.sample(known, min(len(known), self.random.choice([0, 0, 1, 1, 2])))
             ends = {old: self.random.choice(["superseded", "superseded", "invalidated"]) for old in named}
-            said = set(self.random.sample(KEYS, self.random.randrange(3)))
-            said |= self.random.choice([set(), set(), *SLOTS, SLOTS[0] | SLOTS[2], SLOTS[1] | SLOTS[3]])
+            keys = set(self.random.sample(KEYS, self.random.randrange(3)))
+            keys |= self.random.choice([set(), set(), *SLOTS, SLOTS[0] | SLOTS[2], SLOTS[1] | SLOTS[3]])
             asserted = self.random.random() < 0.85
-            beside = self.random.sample(known, min(len(known), self.random.choice([0, 0, 0, 3])))
-            self.items[name] = (moment, ends, said, asserted, beside)
+            coexisting = self.random.sample(known, min(len(known), self.random.choice([0, 0, 0, 3])))
+            self.items[name] = (moment, ends, keys, asserted, coexisting)
             text += self._text(name)
         if self.random.random() < 0.2:
             text += f"m:{self.random.choice(sorted(self.items))} jido:invalidatedBy m:nowhere .\n"
         return triples(text)
 
     def _text(self, name):
-        moment, ends, said, asserted, beside = self.items[name]
+        moment, ends, keys, asserted, coexisting = self.items[name]
         text = (
             f"m:{name} jido:summary '{name}' ; jido:appliesToProject p:demo ;"
             f" jido:recordedAt '{at(moment)}'^^xsd:dateTime ;"
             f" jido:hasAssertionStatus jido:{'Asserted' if asserted else 'Proposed'} .\n"
         )
-        text += "".join(f"m:{name} jido:conflictKey '{key}' .\n" for key in sorted(said))
-        text += "".join(f"m:{name} jido:coexistsWith m:{other} .\n" for other in beside)
+        text += "".join(f"m:{name} jido:conflictKey '{key}' .\n" for key in sorted(keys))
+        text += "".join(f"m:{name} jido:coexistsWith m:{other} .\n" for other in coexisting)
         return text + "".join(f"m:{old} jido:{how}By m:{name} .\n" for old, how in ends.items() if asserted)
 
     def disagreeing(self, moment):
         """Return the pairs in conflict at a moment, by comparing every two."""
-        known = {name: said for name, said in self.items.items() if said[0] <= moment and said[3]}
+        known = {name: entry for name, entry in self.items.items() if entry[0] <= moment and entry[3]}
         ended = {old for _, ends, *_ in known.values() for old in ends}
-        found = set()
+        pairs = set()
         for a, b in combinations(sorted(known.keys() - ended), 2):
             kinds = self._shared(known[a][2], known[b][2])
             withdrawn = {old for old, how in known[a][1].items() if how == known[b][1].get(old) == "invalidated"}
             common = self._origins(a, known) & self._origins(b, known)
             kinds |= {"stale_supersession"} if common - withdrawn else set()
             settled = a in known[b][4] or b in known[a][4]
-            found |= {(a, b, kind) for kind in kinds if kind in LASTING or not settled}
-        return found
+            pairs |= {(a, b, kind) for kind in kinds if kind in LASTING or not settled}
+        return pairs
 
     def _origins(self, name, known):
         """Return the first predecessors of *name*, and the memories that it or a predecessor withdrew."""
@@ -100,11 +100,11 @@ def paged(reader, **moments):
 @given(seed=st.integers(0, 2**32))
 def test_conflicts_at_any_moment_equal_a_comparison_of_every_pair(seed):
     world, index = World(Random(seed)), new_index()
-    kept = reader_of(index)
+    lasting = reader_of(index)
 
     for moment in range(6):
         index.apply(GRAPH, str(moment), world.grow(moment))
-        for reader in (kept, reader_of(index)):
+        for reader in (lasting, reader_of(index)):
             assert listed(reader.ask("conflicts", project="demo")) == sorted(world.disagreeing(moment))
             past = Random(seed).randrange(moment + 1)
             assert listed(paged(reader, as_of=at(past))) == sorted(world.disagreeing(past))

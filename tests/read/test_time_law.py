@@ -16,27 +16,27 @@ LATER = "9999-12-31"
 KINDS = ["fact", "assumption", "discovery", "decision", "task"]
 
 
-def lived(memory, seed, steps=14):
+def write_random(memory, seed, steps=14):
     """Write random memories, changes, withdrawals, sessions and code; return the memories."""
     random, items = Random(seed), []
     writer = memory.writer
     for step in range(steps):
-        deed = random.choice(["say", "say", "say", "revise", "withdraw", "undo", "session", "code"])
+        action = random.choice(["say", "say", "say", "revise", "withdraw", "undo", "session", "code"])
         pick = random.choice(items) if items else None
         try:
-            if deed == "say" or pick is None:
+            if action == "say" or pick is None:
                 kind = random.choice(KINDS)
                 more = {"rationale": "so"} if kind == "decision" else {}
                 more |= {"evidence": [pick]} if pick and random.random() < 0.5 else {}
                 more |= {"valid_until": "2026-12-01"} if random.random() < 0.3 else {}
                 items.append(writer.submit_intent("p", intent(type=kind, summary=f"n {step}", **more)).iri)
-            elif deed == "revise":
+            elif action == "revise":
                 items.append(writer.revise("p", pick, changes={"summary": f"r {step}"}, reason="newer").iri)
-            elif deed == "undo":
+            elif action == "undo":
                 items.append(writer.undo("p", pick).iri)
-            elif deed == "withdraw":
+            elif action == "withdraw":
                 items.append(writer.invalidate("p", pick, reason="wrong").iri)
-            elif deed == "session":
+            elif action == "session":
                 writer.start_session("p", f"s-{step}")
             else:
                 rows = [(iri(f"urn:x:{step}"), iri("urn:p"), iri("urn:y"))]
@@ -48,7 +48,7 @@ def lived(memory, seed, steps=14):
     return items
 
 
-def replayed(root, moment, folder):
+def root_at(root, moment, folder):
     """A root whose journal ends at *moment*."""
     shutil.copytree(root, folder, ignore=shutil.ignore_patterns("index", "*.lock"))
     for file in folder.glob("projects/*/*/*.ttl"):
@@ -58,40 +58,40 @@ def replayed(root, moment, folder):
     return jidomem.open(folder, sources=fixed_sources())
 
 
-def asked(call, *args, **options):
+def answer_or_missing(call, *args, **options):
     try:
         return call(*args, **options)
     except NotFound:
         return "not there"
 
 
-def told(memory, items, *moments, **options):
+def answers(memory, items, *moments, **options):
     """Return the answers of all functions."""
-    reader, found = memory.reader, []
+    reader, results = memory.reader, []
     for item in items:
         for valid in ({}, {"valid_at": "2026-12-24"}):
             for call in (reader.get_memory, reader.describe, reader.history, reader.why):
-                found.append(asked(call, "p", item, **options, **valid))
+                results.append(answer_or_missing(call, "p", item, **options, **valid))
     text = "SELECT ?s ?p ?o WHERE { ?s ?p ?o FILTER(!STRSTARTS(STR(?s), STR(jido:))) } ORDER BY ?s ?p ?o"
-    found.append(reader.select("p", f"PREFIX jido: <https://jido.ai/ontology#> {text}", **options))
-    found += [
+    results.append(reader.select("p", f"PREFIX jido: <https://jido.ai/ontology#> {text}", **options))
+    results += [
         reader.log("p", **options),
         counts(reader, "p", **options),
         counts(reader, "p", valid_at=LATER, **options),
     ]
-    return found
+    return results
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_function_as_of_a_moment_answers_as_the_memory_of_that_moment(seed, tmp_path):
     root = tmp_path / "root"
     with jidomem.open(root, sources=fixed_sources()) as memory:
-        items = lived(memory, seed)
+        items = write_random(memory, seed)
         log = memory.reader.log("p").rows
         for row in log[:: max(len(log) // 4, 1)]:
             moment = memory.reader.moment("p", row["recorded_at"])
-            with replayed(root, moment, tmp_path / f"then-{row['commit']}") as then:
-                assert told(memory, items, as_of=row["recorded_at"]) == told(then, items)
+            with root_at(root, moment, tmp_path / f"then-{row['commit']}") as then:
+                assert answers(memory, items, as_of=row["recorded_at"]) == answers(then, items)
                 if row["graph"] == "context":
                     assert str(memory.reader.version("p", moment)) == str(then.catch_up("p")) == row["version"]
                     assert memory.reader.diff("p", "0", row["version"]) == then.reader.diff("p", "0")
@@ -99,7 +99,7 @@ def test_every_function_as_of_a_moment_answers_as_the_memory_of_that_moment(seed
 
 def test_diffs_add_up_to_the_active_memories(tmp_path):
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
-        lived(memory, 7, steps=20)
+        write_random(memory, 7, steps=20)
         versions = [row["version"] for row in reversed(memory.reader.log("p").rows) if row["graph"] == "context"]
         middle = versions[len(versions) // 2]
 

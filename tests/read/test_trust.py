@@ -17,24 +17,24 @@ graphs = st.lists(st.tuples(st.sampled_from(SOURCES), st.sets(st.integers(0, 20)
 
 
 def build(memory, graph):
-    kept = []
+    items = []
     for n, (source, parents) in enumerate(graph):
-        evidence = [kept[parent] for parent in sorted(parents) if parent < n]
+        evidence = [items[parent] for parent in sorted(parents) if parent < n]
         fields = {"source_type": source, "evidence": [*evidence, "a log"], "iri": f"urn:m:{n}"}
-        kept.append(memory.writer.submit_intent("p", intent(summary=f"number {n}", **fields)).iri)
-    return kept
+        items.append(memory.writer.submit_intent("p", intent(summary=f"number {n}", **fields)).iri)
+    return items
 
 
 @settings(max_examples=25)
 @given(graphs)
 def test_the_trust_of_a_memory_is_at_most_that_of_its_sources(graph):
     with tempfile.TemporaryDirectory() as root, jidomem.open(root, sources=fixed_sources()) as memory:
-        kept = build(memory, graph)
-        levels = [TRUST.index(trust(memory.reader, "p", item)[0]) for item in kept]
+        items = build(memory, graph)
+        levels = [TRUST.index(trust(memory.reader, "p", item)[0]) for item in items]
         for n, (source, parents) in enumerate(graph):
             own = TRUST.index(TRUST_OF_SOURCE.get(source, "ordinary"))
             assert levels[n] == min([own, *(levels[parent] for parent in parents if parent < n)])
-            status = memory.reader.get_memory("p", kept[n])["status"]
+            status = memory.reader.get_memory("p", items[n])["status"]
             assert (status == "pending") == (TRUST[levels[n]] == "untrusted")
 
 
@@ -42,8 +42,8 @@ def test_the_source_of_distrust_is_named_and_a_curator_restores_trust(memory):
     first, second, third = build(memory, [("ExternalDocumentSource", set()), ("UserSource", {0}), (None, {1})])
     assert trust(memory.reader, "p", third) == ("untrusted", first)
     curator = memory.writer.acting_as("rita", "curator")
-    held = curator.settle("p", second, "accept").iri
-    assert trust(memory.reader, "p", held) == ("trusted", held)
+    accepted = curator.settle("p", second, "accept").iri
+    assert trust(memory.reader, "p", accepted) == ("trusted", accepted)
     assert trust(memory.reader, "p", second) == ("untrusted", first)
 
 
@@ -60,9 +60,9 @@ def test_the_trust_of_an_alternative_is_at_most_that_of_its_decision(memory):
     assert status(memory, concluded) == "pending"
 
     accepted = memory.writer.acting_as("rita", "curator").settle("p", rash, "accept").iri
-    rests = memory.writer.submit_intent("p", intent(summary="so it is", evidence=[f"{accepted}/alternatives/1"])).iri
-    assert trust(memory.reader, "p", rests)[0] == "ordinary"
-    assert status(memory, rests) == "active"
+    derived = memory.writer.submit_intent("p", intent(summary="so it is", evidence=[f"{accepted}/alternatives/1"])).iri
+    assert trust(memory.reader, "p", derived)[0] == "ordinary"
+    assert status(memory, derived) == "active"
 
 
 @pytest.mark.parametrize("way", ["proposed", "against what is active"])

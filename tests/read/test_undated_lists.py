@@ -20,8 +20,8 @@ DATES = {"a": "2018-03-02", "b": None, "c": "2026-01-01", "d": None, "e": "2020-
 )
 def test_undated_memories_count_as_the_oldest_and_have_no_date_on_every_page(memory, question, summary, time, dated):
     for name, date in DATES.items():
-        when = {"timestamp": date} if date else {"extra_triples": [["jido:isUndated", True]]}
-        memory.writer.submit_intent(PROJECT, DECISION | when | {"summary": name, "topic": name})
+        date_fields = {"timestamp": date} if date else {"extra_triples": [["jido:isUndated", True]]}
+        memory.writer.submit_intent(PROJECT, DECISION | date_fields | {"summary": name, "topic": name})
 
     whole = memory.reader.ask(question, project=PROJECT)
     for _ in range(2):  # the second time from the list of the index
@@ -31,7 +31,7 @@ def test_undated_memories_count_as_the_oldest_and_have_no_date_on_every_page(mem
             rows, cursor = [*rows, *page.rows], page.cursor
         assert rows == whole
 
-    named = "".join(row[summary][:1] for row in whole)
+    order = "".join(row[summary][:1] for row in whole)
     undated = "".join(row[summary][:1] for row in whole if row[time] is None)
     assert sorted(undated) == ["b", "d"]
-    assert named == (dated + undated if question == "recent-decisions" else undated + dated)
+    assert order == (dated + undated if question == "recent-decisions" else undated + dated)

@@ -33,10 +33,10 @@ def modes(query):
     return (False, True) if query.takes("includeInactive") else (False,)
 
 
-def paged(reader, query, *, cursor=None, limit=3, **asked):
+def paged(reader, query, *, cursor=None, limit=3, **options):
     rows = []
     while True:
-        page = reader.ask_page(query.name, project="demo", limit=limit, cursor=cursor, **asked)
+        page = reader.ask_page(query.name, project="demo", limit=limit, cursor=cursor, **options)
         rows += page.rows
         cursor = page.cursor
         if cursor is None:
@@ -49,25 +49,25 @@ def test_the_pages_of_every_list_are_its_rows_despite_writes(seed):
     index, scribe = new_index(), Scribe()
     reader, whole = reader_of(index, playbook=PLAYBOOK), reader_of(index, playbook=Sorted())
 
-    opened = {}
+    open_pages = {}
     for number, news in enumerate(drawn_history(Random(seed))):
         for graph, rows in scribe.commit(number, news).items():
             index.apply(graph, str(number), rows)
         for query in WALKED:
             for inactive in modes(query):
-                asked = {"include_inactive": inactive} if len(modes(query)) > 1 else {}
-                asked |= {"topic": ["n 1", "n"][seed % 2]} if query.takes("topic") else {}
-                now = whole.ask(query.name, project="demo", **asked)
-                assert paged(reader, query, **asked) == now
-                assert reader.ask(query.name, project="demo", limit=100, **asked) == now
-                past = {**asked, "as_of": f"2026-01-01T00:00:{seed % (number + 1):02d}Z"}
+                options = {"include_inactive": inactive} if len(modes(query)) > 1 else {}
+                options |= {"topic": ["n 1", "n"][seed % 2]} if query.takes("topic") else {}
+                now = whole.ask(query.name, project="demo", **options)
+                assert paged(reader, query, **options) == now
+                assert reader.ask(query.name, project="demo", limit=100, **options) == now
+                past = {**options, "as_of": f"2026-01-01T00:00:{seed % (number + 1):02d}Z"}
                 assert paged(reader, query, limit=2, **past) == whole.ask(query.name, project="demo", **past)
                 if number == 3:
-                    first = reader.ask_page(query.name, project="demo", limit=1, **asked)
-                    opened[query, inactive] = asked, first.cursor, now[1:]
+                    first = reader.ask_page(query.name, project="demo", limit=1, **options)
+                    open_pages[query, inactive] = options, first.cursor, now[1:]
 
-    for (query, _), (asked, cursor, rest) in opened.items():
-        assert (paged(reader, query, cursor=cursor, **asked) if cursor else []) == rest
+    for (query, _), (options, cursor, rest) in open_pages.items():
+        assert (paged(reader, query, cursor=cursor, **options) if cursor else []) == rest
 
 
 def fact(name, day, more=""):
@@ -215,7 +215,7 @@ def test_an_invalid_unless_clause_is_refused_with_its_file(over, unless):
 
 
 def test_a_root_cause_is_listed_while_no_active_error_points_to_it():
-    def said(name, kind, day, more=""):
+    def memory_triples(name, kind, day, more=""):
         return triples(
             f"m:{name} a jido:{kind} ; jido:summary 'it' ; jido:appliesToProject p:demo ; jido:hasAssertionStatus"
             f" jido:Asserted ; jido:recordedAt '2026-01-{day:02d}T00:00:00Z'^^xsd:dateTime . {more}"
@@ -225,13 +225,13 @@ def test_a_root_cause_is_listed_while_no_active_error_points_to_it():
     reader = reader_of(index)
 
     def listed_on(day):
-        asked = paged(reader, PLAYBOOK.get("unexplained-root-causes"), as_of=f"2026-01-{day:02d}T12:00:00Z")
-        return [row["root"].rsplit("/", 1)[-1] for row in asked]
+        page_rows = paged(reader, PLAYBOOK.get("unexplained-root-causes"), as_of=f"2026-01-{day:02d}T12:00:00Z")
+        return [row["root"].rsplit("/", 1)[-1] for row in page_rows]
 
-    index.apply(CONTEXT, "a", said("root", "RootCause", 1) + said("other", "RootCause", 1))
-    index.apply(CONTEXT, "b", said("err", "Error", 2, "m:err jido:hasRootCause m:root ."))
+    index.apply(CONTEXT, "a", memory_triples("root", "RootCause", 1) + memory_triples("other", "RootCause", 1))
+    index.apply(CONTEXT, "b", memory_triples("err", "Error", 2, "m:err jido:hasRootCause m:root ."))
     assert listed_on(9) == ["other"]
-    index.apply(CONTEXT, "c", said("end", "DeletedMarker", 4, "m:err jido:invalidatedBy m:end ."))
+    index.apply(CONTEXT, "c", memory_triples("end", "DeletedMarker", 4, "m:err jido:invalidatedBy m:end ."))
 
     assert [listed_on(day) for day in (1, 3, 5)] == [["other", "root"], ["other"], ["other", "root"]]
 
@@ -242,12 +242,12 @@ def test_a_repeated_page_reflects_later_writes():
     reader = reader_of(index)
     first = reader.ask("facts", project="demo", as_of="2027-01-01", limit=5)
     first[0]["summary"] = "changed by the one who asked"
-    again = reader.ask("facts", project="demo", as_of="2027-01-01", limit=5)
+    repeated = reader.ask("facts", project="demo", as_of="2027-01-01", limit=5)
 
     index.apply(CONTEXT, "b", fact("m:0", 2, "m:b jido:supersededBy m:0 ."))
     index.apply(CONTEXT, "c", fact("m:c", 1, "m:a jido:supersededBy m:c ."))
 
-    assert [row["summary"] for row in again] == ["a fact", "a fact"]
+    assert [row["summary"] for row in repeated] == ["a fact", "a fact"]
     assert [row["fact"][-1] for row in reader.ask("facts", project="demo", as_of="2027-01-01", limit=5)] == ["0", "c"]
 
 
@@ -256,9 +256,9 @@ def test_an_interrupted_update_of_a_list_loses_no_row():
     reader = reader_of(index)
     index.apply(CONTEXT, "a", fact("m:a", 1))
     assert listed(reader) == ["a"]
-    asked = index.query
+    original = index.query
 
-    def interrupted(*given, **named):
+    def interrupted(*given, **kwargs):
         raise KeyboardInterrupt
 
     for number in range(1, 3):
@@ -266,5 +266,5 @@ def test_an_interrupted_update_of_a_list_loses_no_row():
         index.query = interrupted
         with pytest.raises(KeyboardInterrupt):
             listed(reader)
-        index.query = asked
+        index.query = original
         assert sorted(listed(reader)) == sorted(["a", "b1", "b2"][: 1 + number])

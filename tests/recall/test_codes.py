@@ -64,7 +64,7 @@ def test_the_score_of_a_text_does_not_depend_on_the_other_kinds_recalled(memory,
             scores.setdefault(hit.content, set()).add(hit.score)
 
     assert len(scores) > 1
-    assert {text: known for text, known in scores.items() if len(known) > 1} == {}
+    assert {text: values for text, values in scores.items() if len(values) > 1} == {}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ OLD, NEW = (
     "Webhook signatures older than 300 seconds are rejected",
     "Webhook signatures older than 600 seconds are rejected",
 )
-APART = "The logo is blue"
+UNRELATED = "The logo is blue"
 
 
 @pytest.fixture
@@ -28,28 +28,28 @@ def memory(tmp_path, monkeypatch):
         yield opened
 
 
-def called(sessions, *calls):
-    async def asks():
+def call_tools(sessions, *calls):
+    async def send():
         async with Client(create_server(sessions, TOOLS)) as client:
             return [await client.call_tool(name, arguments) for name, arguments in calls]
 
-    return anyio.run(asks)
+    return anyio.run(send)
 
 
-def both(memory, **fields):
+def record_pair(memory, **fields):
     old, new = (memory.remember(text, **fields).iri for text in (OLD, NEW))
-    memory.remember(APART, **fields)
+    memory.remember(UNRELATED, **fields)
     memory.embedding.embed("p")
     return old, new
 
 
 def test_hits_that_differ_in_a_value_name_each_other(memory):
-    old, new = both(memory)
+    old, new = record_pair(memory)
 
     result = memory.recall("How old may a webhook signature be?", limit=2)
 
-    found = {hit.id: hit.metadata["differs_from"] for hit in result.entries}
-    assert found == {
+    differences = {hit.id: hit.metadata["differs_from"] for hit in result.entries}
+    assert differences == {
         old: [{"id": new, "text": NEW, "differences": ["300 / 600 seconds"]}],
         new: [{"id": old, "text": OLD, "differences": ["600 / 300 seconds"]}],
     }
@@ -61,7 +61,7 @@ def test_hits_that_differ_in_a_value_name_each_other(memory):
 
 
 def test_the_contrasting_memory_is_shown_with_a_hit_beyond_the_limit(memory):
-    old, new = both(memory)
+    old, new = record_pair(memory)
 
     result = memory.recall("webhook signatures 600 seconds", limit=1)
 
@@ -71,7 +71,7 @@ def test_the_contrasting_memory_is_shown_with_a_hit_beyond_the_limit(memory):
 
 
 def test_a_briefing_marks_both_contrasting_memories(memory):
-    old, new = both(memory, type="decision", rationale="r")
+    old, new = record_pair(memory, type="decision", rationale="r")
 
     briefing = memory.briefing()
 
@@ -85,7 +85,7 @@ def test_a_briefing_marks_both_contrasting_memories(memory):
 
 @pytest.mark.parametrize("ending", ["supersede", "keep-both"])
 def test_a_settled_pair_has_no_contrast(memory, ending):
-    old, new = both(memory)
+    old, new = record_pair(memory)
 
     memory.writer.settle("p", new, ending, other=old)
 
@@ -96,7 +96,7 @@ def test_a_settled_pair_has_no_contrast(memory, ending):
 
 
 def test_a_past_state_has_no_contrasts(memory):
-    both(memory)
+    record_pair(memory)
 
     result = memory.recall("webhook signatures", as_of=memory.now())
 
@@ -111,7 +111,7 @@ def test_equal_values_in_different_words_are_no_contrast():
 
 
 def test_the_count_of_contrasting_pairs_matches_the_review_queue(memory):
-    both(memory)
+    record_pair(memory)
     memory.remember("Payouts run daily at 04:00 UTC")
     memory.remember("Payouts run every day at 04:00 UTC")
     memory.embedding.embed("p")
@@ -123,7 +123,7 @@ def test_the_count_of_contrasting_pairs_matches_the_review_queue(memory):
 
 
 def test_hits_below_the_minimum_score_are_counted_with_the_option_that_shows_them(memory):
-    both(memory)
+    record_pair(memory)
 
     result = memory.recall("webhook signatures older than 600 seconds", min_score=0.99)
 
@@ -133,7 +133,7 @@ def test_hits_below_the_minimum_score_are_counted_with_the_option_that_shows_the
 
 
 def test_the_guard_marks_a_rule_that_contrasts_with_a_near_rule(memory):
-    old, new = both(memory, type="convention", enforcement_level="Strict", about=["src/hooks.py"])
+    old, new = record_pair(memory, type="convention", enforcement_level="Strict", about=["src/hooks.py"])
 
     lines = {rule.item: rule_line(rule) for rule, _ in gather_rules(memory, "p").rules}
 
@@ -142,12 +142,12 @@ def test_the_guard_marks_a_rule_that_contrasts_with_a_near_rule(memory):
 
 
 def test_contrasting_pairs_are_reported_by_status_and_the_conflicts_query_over_mcp(memory):
-    both(memory)
+    record_pair(memory)
     sessions = ClientSessions(memory)
 
-    status, asked = called(sessions, ("status", {}), ("ask", {"name": "conflicts"}))
+    status, conflicts = call_tools(sessions, ("status", {}), ("ask", {"name": "conflicts"}))
 
-    told = status.structured_content
-    assert (told["conflicts"], told["differing_pairs"]) == (0, 1)
-    assert told["hint"] == asked.structured_content["note"]
-    assert told["hint"] == "1 near pair that differs in a value: read memory://conflicts"
+    values = status.structured_content
+    assert (values["conflicts"], values["differing_pairs"]) == (0, 1)
+    assert values["hint"] == conflicts.structured_content["note"]
+    assert values["hint"] == "1 near pair that differs in a value: read memory://conflicts"

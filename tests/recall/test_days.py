@@ -11,8 +11,10 @@ from jidomem.recall.question import Days, spoken_of
 WEDNESDAY = date(2026, 11, 18)
 
 
-def told(text, said=WEDNESDAY, years=()):
-    return [f"{each.first} {each.last}" if len(each) > 1 else f"{each.first}" for each in spoken_of(text, said, years)]
+def parsed_days(text, text_date=WEDNESDAY, years=()):
+    return [
+        f"{each.first} {each.last}" if len(each) > 1 else f"{each.first}" for each in spoken_of(text, text_date, years)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -51,14 +53,14 @@ def told(text, said=WEDNESDAY, years=()):
     ],
 )
 def test_the_days_named_in_a_text_are_parsed(text, days):
-    assert told(text) == days
+    assert parsed_days(text) == days
 
 
 def test_relative_days_need_the_date_of_the_text():
-    assert told("yesterday, two weeks ago and last month", said=None) == []
-    assert told("in May", said=None) == []
-    assert told("on 3 May", said=None, years=(2024, 2025)) == ["2024-05-03", "2025-05-03"]
-    assert told("on 3 May", years=(2024,)) == ["2024-05-03"]
+    assert parsed_days("yesterday, two weeks ago and last month", text_date=None) == []
+    assert parsed_days("in May", text_date=None) == []
+    assert parsed_days("on 3 May", text_date=None, years=(2024, 2025)) == ["2024-05-03", "2025-05-03"]
+    assert parsed_days("on 3 May", years=(2024,)) == ["2024-05-03"]
 
 
 def test_a_range_of_days_computes_overlap_and_distance():
@@ -70,8 +72,8 @@ def test_a_range_of_days_computes_overlap_and_distance():
 
 
 @given(st.text(alphabet="0123456789 ./-agodysweklstMayJune", max_size=60), st.dates(), st.booleans())
-def test_any_text_is_parsed_into_valid_ranges_of_days(text, said, is_known):
-    for each in spoken_of(text, said if is_known else None, (said.year,)):
+def test_any_text_is_parsed_into_valid_ranges_of_days(text, text_date, is_known):
+    for each in spoken_of(text, text_date if is_known else None, (text_date.year,)):
         assert each.first <= each.last
 
 

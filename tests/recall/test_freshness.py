@@ -15,8 +15,8 @@ from jidomem.repository.worktree import blob_id
 
 
 def git(folder, *words):
-    who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, check=True)
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *identity, *words], cwd=folder, capture_output=True, check=True)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_changed_or_removed_file_is_reported_with_its_active_memories(memory, 
 
 
 def test_a_renamed_file_is_traced_by_content_and_git_history(memory, folder):
-    kept, edited, plain = about(memory, "src/a.py"), about(memory, "src/b.py"), about(memory, "src/c.py")
+    moved, edited, plain = about(memory, "src/a.py"), about(memory, "src/b.py"), about(memory, "src/c.py")
     git(folder, "mv", "src/a.py", "src/moved.py")
     git(folder, "mv", "src/b.py", "src/edited.py")
     git(folder, "commit", "-q", "-m", "rename")
@@ -79,7 +79,7 @@ def test_a_renamed_file_is_traced_by_content_and_git_history(memory, folder):
     (folder / "src/c.py").rename(folder / "untracked.py")
 
     assert states(memory) == [
-        (kept, "src/a.py", "renamed", "src/moved.py"),
+        (moved, "src/a.py", "renamed", "src/moved.py"),
         (edited, "src/b.py", "changed", "src/again.py"),
         (plain, "src/c.py", "renamed", "untracked.py"),
     ]
@@ -193,8 +193,8 @@ def test_a_recalled_memory_shows_the_state_of_its_files(memory, folder):
     (folder / "src/a.py").write_text("changed")
     (folder / "src/b.py").unlink()
 
-    found = memory.recall("names")
+    answer = memory.recall("names")
 
-    states = {file["path"]: file["state"] for file in found.entries[0].metadata["freshness"]}
+    states = {file["path"]: file["state"] for file in answer.entries[0].metadata["freshness"]}
     assert states == {"src/a.py": "changed", "src/b.py": "gone", "src/c.py": "unchanged"}
-    assert "src/a.py changed, src/b.py gone" in markdown(found)
+    assert "src/a.py changed, src/b.py gone" in markdown(answer)

@@ -31,8 +31,8 @@ def question(text="", stems=STEMS, speakers=(), has_vectors=False):
     return Question(text, {stem: stem for stem in stems}, counts, speakers, "2026-01-01T00:00:00.000000Z", has_vectors)
 
 
-def best(candidates, asked, profile=PEOPLE):
-    return ranked(candidates, asked, profile)[0].candidate.passage.item
+def best(candidates, query, profile=PEOPLE):
+    return ranked(candidates, query, profile)[0].candidate.passage.item
 
 
 def test_a_turn_of_the_named_speaker_comes_first():
@@ -46,11 +46,11 @@ def test_a_turn_of_the_named_speaker_comes_first():
 
 def test_a_speaker_name_counts_as_a_word_only_without_other_words():
     called = candidate("called", words=["ana"], speakers=["Ben"])
-    asked = question("Where did Ana sail?", ("ana", "sail"), ("Ana",))
+    query = question("Where did Ana sail?", ("ana", "sail"), ("Ana",))
 
-    (found,) = ranked([called, candidate("x")], replace(asked, stems={"ana": "ana"}), PEOPLE)
-    assert found.parts["coverage"] > 0
-    assert ranked([called], asked, PEOPLE) == []
+    (result,) = ranked([called, candidate("x")], replace(query, stems={"ana": "ana"}), PEOPLE)
+    assert result.parts["coverage"] > 0
+    assert ranked([called], query, PEOPLE) == []
 
 
 def test_an_answer_matches_by_the_words_of_the_preceding_question():
@@ -63,27 +63,27 @@ def test_an_answer_matches_by_the_words_of_the_preceding_question():
 
 
 def test_turns_on_or_after_the_named_day_and_those_that_refer_to_it_come_first():
-    def said(item, day, text=""):
+    def turn(item, day, text=""):
         return candidate(item, text, ["boat"], ["Ana"], said_at=f"2025-{day}T09:00:00.000000Z")
 
-    turns = [said("month before", "02-09"), said("day before", "03-08"), said("day after", "03-10")]
+    turns = [turn("month before", "02-09"), turn("day before", "03-08"), turn("day after", "03-10")]
     assert best(turns, question("which boat was it on 9 March 2025?")) == "day after"
 
-    told = said("told", "03-10", "It was yesterday.")
-    assert best([*turns, told], question("which boat was it on 9 March 2025?")) == "told"
+    reference = turn("told", "03-10", "It was yesterday.")
+    assert best([*turns, reference], question("which boat was it on 9 March 2025?")) == "told"
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_the_named_day_outweighs_the_subject_for_turns_and_not_for_memories(profile):
-    asked = question("what of boat, sail and harbour on 12 January?", has_vectors=True)
+    query = question("what of boat, sail and harbour on 12 January?", has_vectors=True)
     for speakers, first in ((["Ana"], "then"), ([], "other")):
         other = candidate("other", words=["boat"], speakers=speakers, cosine=0.3, said_at="2026-05-02T09:00:00.000000Z")
         then = candidate("then", speakers=speakers, cosine=0.1, said_at="2026-01-12T09:00:00.000000Z")
         near = candidate("near", words=["boat"], speakers=speakers, cosine=0.3, said_at="2026-01-12T09:00:00.000000Z")
 
-        assert best([other, then], asked, profile) == first
-        assert best([other, then, near], asked, profile) == "near"
-        assert best([other, then], replace(asked, text="what happened on 12 January?", stems={}), profile) == "then"
+        assert best([other, then], query, profile) == first
+        assert best([other, then, near], query, profile) == "near"
+        assert best([other, then], replace(query, text="what happened on 12 January?", stems={}), profile) == "then"
 
 
 def test_a_day_without_a_year_matches_every_named_year_and_the_nearest_date_comes_first():
@@ -94,8 +94,8 @@ def test_a_day_without_a_year_matches_every_named_year_and_the_nearest_date_come
     records = [record(name, f"{day} bought the boat") for name, day in days.items()]
     others = [record(f"other {day}", f"2025-06-{day} a boat") for day in range(10, 20)]
 
-    found = ranked([*records[1:], *others], question("Which boat did I buy on 12 January?"), MEMORIES)
-    assert [one.candidate.passage.item for one in found][:3] == ["then", "days after", "month after"]
+    results = ranked([*records[1:], *others], question("Which boat did I buy on 12 January?"), MEMORIES)
+    assert [one.candidate.passage.item for one in results][:3] == ["then", "days after", "month after"]
     parts = {one.candidate.passage.item: one.parts for one in ranked(records, question("boat on 12 January"), MEMORIES)}
     assert parts["then"]["event"] == parts["next year"]["event"] == MEMORIES["event"]  # both years are named often
 
@@ -106,9 +106,9 @@ def test_the_best_turn_of_each_short_conversation_comes_first_and_recent_turns_c
         return candidate(item, item, words, ["user"], said_at=said_at)._replace(talk=talk)
 
     turns = [turn("best", "one", STEMS, 11), turn("second", "one", STEMS[:2], 11), turn("other", "two", STEMS[:2], 11)]
-    found = ranked(turns, question("boat, sail, harbour?"), TASKS)
-    assert [one.candidate.passage.item for one in found] == ["best", "other", "second"]
-    assert found[2].parts["repeated"] == pytest.approx((TASKS["repeated"] - 1) * (found[1].score))
+    results = ranked(turns, question("boat, sail, harbour?"), TASKS)
+    assert [one.candidate.passage.item for one in results] == ["best", "other", "second"]
+    assert results[2].parts["repeated"] == pytest.approx((TASKS["repeated"] - 1) * (results[1].score))
 
     old, new = turn("old", "one", STEMS, 10), turn("new", "two", STEMS, 12)
     assert best([old, new], question("boat, sail, harbour?"), TASKS) == "new"
@@ -166,31 +166,33 @@ def test_a_role_is_no_speaker_name():
 
 
 def test_a_candidate_without_a_vector_gets_a_typical_similarity():
-    asked = question("boat?", has_vectors=True)
+    query = question("boat?", has_vectors=True)
     turns = [candidate("far", words=["boat"], cosine=0.05), candidate("new", words=["boat"]),
              candidate("near", words=["boat"], cosine=0.6)]  # fmt: skip
 
-    assert [one.candidate.passage.item for one in ranked(turns, asked, MEMORIES)] == ["near", "new", "far"]
+    assert [one.candidate.passage.item for one in ranked(turns, query, MEMORIES)] == ["near", "new", "far"]
     assert ranked([candidate("new", words=["boat"])], question("boat?"), MEMORIES)[0].parts["likeness"] == 0.0
 
 
 def test_a_memory_without_a_common_word_is_a_hit_only_above_the_similarity_limit():
-    asked = question("boat?", has_vectors=True)
+    query = question("boat?", has_vectors=True)
     memories = [candidate("far", cosine=0.25), candidate("near", cosine=0.26), candidate("unknown"),
                 candidate("word", words=["boat"], cosine=-0.1)]  # fmt: skip
 
-    assert {one.candidate.passage.item for one in ranked(memories, asked, MEMORIES)} == {"near", "word"}
-    said = [candidate("far", speakers=["Ana"], cosine=0.01), candidate("apart", speakers=["Ana"], cosine=0.0)]
-    assert [one.candidate.passage.item for one in ranked(said, asked, PEOPLE)] == ["far"]
+    assert {one.candidate.passage.item for one in ranked(memories, query, MEMORIES)} == {"near", "word"}
+    turns = [candidate("far", speakers=["Ana"], cosine=0.01), candidate("apart", speakers=["Ana"], cosine=0.0)]
+    assert [one.candidate.passage.item for one in ranked(turns, query, PEOPLE)] == ["far"]
 
 
 def test_words_count_double_without_vectors():
     turn = candidate("a", "I sail it", words=["boat"], speakers=["Ana"])
 
-    (alone,), (beside,) = (ranked([turn], question("boat?", has_vectors=known), PEOPLE) for known in (False, True))
+    (alone,), (with_vectors,) = (
+        ranked([turn], question("boat?", has_vectors=known), PEOPLE) for known in (False, True)
+    )
 
-    assert alone.parts["coverage"] == pytest.approx(2 * beside.parts["coverage"])
-    assert alone.parts["itself"] == beside.parts["itself"] == PEOPLE["itself"]
+    assert alone.parts["coverage"] == pytest.approx(2 * with_vectors.parts["coverage"])
+    assert alone.parts["itself"] == with_vectors.parts["itself"] == PEOPLE["itself"]
 
 
 def test_the_ranking_profile_follows_from_the_speakers_of_the_candidates():
@@ -233,33 +235,35 @@ MANY = st.lists(
 @settings(max_examples=60)
 @given(MANY, TEXTS, st.sampled_from([*PROFILES.values()]), st.randoms(use_true_random=False))
 def test_a_score_is_the_sum_of_its_parts_and_ranking_ignores_candidate_order(rows, text, profile, chance):
-    said = [
+    passages = [
         passage(str(n), text, words, by, cosine, length=length)
         for n, (words, text, by, cosine, length, _) in enumerate(rows)
     ]
-    given_ = [
+    candidates = [
         Candidate(one, "entry", (), f"2025-03-{number + 1:02}T09:00:00.000000Z", "High",
-                  before=tuple(said[:number][::-1]), after=tuple(said[number + 1 :]), is_about=bool(number % 2),
+                  before=tuple(passages[:number][::-1]), after=tuple(passages[number + 1 :]), is_about=bool(number % 2),
                   successors=() if row[5] is None or row[5] == number else (str(row[5]),))
-        for number, (one, row) in enumerate(zip(said, rows, strict=True))
+        for number, (one, row) in enumerate(zip(passages, rows, strict=True))
     ]  # fmt: skip
-    asked = question(text, speakers=("Ana",), has_vectors=True)
-    found = ranked(given_, asked, profile)
+    query = question(text, speakers=("Ana",), has_vectors=True)
+    results = ranked(candidates, query, profile)
 
-    assert all(sum(one.parts.values()) == pytest.approx(one.score) and one.score >= 0 for one in found)
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    assert ranked(random_order(given_, chance), asked, profile) == found
-    alone = {one.candidate.passage.item: one for one in found if not one.candidate.successors and profile is not TASKS}
+    assert all(sum(one.parts.values()) == pytest.approx(one.score) and one.score >= 0 for one in results)
+    assert [one.score for one in results] == sorted((one.score for one in results), reverse=True)
+    assert ranked(random_order(candidates, chance), query, profile) == results
+    alone = {
+        one.candidate.passage.item: one for one in results if not one.candidate.successors and profile is not TASKS
+    }
     for item, one in alone.items():
-        assert ranked([given_[int(item)]], asked, profile) == [one]
+        assert ranked([candidates[int(item)]], query, profile) == [one]
 
 
 def test_a_supersession_cycle_has_one_order():
     circle = [candidate(str(one), words=["boat"], cosine=one / 9, successors=(str((one + 1) % 3),)) for one in range(3)]
-    asked = question("boat?", has_vectors=True)
+    query = question("boat?", has_vectors=True)
 
     orders = {
-        tuple(one.candidate.passage.item for one in ranked(turns, asked, MEMORIES)) for turns in permutations(circle)
+        tuple(one.candidate.passage.item for one in ranked(turns, query, MEMORIES)) for turns in permutations(circle)
     }
 
     assert len(orders) == 1
@@ -274,7 +278,7 @@ def test_a_superseded_candidate_follows_its_successor(profile):
     old = candidate("old", "I have a boat to sail", STEMS, ["user"], cosine=0.9, successors=("new",))
     new = candidate("new", "no more", ["boat"], ["user"], cosine=0.1)
 
-    found = ranked([old, new], question("boat?", has_vectors=True), profile)
+    results = ranked([old, new], question("boat?", has_vectors=True), profile)
 
-    assert [one.candidate.passage.item for one in found] == ["new", "old"]
-    assert found[1].parts["superseded"] < 0
+    assert [one.candidate.passage.item for one in results] == ["new", "old"]
+    assert results[1].parts["superseded"] < 0

@@ -34,49 +34,49 @@ def plain(tmp_path):
         yield memory
 
 
-def keep(memory, *summaries, **more):
+def record(memory, *summaries, **more):
     return [memory.writer.submit_intent("p", intent(summary=text, evidence=[], **more)).iri for text in summaries]
 
 
 def entry(memory, text, **fields):
-    kept = Entry(**{"agent_id": "a", "content": text, **fields})
-    return memory.entries.write(WriteRequest(kept)).metadata["iri"]
+    new_entry = Entry(**{"agent_id": "a", "content": text, **fields})
+    return memory.entries.write(WriteRequest(new_entry)).metadata["iri"]
 
 
-def contents(found):
-    return [hit.content for hit in found.entries]
+def contents(answer):
+    return [hit.content for hit in answer.entries]
 
 
 def test_a_memory_is_recalled_by_meaning_without_a_common_word(memory):
-    keep(memory, "the car is red", "lunch is at noon", "the sea is deep")
+    record(memory, "the car is red", "lunch is at noon", "the sea is deep")
 
     assert contents(memory.recall("automobile", limit=1)) == ["the car is red"]
     assert contents(memory.recall("deep", limit=1)) == ["the sea is deep"]
 
 
 def test_a_superseded_memory_is_omitted_or_ranked_behind_its_successor(memory):
-    old = keep(memory, "the car vehicle automobile is red")[0]
+    old = record(memory, "the car vehicle automobile is red")[0]
     memory.writer.revise("p", old, changes={"summary": "it is blue now, the paint of the car"}, reason="painted")
 
     assert contents(memory.recall("car vehicle automobile")) == ["it is blue now, the paint of the car"]
-    found = memory.recall("car vehicle automobile", include_inactive=True, explain=True)
-    assert contents(found) == ["it is blue now, the paint of the car", "the car vehicle automobile is red"]
-    assert found.entries[1].parts["superseded"] < 0
+    answer = memory.recall("car vehicle automobile", include_inactive=True, explain=True)
+    assert contents(answer) == ["it is blue now, the paint of the car", "the car vehicle automobile is red"]
+    assert answer.entries[1].parts["superseded"] < 0
 
 
 def test_a_score_is_the_calibrated_sum_of_its_parts(memory):
-    keep(memory, "the car is red", "a car and a vehicle", "the sea is deep", about=["src/car.py"])
-    found = memory.recall("red car?", explain=True, about=["src/car.py"])
+    record(memory, "the car is red", "a car and a vehicle", "the sea is deep", about=["src/car.py"])
+    answer = memory.recall("red car?", explain=True, about=["src/car.py"])
 
-    assert found.metadata["ranking"] == "memories-3"
-    for hit in found.entries:
+    assert answer.metadata["ranking"] == "memories-3"
+    for hit in answer.entries:
         line = calibration("memories-3", has_vectors=True, memories=3)
         assert line.probability(sum(hit.parts.values())) == pytest.approx(hit.score)
         assert hit.parts["about"] > 0
 
 
 def test_an_explanation_names_matching_and_absent_words_as_typed(memory, plain):
-    keep(memory, "the red car is in the garage", "lunch is at noon")
+    record(memory, "the red car is in the garage", "lunch is at noon")
     question = "Does the automobile drive, or the red car?"
 
     (hit,) = memory.recall(question, explain=True).entries
@@ -99,8 +99,8 @@ def test_a_memory_of_another_day_or_kind_than_requested_has_a_lower_score(memory
     memory.writer.submit_intent("p", decision(summary=decision_, topic="t", evidence=[], timestamp=moment))
 
     def scores(question):
-        found = memory.recall(question, min_score=0, limit=9).entries
-        return {hit.content: hit.score / (1 - hit.score) for hit in found}
+        hits = memory.recall(question, min_score=0, limit=9).entries
+        return {hit.content: hit.score / (1 - hit.score) for hit in hits}
 
     whenever, then = scores("when was the red car washed?"), scores("was the red car washed on 2026-11-14?")
     assert then[f"{fact} 14"] > whenever[f"{fact} 14"]
@@ -118,8 +118,8 @@ def test_an_explanation_names_speaker_neighbouring_turns_and_time(plain):
     talk.record("is the boat gone?", asked_by="Ben", timestamp="2026-11-14T12:00:00Z")
     talk.record("it is sold", asked_by="Ana", timestamp="2026-11-14T12:01:00Z")
 
-    found = plain.recall("which boat was sold by Ana on 15 November?", kinds=["turn"], explain=True, min_score=0)
-    reasons = {hit.content: hit.reasons for hit in found.entries}["it is sold"]
+    answer = plain.recall("which boat was sold by Ana on 15 November?", kinds=["turn"], explain=True, min_score=0)
+    reasons = {hit.content: hit.reasons for hit in answer.entries}["it is sold"]
     assert reasons[:5] == (
         "words: 1 of 4 words of the question: sold; not in this text: boat; in no text: 15, november",
         "meaning: not compared, as there are no vectors",
@@ -144,20 +144,20 @@ def test_memories_of_the_named_time_come_first_among_those_with_the_subject(requ
     if memory.embedding is not None:
         memory.embedding.embed("p")
 
-    def found(query):
+    def recalled(query):
         return contents(memory.recall(query, project="p", min_score=0))
 
-    assert found("what of the Acme renewal in March?")[:2] == [
+    assert recalled("what of the Acme renewal in March?")[:2] == [
         "Renewal for Acme: no discount",
         "Renewal for Acme: a discount",
     ]
-    assert found("what of the Acme renewal in February 2026?")[0] == "Renewal for Acme: a discount"
-    assert {*found("which renewal in March?")[:2]} == {
+    assert recalled("what of the Acme renewal in February 2026?")[0] == "Renewal for Acme: a discount"
+    assert {*recalled("which renewal in March?")[:2]} == {
         "Renewal for Acme: no discount",
         "Renewal for Globex: two years, from March on",
     }
-    assert found("refunds in August?")[0] == "Refunds need two approvals"
-    assert found("which prices in January?")[0] == "Prices rise in January"
+    assert recalled("refunds in August?")[0] == "Refunds need two approvals"
+    assert recalled("which prices in January?")[0] == "Prices rise in January"
 
 
 def test_an_explanation_says_that_a_memory_of_the_time_lacks_the_subject(plain):
@@ -167,8 +167,8 @@ def test_an_explanation_says_that_a_memory_of_the_time_lacks_the_subject(plain):
         ("Acme, in March", "2026-07-01"),
     ):
         plain.writer.remember("p", summary, timestamp=day)
-    found = plain.recall("the renewal for Acme in March 2026", min_score=0, explain=True).entries
-    lines = {hit.content: next(line for line in hit.reasons if line.startswith("time")) for hit in found}
+    hits = plain.recall("the renewal for Acme in March 2026", min_score=0, explain=True).entries
+    lines = {hit.content: next(line for line in hit.reasons if line.startswith("time")) for hit in hits}
 
     march = "the question (2026-03-01 to 2026-03-31)"
     assert lines["Renewal for Acme"] == f"time: of 2026-02-10, 19 days before the time in {march}: lowered"
@@ -190,9 +190,9 @@ def test_a_question_with_only_a_time_returns_the_memories_of_that_time(memory):
 
 
 def test_turns_and_entries_are_recalled_only_by_kind(plain):
-    keep(plain, "zebra as a memory")
+    record(plain, "zebra as a memory")
     turn = plain.conversation("s").record("which zebra?", "the zebra here", asked_by="ana", answered_by="coder")
-    kept = entry(plain, "a zebra of mine", agent_id="me", metadata={"speaker": "Ben"}, session_id="7")
+    stored = entry(plain, "a zebra of mine", agent_id="me", metadata={"speaker": "Ben"}, session_id="7")
 
     assert contents(plain.recall("zebra")) == ["zebra as a memory"]
     (found,) = plain.recall("zebra", kinds=["turn"]).entries
@@ -200,7 +200,7 @@ def test_turns_and_entries_are_recalled_only_by_kind(plain):
     assert found.content == "which zebra?\n\nthe zebra here"
     assert (found.metadata["kind"], found.metadata["speakers"]) == ("turn", ["ana", "coder"])
     (found,) = plain.recall("zebra", kinds=["entry"], session_id="7").entries
-    assert (found.id, found.agent_id, found.session_id, found.metadata["kind"]) == (kept, "me", "7", "entry")
+    assert (found.id, found.agent_id, found.session_id, found.metadata["kind"]) == (stored, "me", "7", "entry")
     everything = plain.recall("zebra", kinds=["turn", "entry", "fact"], session_id="7").entries
     assert {hit.metadata["kind"] for hit in everything} == {"turn", "entry", "fact"}
 
@@ -224,25 +224,25 @@ def test_every_filter_applies_to_turns_and_entries(plain):
 
 
 def test_entries_are_limited_to_the_asking_agent_and_the_named_session(memory):  # B040 B041 B055
-    said = {"of none": ("me", None), "of seven": ("me", "7"), "of eight": ("me", "8"), "of another": ("a", None)}
-    said |= {"of another's seven": ("a", "7")}
-    for text, (agent, session) in said.items():
+    entries = {"of none": ("me", None), "of seven": ("me", "7"), "of eight": ("me", "8"), "of another": ("a", None)}
+    entries |= {"of another's seven": ("a", "7")}
+    for text, (agent, session) in entries.items():
         entry(memory, f"zebra {text}", agent_id=agent, session_id=session, metadata={"session": "all"})
     entry(memory, "zebra of a tenant", agent_id="me", metadata={"namespace": "acme"})
 
-    def found(**more):
+    def recalled(**more):
         whole = memory.recall("zebra", kinds=["entry", "fact"], limit=20, **more)
         request = RecallRequest(**{"agent_id": "me", "query": "zebra", "limit": 20, **more})
         stored = memory.entries.recall(request)
         assert {hit.content for hit in whole.entries} == {each.content for each in stored.entries}
         return {hit.content.removeprefix("zebra ") for hit in whole.entries}
 
-    assert found() == {"of none", "of a tenant"}
-    assert found(session_id="7") == {"of none", "of seven", "of a tenant"}
-    assert found(session_id="7", scope="session") == {"of seven"}
-    assert found(agent_id="a") == {"of another"}
-    assert found(agent_id="b", session_id="7") == set()
-    assert found(metadata={"namespace": "acme"}) == {"of a tenant"}
+    assert recalled() == {"of none", "of a tenant"}
+    assert recalled(session_id="7") == {"of none", "of seven", "of a tenant"}
+    assert recalled(session_id="7", scope="session") == {"of seven"}
+    assert recalled(agent_id="a") == {"of another"}
+    assert recalled(agent_id="b", session_id="7") == set()
+    assert recalled(metadata={"namespace": "acme"}) == {"of a tenant"}
 
 
 def test_a_replaced_entry_is_omitted_or_ranked_behind_its_replacements(memory):
@@ -252,25 +252,25 @@ def test_a_replaced_entry_is_omitted_or_ranked_behind_its_replacements(memory):
 
     for more in ({}, {"explain": True}):
         assert "zebra zebra" not in contents(memory.recall("zebra", kinds=["entry"], **more))
-    told = contents(memory.recall("zebra", kinds=["entry"], include_inactive=True))
-    assert told.index("a car, and perhaps a zebra") < told.index("zebra zebra")
+    recalled = contents(memory.recall("zebra", kinds=["entry"], include_inactive=True))
+    assert recalled.index("a car, and perhaps a zebra") < recalled.index("zebra zebra")
 
 
-@pytest.mark.parametrize("which", ["memory", "plain"])
-def test_a_superseded_memory_ranks_behind_the_successor_of_its_successor(which, request):
-    memory = request.getfixturevalue(which)
-    (first,) = keep(memory, "zebra zebra")
-    (second,) = keep(memory, "no word of it", supersedes=[first])
-    keep(memory, "a long one that has but one zebra among so many other words", supersedes=[second])
+@pytest.mark.parametrize("by", ["memory", "plain"])
+def test_a_superseded_memory_ranks_behind_the_successor_of_its_successor(by, request):
+    memory = request.getfixturevalue(by)
+    (first,) = record(memory, "zebra zebra")
+    (second,) = record(memory, "no word of it", supersedes=[first])
+    record(memory, "a long one that has but one zebra among so many other words", supersedes=[second])
 
-    told = contents(memory.recall("zebra", include_inactive=True))
-    assert told[0] == "a long one that has but one zebra among so many other words"
-    assert told[-1] == "zebra zebra"
+    recalled = contents(memory.recall("zebra", include_inactive=True))
+    assert recalled[0] == "a long one that has but one zebra among so many other words"
+    assert recalled[-1] == "zebra zebra"
 
 
 def test_filtered_similar_memories_displace_no_hit(memory, monkeypatch):
     monkeypatch.setattr("jidomem.recall.candidates.BY_LIKENESS", 3)
-    keep(memory, *(f"the car number {number} is a vehicle" for number in range(20)))
+    record(memory, *(f"the car number {number} is a vehicle" for number in range(20)))
     memory.writer.submit_intent("p", intent(summary="one automobile of theirs", asserted_by="rita", evidence=[]))
 
     assert contents(memory.recall("vehicle", agent="rita")) == ["one automobile of theirs"]
@@ -304,7 +304,7 @@ def test_a_relative_day_is_resolved_from_as_of_or_now(plain):
 def test_a_recall_returns_its_limit_and_reports_further_hits(memory, monkeypatch):
     for name in ("BY_WORDS", "BY_LIKENESS", "CLOSELY"):
         monkeypatch.setattr(f"jidomem.recall.candidates.{name}", 2)
-    keep(memory, *(f"zebra {number}" for number in range(6)))
+    record(memory, *(f"zebra {number}" for number in range(6)))
 
     some, every = memory.recall("zebra", limit=5), memory.recall("zebra", limit=6)
     assert (len(some.entries), some.metadata["more"]) == (5, True)
@@ -312,9 +312,9 @@ def test_a_recall_returns_its_limit_and_reports_further_hits(memory, monkeypatch
 
 
 def test_recall_without_an_embedder_ranks_by_words(plain):
-    keep(plain, "the car is red")
-    found = plain.recall("automobile car", explain=True)
+    record(plain, "the car is red")
+    answer = plain.recall("automobile car", explain=True)
 
-    assert set(found.entries[0].parts) == {"lexical", "about", "recency", "confidence", "words"}
-    assert "ranking" not in found.metadata
-    assert "vectors" not in found.metadata
+    assert set(answer.entries[0].parts) == {"lexical", "about", "recency", "confidence", "words"}
+    assert "ranking" not in answer.metadata
+    assert "vectors" not in answer.metadata

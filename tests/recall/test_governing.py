@@ -24,7 +24,7 @@ def rule(summary, level="Advisory", **fields):
 
 @pytest.fixture
 def governed(memory):
-    told = [
+    records = [
         rule("tabs nowhere"),
         rule("log nothing", about=["src/db"], level="Advisory"),
         rule("no globals", about=["src/**/*.py"], level="Required"),
@@ -39,7 +39,7 @@ def governed(memory):
         rule("only for docs", about=["docs/*.md"], level="Strict"),
         rule("other file", about=["src/db/pool.pyi"], level="Strict"),
     ]
-    for each in told:
+    for each in records:
         memory.writer.submit_intent("p", each)
     return memory
 
@@ -55,17 +55,17 @@ def governed(memory):
     ],
 )
 def test_decisions_of_the_same_package_or_with_words_of_the_path_are_related(memory, path, summaries):
-    told = [
+    decisions = [
         decision(summary="Use React hooks", about=["packages/web/docs/adr/1.md"], topic="hooks"),
         decision(summary="Solo machine sign bytes", about=["docs/adr/2.md"], topic="solo"),
         decision(summary="Keep docs short", about=["docs/adr/3.md"], topic="docs"),
     ]
-    for each in told:
+    for each in decisions:
         memory.writer.submit_intent("p", each)
 
-    found = related_memories(memory.reader, "p", [path], ())
+    related = related_memories(memory.reader, "p", [path], ())
 
-    assert [(one.summary, one.waits) for one in found] == [(summary, False) for summary in summaries]
+    assert [(one.summary, one.waits) for one in related] == [(summary, False) for summary in summaries]
     assert memory.governing(path, project="p") == []
 
 
@@ -97,8 +97,8 @@ def test_an_ended_memory_is_listed_as_of_its_time_and_marked_on_request(governed
     (old,) = [row for row in governed.governing("src/db/pool.py", project="p") if row["summary"] == "Use WAL"]
     governed.writer.invalidate("p", old["item"], reason="no")
 
-    def summaries(**asked):
-        return {row["summary"]: row["standing"] for row in governed.governing("src/db/pool.py", project="p", **asked)}
+    def summaries(**options):
+        return {row["summary"]: row["standing"] for row in governed.governing("src/db/pool.py", project="p", **options)}
 
     assert "Use WAL" not in summaries()
     assert summaries(as_of=old["recorded"])["Use WAL"] == "active"
@@ -117,25 +117,25 @@ def test_a_proposal_is_listed_only_on_request(governed):
 def test_pattern_matches_are_the_same_from_the_cached_list_of_patterns(governed):
     """From the second time on a process has that list."""
 
-    def told():
-        found = related_memories(governed.reader, "p", ["src/db/pool.py"], ())
-        return {(one.kind, one.summary, one.waits) for one in found if "*" in one.about}
+    def pattern_matches():
+        related = related_memories(governed.reader, "p", ["src/db/pool.py"], ())
+        return {(one.kind, one.summary, one.waits) for one in related if "*" in one.about}
 
     governed.writer.submit_intent("p", intent(summary="pools are slow", about=["src/**"]))
     governed.writer.submit_intent("p", rule("one pool", about=["src/db/*"]), propose=True)
     known = {("fact", "pools are slow", False), ("convention", "one pool", True), ("convention", "no globals", False)}
-    assert [told(), told()] == [known, known]
+    assert [pattern_matches(), pattern_matches()] == [known, known]
 
     governed.writer.submit_intent("p", intent(type="task", summary="measure them", about=["**/pool.py"]))
-    assert told() == known | {("task", "measure them", False)}
+    assert pattern_matches() == known | {("task", "measure them", False)}
 
 
-@pytest.mark.parametrize("asked", ["src/db/pool.py", "./src/db/pool.py", "src//db/./pool.py"])
-def test_a_path_is_normalised_in_memories_and_queries(memory, asked):
+@pytest.mark.parametrize("path", ["src/db/pool.py", "./src/db/pool.py", "src//db/./pool.py"])
+def test_a_path_is_normalised_in_memories_and_queries(memory, path):
     for about in ("./src/db/pool.py", "src//db/", "./src/*/pool.py"):
         memory.writer.submit_intent("p", rule(f"of {about}", about=[about]))
     graph, old = "https://jido.ai/projects/p/graphs/long-term-context", iri("https://jido.ai/memory/old")
-    said = {
+    properties = {
         TYPE: jido("Decision"),
         jido("summary"): '"of old"',
         jido("about"): '"./src/db/pool.py"',
@@ -143,9 +143,9 @@ def test_a_path_is_normalised_in_memories_and_queries(memory, asked):
         jido("hasAssertionStatus"): jido("Asserted"),
         jido("recordedAt"): '"2026-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>',
     }
-    memory.index.apply(graph, "0", [(old, *row) for row in said.items()])  # as it was written once
+    memory.index.apply(graph, "0", [(old, *row) for row in properties.items()])  # as it was written once
 
-    rows = memory.governing(asked, project="p")
+    rows = memory.governing(path, project="p")
 
     assert sorted(row["summary"] for row in rows) == [
         "of ./src/*/pool.py",
@@ -168,14 +168,14 @@ def test_a_path_outside_the_root_folder_is_refused(governed, path):
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    here = tmp_path / "here"
-    (here / "src").mkdir(parents=True)
-    monkeypatch.chdir(here)
+def repository(tmp_path, monkeypatch):
+    repository = tmp_path / "here"
+    (repository / "src").mkdir(parents=True)
+    monkeypatch.chdir(repository)
     subprocess.run(["git", "init", "-q"], check=True)
     run("init", "-q", "--project", "p")
     run("remember", "Use x", "--type", "decision", "--rationale", "r", "--about", "src/a.py")
-    return here
+    return repository
 
 
 def run(*words):
@@ -186,46 +186,50 @@ def run(*words):
     "verb", [("governing",), ("guard",), ("agent", "briefing", "--about"), ("recall", "x", "--about")]
 )
 @pytest.mark.parametrize("path", ["../x.py", "src/../../x.py", "/etc/hosts", "away/hosts", ""])
-def test_every_command_refuses_a_path_outside_the_repository_with_its_base(here, verb, path):
-    (here / "away").symlink_to("/etc")
+def test_every_command_refuses_a_path_outside_the_repository_with_its_base(repository, verb, path):
+    (repository / "away").symlink_to("/etc")
 
-    done = run(*verb, path)
+    result = run(*verb, path)
 
-    assert (done.exit_code, done.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     if not path and verb[-1] == "--about":
-        assert "--about is empty" in done.stderr
+        assert "--about is empty" in result.stderr
     else:
-        assert str(here) in done.stderr
-        assert (f"{path} is outside" if path else "a path is needed") in done.stderr
+        assert str(repository) in result.stderr
+        assert (f"{path} is outside" if path else "a path is needed") in result.stderr
 
 
-def test_a_path_in_another_repository_is_refused_with_the_command_for_its_root(here, tmp_path, monkeypatch):
+def test_a_path_in_another_repository_is_refused_with_the_command_for_its_root(repository, tmp_path, monkeypatch):
     other = tmp_path / "other"
     other.mkdir()
     assert run("init", "-q", "--project", "q", str(other)).exit_code == 0
 
-    refused = run("governing", "../other/b.py", "--json")
-    words = json.loads(refused.stdout)["hint"].partition(": ")[2].split()
+    refusal = run("governing", "../other/b.py", "--json")
+    words = json.loads(refusal.stdout)["hint"].partition(": ")[2].split()
 
     assert words == ["jidomem", "--root", str(other / ".jidomem"), "governing", str(other / "b.py")]
     assert run(*words[1:]).exit_code == 0
 
 
 @pytest.mark.parametrize("verb", ["governing", "guard"])
-@pytest.mark.parametrize("stands", ["src", "src/linked", ".."])
-def test_a_file_is_named_relative_to_the_working_directory_or_the_root_or_absolutely(here, monkeypatch, verb, stands):
-    (here / "src" / "linked").symlink_to(here / "src")
-    monkeypatch.chdir(stands)
-    name = "src/a.py" if stands == ".." else "a.py"
+@pytest.mark.parametrize("folder", ["src", "src/linked", ".."])
+def test_a_file_is_named_relative_to_the_working_directory_or_the_root_or_absolutely(
+    repository, monkeypatch, verb, folder
+):
+    (repository / "src" / "linked").symlink_to(repository / "src")
+    monkeypatch.chdir(folder)
+    name = "src/a.py" if folder == ".." else "a.py"
 
-    found = [run(verb, "--root", str(here / ".jidomem"), path) for path in (name, str(here / "src" / "a.py"))]
+    results = [
+        run(verb, "--root", str(repository / ".jidomem"), path) for path in (name, str(repository / "src" / "a.py"))
+    ]
 
-    assert ["Use x" in done.stdout for done in found] == [True, verb == "governing"]  # guard told it already
-    assert [done.exit_code for done in found] == [0, 0]
+    assert ["Use x" in result.stdout for result in results] == [True, verb == "governing"]  # guard told it already
+    assert [result.exit_code for result in results] == [0, 0]
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("given", "stored"),
     [
         ("b.py", "src/b.py"),
         ("./b.py", "src/b.py"),
@@ -238,21 +242,21 @@ def test_a_file_is_named_relative_to_the_working_directory_or_the_root_or_absolu
         ("x" * 300, "x" * 300),
     ],
 )
-def test_the_about_path_of_a_memory_is_relative_to_the_working_directory(here, monkeypatch, given, kept):
-    (here / "src" / "deep").mkdir()
-    (here / "src" / "b.py").write_text("b = 1\n")
-    (here / "top.py").write_text("t = 1\n")
+def test_the_about_path_of_a_memory_is_relative_to_the_working_directory(repository, monkeypatch, given, stored):
+    (repository / "src" / "deep").mkdir()
+    (repository / "src" / "b.py").write_text("b = 1\n")
+    (repository / "top.py").write_text("t = 1\n")
     monkeypatch.chdir("src")
 
     def about(iri):
         return json.loads(run("show", iri.strip(), "--json").stdout)["properties"]["about"]
 
     first = run("remember", "It is slow", "--about", given).stdout
-    second = run("remember", "It is fast", "--about", str(here / "top.py")).stdout
+    second = run("remember", "It is fast", "--about", str(repository / "top.py")).stdout
     changed = run("edit", second.strip(), "--set", f"about={given}", "--reason", "it is that one").stdout
 
-    assert [about(first), about(second)] == [[kept], ["top.py"]]
-    assert about(changed or second) == [kept]
+    assert [about(first), about(second)] == [[stored], ["top.py"]]
+    assert about(changed or second) == [stored]
 
 
 def test_paths_are_relative_to_the_working_directory_without_a_repository(tmp_path, monkeypatch):
@@ -303,36 +307,36 @@ def test_inactive_governing_memories_are_counted_by_status(governed):
     assert {"rejected", "superseded"} <= {row["status"] for row in whole.rows}
 
 
-def test_governing_reports_inactive_memories_and_missing_files_with_the_nearest_name(here):
-    (here / "src" / "queue.py").write_text("q = 1\n")
+def test_governing_reports_inactive_memories_and_missing_files_with_the_nearest_name(repository):
+    (repository / "src" / "queue.py").write_text("q = 1\n")
     run("remember", "Use one queue", "--type", "decision", "--rationale", "r", "--about", "src/queue.py",
         "--status", "proposed")  # fmt: skip
 
-    there = run("governing", "src/queue.py")
-    assert (there.exit_code, there.stdout) == (0, "")
-    assert there.stderr == "none\n1 inactive record matches (1 proposed): add --include-inactive\n"
+    present = run("governing", "src/queue.py")
+    assert (present.exit_code, present.stdout) == (0, "")
+    assert present.stderr == "none\n1 inactive record matches (1 proposed): add --include-inactive\n"
 
     absent = run("governing", "lib/queue.py", "src/new.py")
     assert absent.exit_code == 0
     assert "there is no file lib/queue.py; the nearest name is src/queue.py\n" in absent.stderr
     assert "there is no file src/new.py\n" in absent.stderr
 
-    told = json.loads(run("governing", "src/qeue.py", "--json").stdout)
-    assert told["missing"] == [{"path": "src/qeue.py", "nearest": "src/queue.py"}]
-    assert told["inactive"]["count"] == 0
+    answer = json.loads(run("governing", "src/qeue.py", "--json").stdout)
+    assert answer["missing"] == [{"path": "src/qeue.py", "nearest": "src/queue.py"}]
+    assert answer["inactive"]["count"] == 0
 
 
-def test_the_nearest_name_is_that_of_an_existing_file_whatever_git_lists(here):
-    (here / "src" / "queue.py").write_text("q = 1\n")
-    subprocess.run(["git", "init", "-q", here], check=True)
-    subprocess.run(["git", "-C", here, "add", "src"], check=True)
-    (here / "src" / "queue.py").rename(here / "src" / "queues.py")
+def test_the_nearest_name_is_that_of_an_existing_file_whatever_git_lists(repository):
+    (repository / "src" / "queue.py").write_text("q = 1\n")
+    subprocess.run(["git", "init", "-q", repository], check=True)
+    subprocess.run(["git", "-C", repository, "add", "src"], check=True)
+    (repository / "src" / "queue.py").rename(repository / "src" / "queues.py")
     run("remember", "Use one queue", "--about", "src")
 
     assert "there is no file src/qeue.py; the nearest name is src/queues.py\n" in run("governing", "src/qeue.py").stderr
 
 
-def test_missing_files_are_not_reported_for_a_past_moment_or_without_known_files(here, tmp_path):
+def test_missing_files_are_not_reported_for_a_past_moment_or_without_known_files(repository, tmp_path):
     assert "no file" not in run("governing", "src/new.py", "--as-of", "2999-01-01").stderr
     (tmp_path / "alone").mkdir()
     run("init", "-q", "--project", "q", str(tmp_path / "alone"))
@@ -344,10 +348,10 @@ def test_the_governing_query_names_the_command_that_lists_pattern_memories(gover
     monkeypatch.setenv("JIDOMEM_ROOT", str(governed.settings.root))
     governed.close()
 
-    def asked(file, *more):
+    def query(file, *more):
         return CliRunner().invoke(cli, ["ask", "governing", f"file={file}", "--project", "p", *more])
 
-    told = "1 memory about a pattern governs src/db/pool.py too (src/**/*.py), not listed here: "
-    told += "jidomem governing src/db/pool.py\n"
-    assert asked("src/db/pool.py").stderr == asked("src/db/pool.py", "--format", "csv").stderr == told
-    assert asked("src/db/pool.c").stderr == ""
+    notice = "1 memory about a pattern governs src/db/pool.py too (src/**/*.py), not listed here: "
+    notice += "jidomem governing src/db/pool.py\n"
+    assert query("src/db/pool.py").stderr == query("src/db/pool.py", "--format", "csv").stderr == notice
+    assert query("src/db/pool.c").stderr == ""

@@ -18,8 +18,8 @@ def memory(tmp_path):
         yield memory
 
 
-def use(session, name, **given):
-    result = call(next(tool for tool in TOOLS if tool.name == name), session, given)
+def call_tool(session, name, **arguments):
+    result = call(next(tool for tool in TOOLS if tool.name == name), session, arguments)
     assert not result.is_error, result.values
     return result
 
@@ -27,9 +27,9 @@ def use(session, name, **given):
 def visit(memory, agent, *texts):
     """Let *agent* record *texts* over MCP in a server of its own, and return the name of its session."""
     sessions = ClientSessions(memory, agent)
-    kept = [use(sessions.of(None), "remember", text=text) for text in texts]
+    results = [call_tool(sessions.of(None), "remember", text=text) for text in texts]
     sessions.leave()
-    return kept[0].values["filled"]["asserted_in"]
+    return results[0].values["filled"]["asserted_in"]
 
 
 def test_sessions_are_listed_newest_first_with_agent_start_and_end(memory):
@@ -77,11 +77,13 @@ def test_a_recall_about_the_last_session_names_it_and_the_query_that_lists_it(me
     visit(memory, "claude", "the port is 80")
     last = visit(memory, "codex", "the host is a")
 
-    told = [memory.recall(query, "p") for query in ("What did we do in the last session?", "the last of the sessions")]
+    answers = [
+        memory.recall(query, "p") for query in ("What did we do in the last session?", "the last of the sessions")
+    ]
 
-    assert [each.metadata.get("last_session", {}).get("session") for each in told] == [last, None]
-    assert f'what it recorded: ask memories-of-session (params {{"session": "{last}"}})' in markdown(told[0])
-    assert "ask memories-of-session" not in markdown(told[1])
+    assert [each.metadata.get("last_session", {}).get("session") for each in answers] == [last, None]
+    assert f'what it recorded: ask memories-of-session (params {{"session": "{last}"}})' in markdown(answers[0])
+    assert "ask memories-of-session" not in markdown(answers[1])
     mine = memory.recall("our last session", "p", agent="claude").metadata["last_session"]
     assert mine["agent"] == "claude"
 

@@ -17,7 +17,7 @@ from jidomem.write.settlement import Settlement
 
 FIVE, TWENTY = "The worker pool has 5 threads", "The pool of workers uses 20 threads"
 FRIDAY, NEVER = "Deploys happen on Fridays", "Never deploy on a Friday"
-APART = "The logo is blue"
+UNRELATED = "The logo is blue"
 HARBOURS = ("Calais", "Dover", "Ostend")
 
 
@@ -32,19 +32,19 @@ def remember(memory, summary, **fields):
     return memory.remember(summary, **fields).iri
 
 
-def waiting(memory):
+def pending(memory):
     memory.embedding.embed("p")
     return queue(memory.reader, "p", memory.sources.now(), memory.near_pairs())
 
 
 def pairs(memory):
-    return [(one.item, one.other) for one in waiting(memory) if one.kind == "near"]
+    return [(one.item, one.other) for one in pending(memory) if one.kind == "near"]
 
 
 def test_a_memory_nearly_equal_to_an_older_one_is_listed_as_a_pair(memory):
-    older, _, newer = remember(memory, FIVE), remember(memory, APART), remember(memory, TWENTY)
+    older, _, newer = remember(memory, FIVE), remember(memory, UNRELATED), remember(memory, TWENTY)
 
-    (one,) = waiting(memory)
+    (one,) = pending(memory)
 
     assert (one.kind, one.tier, one.item, one.other) == ("near", 5, newer, older)
     assert (one.summary, one.other_summary) == (TWENTY, FIVE)
@@ -58,7 +58,7 @@ def test_equal_rules_with_different_enforcement_levels_are_a_pair_with_both_leve
     levels = {level: remember(memory, text, type="convention", enforcement_level=level, about=[level])
               for level in ("Strict", "Advisory")}  # fmt: skip
 
-    (one,) = waiting(memory)
+    (one,) = pending(memory)
 
     assert (one.kind, one.item, one.other) == ("near", levels["Advisory"], levels["Strict"])
     assert one.differences == ("Strict / Advisory enforcement",)
@@ -120,16 +120,16 @@ def test_several_pairs_of_one_memory_are_settled_once_in_one_review(memory):
     """Each settlement renames the memory, which the lines after it name by its earlier IRI."""
     for name in HARBOURS:
         remember(memory, f"{name} harbour closes at 22:00")
-    lines = [Settlement(one.item, "keep-both", other=one.other) for one in waiting(memory)]
+    lines = [Settlement(one.item, "keep-both", other=one.other) for one in pending(memory)]
     assert len(lines) == 3
 
     outcomes = memory.writer.settle_many("p", lines)
     version = memory.catch_up("p")
-    again = memory.writer.settle_many("p", lines)
+    repeated = memory.writer.settle_many("p", lines)
 
     assert [outcome.status for outcome in outcomes] == ["asserted"] * 3
-    assert [outcome.status for outcome in again] == ["deduplicated"] * 3
-    assert {outcome.iri for outcome in again} <= {row["fact"] for row in memory.ask("facts")}
+    assert [outcome.status for outcome in repeated] == ["deduplicated"] * 3
+    assert {outcome.iri for outcome in repeated} <= {row["fact"] for row in memory.ask("facts")}
     assert memory.catch_up("p") == version
     assert pairs(memory) == []
     assert len(memory.ask("facts")) == 3
@@ -157,11 +157,11 @@ def test_related_or_ended_memories_are_no_pair(memory):
 
 
 def test_pairs_are_listed_nearest_first_and_once_across_pages(memory):
-    for summary in (FIVE, TWENTY, FRIDAY, NEVER, APART):
+    for summary in (FIVE, TWENTY, FRIDAY, NEVER, UNRELATED):
         remember(memory, summary)
     for number in range(3):
         remember(memory, f"The worker pool has {number} threads in region {number}")
-    every = waiting(memory)
+    every = pending(memory)
 
     listed, cursor = [], None
     while True:
@@ -181,7 +181,7 @@ def test_a_conflict_is_not_listed_as_a_near_pair_too(memory, tmp_path):
     first = remember(memory, FIVE, topic="threads")
     second = remember(memory, TWENTY, topic="threads")
 
-    assert [(one.kind, {one.item, one.other}) for one in waiting(memory)] == [("conflict", {first, second})]
+    assert [(one.kind, {one.item, one.other}) for one in pending(memory)] == [("conflict", {first, second})]
 
 
 def test_a_redaction_removes_the_pair(memory):
@@ -258,7 +258,7 @@ def test_a_number_of_any_length_is_compared(memory):
     remember(memory, f"The modulus of the release key is {'7' * 400}")
     remember(memory, f"The modulus of the release key is {'8' * 400}")
 
-    (one,) = waiting(memory)
+    (one,) = pending(memory)
 
     assert (one.kind, len(one.differences)) == ("near", 1)
 

@@ -20,13 +20,13 @@ def write(memory, summary, **fields):
     return memory.writer.submit_intent("p", intent(summary=summary, **fields)).iri
 
 
-def near(memory, summary, kind="fact", moment=NOW, excluded=None, **options):
+def neighbours_of(memory, summary, kind="fact", moment=NOW, excluded=None, **options):
     """The IRIs of the neighbours of a statement in *memory*, the nearest first."""
     stems = significant(stem for _, stem in memory.texts.stemmer.stems(summary))
     search = NeighbourSearch(Stream("p"), stems, comparable(kind, moment), **options)
     memory.texts.read(Stream("p"), lambda file: search.gather(file, excluded=excluded))
-    found = search.neighbours(partial(memory.texts.read, Stream("p")))
-    return [each.item for each in found]
+    results = search.neighbours(partial(memory.texts.read, Stream("p")))
+    return [each.item for each in results]
 
 
 @pytest.fixture
@@ -45,10 +45,10 @@ def rates(embedder, folder=NOTES):
     every = [*cases(embedder, folder=folder)]
     shares = {}
     for part in ("held out", "all"):
-        chosen = [case for case in every if part in (case.part, "all")]
+        selected = [case for case in every if part in (case.part, "all")]
         labels, noticed = (
-            Counter(case.label for case in chosen),
-            Counter(case.label for case in chosen if case.is_noticed),
+            Counter(case.label for case in selected),
+            Counter(case.label for case in selected if case.is_noticed),
         )
         shares[part] = {label: noticed[label] / labels[label] for label in labels}
     return shares
@@ -77,38 +77,38 @@ def test_statements_on_one_subject_are_detected_at_the_target_rates(embedder):
 
 
 def test_a_paraphrase_has_the_memory_as_neighbour(memory, recursion):
-    assert near(memory, "anywhere in the code recursion is bounded") == [recursion]
+    assert neighbours_of(memory, "anywhere in the code recursion is bounded") == [recursion]
 
 
 def test_an_unrelated_statement_has_no_neighbour(memory, recursion):
-    assert near(memory, "The office closes at noon on Fridays") == []
+    assert neighbours_of(memory, "The office closes at noon on Fridays") == []
 
 
 def test_a_statement_without_words_has_no_neighbour(memory, recursion):
-    assert near(memory, "...") == []
+    assert neighbours_of(memory, "...") == []
 
 
 def test_an_ended_memory_is_no_neighbour(memory, recursion):
     memory.writer.invalidate("p", recursion, reason="measured")
 
-    assert near(memory, RECURSION) == []
+    assert neighbours_of(memory, RECURSION) == []
 
 
 def test_a_proposal_is_no_neighbour(memory, recursion):
     memory.writer.submit_intent("p", intent(summary="The office closes at noon"), propose=True)
 
-    assert near(memory, "The office closes at noon") == []
+    assert neighbours_of(memory, "The office closes at noon") == []
 
 
 def test_a_memory_outside_its_validity_is_no_neighbour(memory, recursion):
     until = write(memory, "The office is closed in August", valid_until="2026-12-01T00:00:00Z")
 
-    assert near(memory, "The office is closed in August") == []
-    assert near(memory, "The office is closed in August", moment="2026-11-30T00:00:00.000000Z") == [until]
+    assert neighbours_of(memory, "The office is closed in August") == []
+    assert neighbours_of(memory, "The office is closed in August", moment="2026-11-30T00:00:00.000000Z") == [until]
 
 
 def test_an_excluded_memory_is_no_neighbour(memory, recursion):
-    assert near(memory, RECURSION, excluded=recursion.__eq__) == []
+    assert neighbours_of(memory, RECURSION, excluded=recursion.__eq__) == []
 
 
 def test_tasks_are_compared_with_tasks_and_errors_with_errors(memory):
@@ -117,19 +117,19 @@ def test_tasks_are_compared_with_tasks_and_errors_with_errors(memory):
         write(memory, text, type=kind, **fields) for kind, fields in (("fact", {}), ("task", {}), ("bug", {}))
     )
 
-    assert near(memory, text) == near(memory, text, "decision") == [fact]
-    assert near(memory, text, "task") == near(memory, text, "plan") == [task]
-    assert near(memory, text, "error") == [error]
+    assert neighbours_of(memory, text) == neighbours_of(memory, text, "decision") == [fact]
+    assert neighbours_of(memory, text, "task") == neighbours_of(memory, text, "plan") == [task]
+    assert neighbours_of(memory, text, "error") == [error]
 
 
 def test_the_three_nearest_neighbours_are_returned(memory):
     for tail in ("", " today", " today at noon", " today at noon in Bonn", " again today at noon in Bonn"):
         write(memory, f"The choir votes by a show of hands{tail}")
 
-    found = near(memory, "The choir votes by a show of hands today")
+    results = neighbours_of(memory, "The choir votes by a show of hands today")
 
-    assert len(found) == 3
-    assert near(memory, "The choir votes by a show of hands today", limit=1) == found[:1]
+    assert len(results) == 3
+    assert neighbours_of(memory, "The choir votes by a show of hands today", limit=1) == results[:1]
 
 
 PORTS = [f"The {name} service listens on port {8000 + 7 * place}" for place, name in
@@ -170,8 +170,8 @@ def test_another_row_of_a_table_is_no_neighbour_and_a_row_with_the_same_name_is(
 def test_several_values_of_one_thing_are_no_table(memory, texts):
     written = {write(memory, text) for text in texts[1:]}
 
-    assert set(near(memory, texts[0])) <= written
-    assert len(near(memory, texts[0])) == 3
+    assert set(neighbours_of(memory, texts[0])) <= written
+    assert len(neighbours_of(memory, texts[0])) == 3
 
 
 def test_table_rows_named_by_two_columns_are_compared_by_both(memory):
@@ -179,4 +179,4 @@ def test_table_rows_named_by_two_columns_are_compared_by_both(memory):
     rows = {(service, region): write(memory, f"Queue of {service} in {region} has {len(service) + len(region)} workers")
             for service in services for region in regions}  # fmt: skip
 
-    assert near(memory, "Queue of mail in Dover has 99 workers") == [rows["mail", "Dover"]]
+    assert neighbours_of(memory, "Queue of mail in Dover has 99 workers") == [rows["mail", "Dover"]]

@@ -20,7 +20,7 @@ MATCH = Match(
 )
 
 
-def of(score: float, **fields: object) -> ScoredMatch:
+def scored_match(score: float, **fields: object) -> ScoredMatch:
     return ScoredMatch(replace(MATCH, **fields), score, {"lexical": score}, {})
 
 
@@ -31,16 +31,16 @@ def test_a_rare_word_weighs_more_and_every_word_weighs_something():
 
 
 def test_a_score_is_the_bm25_of_its_words_plus_recency_and_confidence():
-    found = scored(MATCH, {"journal": 2.0, "absent": 5.0}, COUNTS)
+    result = scored(MATCH, {"journal": 2.0, "absent": 5.0}, COUNTS)
 
     often = 3.0 + 2 * 2.0  # once in the summary, twice in what it is about
     damping = 1.2 * (0.25 + 0.75 * 20 / 10)  # twice as long as the others are
     words = 2.0 * often * 2.2 / (often + damping)
-    assert found.words == pytest.approx({"journal": words})
-    assert found.parts == pytest.approx(
+    assert result.words == pytest.approx({"journal": words})
+    assert result.parts == pytest.approx(
         {"lexical": words, "about": 0.0, "recency": words * 0.015, "confidence": words * 0.02}
     )
-    assert found.score == pytest.approx(words * 1.035)
+    assert result.score == pytest.approx(words * 1.035)
 
 
 def test_a_match_counts_by_the_weight_of_its_field():
@@ -49,7 +49,7 @@ def test_a_match_counts_by_the_weight_of_its_field():
         for n in range(7)
     ]
 
-    assert [found.words["x"] for found in each] == pytest.approx(
+    assert [result.words["x"] for result in each] == pytest.approx(
         [value * 2.2 / (value + 1.2) for value in (3.0, 3.0, 2.0, 1.5, 1.0, 0.5, 0.5)]
     )
 
@@ -77,32 +77,34 @@ def test_a_memory_of_higher_confidence_scores_more():
 
 def test_hits_are_ordered_by_score_then_newest_then_iri():
     moments = [f"20{digit}9-01-01" for digit in range(10)]
-    newest_first = [of(1.0, recorded=moment) for moment in reversed(moments)]
-    best, second = of(2.0), of(1.0, recorded=moments[-1], item="<urn:b>")
+    newest_first = [scored_match(1.0, recorded=moment) for moment in reversed(moments)]
+    best, second = scored_match(2.0), scored_match(1.0, recorded=moments[-1], item="<urn:b>")
 
-    ranked = sorted([*reversed(newest_first), second, best], key=lambda found: found.place)
+    ranked = sorted([*reversed(newest_first), second, best], key=lambda match: match.place)
 
     assert ranked == [best, newest_first[0], second, *newest_first[1:]]
 
 
 def test_a_superseded_memory_scores_below_all_its_successors():
-    found = of(4.0)
+    match = scored_match(4.0)
 
-    assert demote_superseded(found, []) is found
-    assert demote_superseded(found, [of(5.0)]) is found
-    assert demote_superseded(of(0.999), [of(1.0)]).parts == {"lexical": 0.999}
-    lower = demote_superseded(found, [of(3.0), of(2.0)])
-    assert (lower.match, lower.words) == (found.match, found.words)
+    assert demote_superseded(match, []) is match
+    assert demote_superseded(match, [scored_match(5.0)]) is match
+    assert demote_superseded(scored_match(0.999), [scored_match(1.0)]).parts == {"lexical": 0.999}
+    lower = demote_superseded(match, [scored_match(3.0), scored_match(2.0)])
+    assert (lower.match, lower.words) == (match.match, match.words)
     assert lower.score == pytest.approx(2.0 * 0.999)
     assert lower.parts == pytest.approx({"lexical": 4.0, "superseded": 2.0 * 0.999 - 4.0})
 
 
 def test_the_ceiling_bounds_a_score_by_the_sqlite_score():
-    told = log(8.5 / 2.5)  # what SQLite weighs "journal" with
+    weight = log(8.5 / 2.5)  # what SQLite weighs "journal" with
 
-    assert ceiling({"journal": told}, COUNTS, COUNTS) == pytest.approx((1.0, 0.0))
-    assert ceiling({"journal": 2 * told, "common": 3.0}, COUNTS, COUNTS) == pytest.approx((2.0, most([3.0])))
-    assert ceiling({"journal": told, "merge": 2.5 * told}, COUNTS, COUNTS) == pytest.approx((1.0, most([2.5 * told])))
+    assert ceiling({"journal": weight}, COUNTS, COUNTS) == pytest.approx((1.0, 0.0))
+    assert ceiling({"journal": 2 * weight, "common": 3.0}, COUNTS, COUNTS) == pytest.approx((2.0, most([3.0])))
+    assert ceiling({"journal": weight, "merge": 2.5 * weight}, COUNTS, COUNTS) == pytest.approx(
+        (1.0, most([2.5 * weight]))
+    )
     assert most([3.0, 1.0]) == pytest.approx(4.0 * 2.2)
 
 
@@ -112,8 +114,8 @@ def test_common_words_alone_have_the_greatest_ceiling():
 
 def test_the_ceiling_rises_for_a_past_with_longer_memories():
     then, shorter = replace(COUNTS, memories=5), replace(COUNTS, memories=20)
-    told = log(8.5 / 2.5)
+    weight = log(8.5 / 2.5)
 
-    assert ceiling({"journal": told}, COUNTS, then) == pytest.approx((2.0, 0.0))
-    assert ceiling({"journal": told}, COUNTS, shorter) == pytest.approx((1.0, 0.0))
+    assert ceiling({"journal": weight}, COUNTS, then) == pytest.approx((2.0, 0.0))
+    assert ceiling({"journal": weight}, COUNTS, shorter) == pytest.approx((1.0, 0.0))
     assert ceiling({"common": 3.0}, COUNTS, then) == pytest.approx((2 * 3.0 / 1e-6, 0.0))

@@ -25,25 +25,25 @@ def memory(tmp_path, by):
         yield opened
 
 
-def keep(memory, *intents):
+def record(memory, *intents):
     return [memory.writer.submit_intent("p", given).iri for given in intents]
 
 
-def found(memory, query, **more):
+def recalled(memory, query, **more):
     return [hit.id for hit in memory.recall(query, **more).entries]
 
 
 def test_a_memory_with_the_content_words_of_a_question_precedes_those_with_its_stop_words(memory, by):
-    index, friday, book = keep(
+    index, friday, book = record(
         memory,
         decision(summary="Use Oxigraph as the index", topic="store"),
         intent(summary="We ship on Friday, which is when we did it before"),
         intent(summary="The index of the book is long, and we read what we like of it"),
     )
 
-    told = found(memory, "which index did we choose?")
-    assert friday not in told[:2]
-    assert told[0] == index if by == "words" else {*told[:2]} == {index, book}
+    hits = recalled(memory, "which index did we choose?")
+    assert friday not in hits[:2]
+    assert hits[0] == index if by == "words" else {*hits[:2]} == {index, book}
 
 
 def test_a_question_in_another_script_matches_inflected_words(memory):
@@ -54,15 +54,15 @@ def test_a_question_in_another_script_matches_inflected_words(memory):
         "Τα αντίγραφα ασφαλείας αποθηκεύονται στον διακομιστή.": "πού είναι το αντίγραφο;",
         "تُحفظ النسخ الاحتياطية ثلاثين يوما": "أين نسخة احتياطية؟",
     }
-    notes = keep(memory, *(intent(summary=note) for note in questions))
+    notes = record(memory, *(intent(summary=note) for note in questions))
 
-    assert {note: found(memory, question)[:1] for note, question in zip(notes, questions.values(), strict=True)} == {
+    assert {note: recalled(memory, question)[:1] for note, question in zip(notes, questions.values(), strict=True)} == {
         note: [note] for note in notes
     }
 
 
 def test_words_of_every_field_match_a_memory(memory):
-    (kept,) = keep(
+    (stored,) = record(
         memory,
         decision(
             summary="Use Oxigraph",
@@ -77,35 +77,37 @@ def test_words_of_every_field_match_a_memory(memory):
 
     queries = ("oxigraphs", "TripleStore", "embed", "comparing", "store_index", "src/store_index.py", "cafe",
                "MULLER", "graphdb")  # fmt: skip
-    assert {query: found(memory, query) for query in queries} == {query: [kept] for query in queries}
+    assert {query: recalled(memory, query) for query in queries} == {query: [stored] for query in queries}
 
 
 def test_a_written_memory_is_recalled_at_once_in_every_process(memory, tmp_path):
-    keep(memory, intent(summary="zebra one"))
+    record(memory, intent(summary="zebra one"))
     with jidomem.open(tmp_path / "root", project="p", agent="other") as other:
-        assert len(found(other, "zebra")) == 1
-        (second,) = keep(memory, intent(summary="zebra two"))
-        assert second in found(memory, "zebra")
-        assert second in found(other, "zebra")
+        assert len(recalled(other, "zebra")) == 1
+        (second,) = record(memory, intent(summary="zebra two"))
+        assert second in recalled(memory, "zebra")
+        assert second in recalled(other, "zebra")
 
 
 def test_superseded_withdrawn_and_proposed_memories_are_omitted_unless_requested(memory):
-    old, gone = keep(memory, decision(summary="Store in quagga files", topic="a"), intent(summary="quagga is fast"))
-    new, _, proposed = keep(
+    old, withdrawn = record(
+        memory, decision(summary="Store in quagga files", topic="a"), intent(summary="quagga is fast")
+    )
+    new, _, proposed = record(
         memory,
         decision(summary="Store in quagga tables", topic="a", supersedes=[old]),
-        intent(type="deleted_marker", summary="quagga is not fast", invalidates=[gone], reason="measured"),
+        intent(type="deleted_marker", summary="quagga is not fast", invalidates=[withdrawn], reason="measured"),
         intent(summary="quagga is what a page says", source_type="ExternalDocumentSource", evidence=["http://e/"]),
     )
 
-    assert found(memory, "quagga") == [new]
-    everything = found(memory, "quagga", include_inactive=True, limit=10)
-    assert {old, new, gone, proposed} <= {*everything}
+    assert recalled(memory, "quagga") == [new]
+    everything = recalled(memory, "quagga", include_inactive=True, limit=10)
+    assert {old, new, withdrawn, proposed} <= {*everything}
     assert everything.index(new) < everything.index(old)
 
 
 def test_better_inactive_matches_are_counted_with_the_option_that_shows_them(memory):
-    keep(
+    record(
         memory,
         decision(summary="quagga quagga address plan", topic="plan", status="proposed"),
         decision(summary="quagga address plan of old", topic="plan", status="deprecated"),
@@ -124,7 +126,7 @@ def test_better_inactive_matches_are_counted_with_the_option_that_shows_them(mem
 
 
 def test_inactive_matches_are_counted_without_hits_and_within_the_filters(memory):
-    keep(memory, *(decision(summary=f"quagga plan {n}", topic=f"plan {n}", status="rejected") for n in range(3)))
+    record(memory, *(decision(summary=f"quagga plan {n}", topic=f"plan {n}", status="rejected") for n in range(3)))
 
     assert memory.recall("quagga").inactive.notice() == (
         "3 inactive records match (3 rejected): add include_inactive=true"
@@ -135,7 +137,7 @@ def test_inactive_matches_are_counted_without_hits_and_within_the_filters(memory
 
 
 def test_inactive_matches_are_compared_with_the_first_hit_whatever_the_limit(memory):
-    keep(
+    record(
         memory,
         intent(summary="quagga address plan"),
         decision(summary="quagga address plan with a few more words", topic="plan", status="proposed"),
@@ -150,7 +152,7 @@ def test_inactive_matches_are_compared_with_the_first_hit_whatever_the_limit(mem
 
 
 def test_inactive_matches_better_than_the_first_hit_are_counted_beyond_the_limit(memory):
-    keep(
+    record(
         memory,
         *(decision(summary=f"quagga plan {n}", topic=f"plan {n}", status="rejected") for n in range(7)),
         intent(summary="a plan that is mentioned in passing, among many other words that say little"),
@@ -168,9 +170,9 @@ def test_inactive_matches_better_than_the_first_hit_are_counted_beyond_the_limit
 
 
 def test_a_superseded_memory_is_counted_only_without_its_successor(memory):
-    first, elsewhere = keep(memory, decision(summary="quagga one", topic="a"), decision(summary="quagga", topic="b"))
-    keep(memory, decision(summary="quagga two", topic="a", supersedes=[first]))
-    keep(memory, decision(summary="an answer in other words", topic="b", supersedes=[elsewhere]))
+    first, elsewhere = record(memory, decision(summary="quagga one", topic="a"), decision(summary="quagga", topic="b"))
+    record(memory, decision(summary="quagga two", topic="a", supersedes=[first]))
+    record(memory, decision(summary="an answer in other words", topic="b", supersedes=[elsewhere]))
 
     answer = memory.recall("quagga", limit=4)
     successor_is_entry = any(hit.content.startswith("an answer") for hit in answer.entries)
@@ -178,28 +180,28 @@ def test_a_superseded_memory_is_counted_only_without_its_successor(memory):
 
 
 def test_a_superseded_memory_ranks_behind_its_successors_whatever_its_score(memory):
-    (first,) = keep(memory, decision(summary="quagga quagga quagga", topic="quagga"))
-    (second,) = keep(memory, decision(summary="quagga quagga and much else", topic="quagga", supersedes=[first]))
-    (third,) = keep(memory, decision(summary="a long one that names a quagga once", topic="x", supersedes=[second]))
+    (first,) = record(memory, decision(summary="quagga quagga quagga", topic="quagga"))
+    (second,) = record(memory, decision(summary="quagga quagga and much else", topic="quagga", supersedes=[first]))
+    (third,) = record(memory, decision(summary="a long one that names a quagga once", topic="x", supersedes=[second]))
 
-    assert found(memory, "quagga", include_inactive=True) == [third, second, first]
+    assert recalled(memory, "quagga", include_inactive=True) == [third, second, first]
 
 
 def test_a_kind_includes_its_subkinds_by_type_or_class(memory):
-    fact, made = keep(memory, intent(summary="quagga fact"), decision(summary="quagga decision"))
+    fact, decided = record(memory, intent(summary="quagga fact"), decision(summary="quagga decision"))
 
-    assert found(memory, "quagga", kinds=["decision"]) == [made]
-    assert found(memory, "quagga", kinds=["Decision", "fact"]) == found(memory, "quagga")
-    assert found(memory, "quagga", kinds=["architectural_decision"]) == [made]
-    assert found(memory, "quagga", kinds=["task"]) == []
-    assert fact in found(memory, "quagga")
+    assert recalled(memory, "quagga", kinds=["decision"]) == [decided]
+    assert recalled(memory, "quagga", kinds=["Decision", "fact"]) == recalled(memory, "quagga")
+    assert recalled(memory, "quagga", kinds=["architectural_decision"]) == [decided]
+    assert recalled(memory, "quagga", kinds=["task"]) == []
+    assert fact in recalled(memory, "quagga")
     with pytest.raises(InvalidRequest) as refusal:
         memory.recall("quagga", kinds=["decison"])
     assert refusal.value.hint == "did you mean 'decision'?"
 
 
 def test_a_memory_that_governs_the_requested_file_gets_a_higher_score(memory):
-    plain, file, folder, module, pattern = keep(
+    plain, file, folder, module, pattern = record(
         memory,
         intent(summary="quagga quagga"),
         intent(summary="quagga in a file of some sort", about=["src/a/b.py"]),
@@ -211,11 +213,11 @@ def test_a_memory_that_governs_the_requested_file_gets_a_higher_score(memory):
     hits = memory.recall("quagga", about=["./src/a/b.py"], explain=True).entries
     assert {hit.id for hit in hits if hit.parts["about"]} == {file, folder, module, pattern}
     assert next(hit for hit in hits if hit.id == plain).parts["about"] == 0
-    assert found(memory, "quagga", about=["src/other.rb"])[0] == plain
+    assert recalled(memory, "quagga", about=["src/other.rb"])[0] == plain
 
 
 def test_filters_of_agent_session_validity_and_time_limit_the_hits(memory):
-    mine, other = keep(
+    mine, other = record(
         memory,
         intent(summary="quagga one", asserted_by="ana", asserted_in="s-7", valid_until="2026-12-01"),
         intent(summary="quagga two", asserted_by="ben", asserted_in="s-8", valid_from="2026-12-01"),
@@ -223,23 +225,23 @@ def test_filters_of_agent_session_validity_and_time_limit_the_hits(memory):
     later = (START + timedelta(seconds=1)).isoformat()
     both = {"include_inactive": True}
 
-    assert found(memory, "quagga") == [mine]
-    assert found(memory, "quagga", agent="ana", **both) == [mine]
-    assert found(memory, "quagga", session="s-8", **both) == [other]
-    assert found(memory, "quagga", scope="session", session_id="s-7") == [mine]
-    assert found(memory, "quagga", valid_at="2026-11-30") == [mine]
-    assert found(memory, "quagga", valid_at="2026-12-01") == [other]
-    assert set(found(memory, "quagga", since=START, **both)) == {mine, other}
-    assert found(memory, "quagga", since="2027-01-01") == []
-    assert {*found(memory, "quagga", until=later, **both), *found(memory, "quagga", since=later, **both)} == {
+    assert recalled(memory, "quagga") == [mine]
+    assert recalled(memory, "quagga", agent="ana", **both) == [mine]
+    assert recalled(memory, "quagga", session="s-8", **both) == [other]
+    assert recalled(memory, "quagga", scope="session", session_id="s-7") == [mine]
+    assert recalled(memory, "quagga", valid_at="2026-11-30") == [mine]
+    assert recalled(memory, "quagga", valid_at="2026-12-01") == [other]
+    assert set(recalled(memory, "quagga", since=START, **both)) == {mine, other}
+    assert recalled(memory, "quagga", since="2027-01-01") == []
+    assert {*recalled(memory, "quagga", until=later, **both), *recalled(memory, "quagga", since=later, **both)} == {
         mine,
         other,
     }
-    assert found(memory, "quagga", until=START, **both) == []
+    assert recalled(memory, "quagga", until=START, **both) == []
 
 
 @pytest.mark.parametrize(
-    ("query", "more", "says"),
+    ("query", "more", "message"),
     [
         ("x", {"limit": 0}, "limit=0 is not from 1"),
         ("x", {"limit": True}, "limit=True is not a whole number"),
@@ -258,11 +260,11 @@ def test_filters_of_agent_session_validity_and_time_limit_the_hits(memory):
         ("x", {"kind": ["fact"]}, "there is no 'kind'"),
     ],
 )
-def test_an_invalid_argument_is_refused_by_name(memory, query, more, says):
-    keep(memory, intent())
+def test_an_invalid_argument_is_refused_by_name(memory, query, more, message):
+    record(memory, intent())
     with pytest.raises(InvalidRequest) as refusal:
         memory.recall(query, **more)
-    assert says in refusal.value.detail
+    assert message in refusal.value.detail
     assert refusal.value.hint
 
 
@@ -272,10 +274,10 @@ def test_an_invalid_argument_is_refused_by_name(memory, query, more, says):
      "AND OR NOT", "{a b}:c", "x" * 60_000, " ".join(f"w{n}" for n in range(9_000)), "日本語", "%", "ا ب", "'\"'"],
 )  # fmt: skip
 def test_any_query_text_is_accepted(memory, query):
-    (kept,) = keep(memory, intent(summary="quagga"))
+    (stored,) = record(memory, intent(summary="quagga"))
 
-    assert found(memory, f"{query} quagga", min_score=0) == [kept]
-    assert isinstance(found(memory, query), list)
+    assert recalled(memory, f"{query} quagga", min_score=0) == [stored]
+    assert isinstance(recalled(memory, query), list)
 
 
 def test_an_oversized_query_is_refused(memory):
@@ -284,9 +286,9 @@ def test_an_oversized_query_is_refused(memory):
 
 
 def test_a_score_is_the_calibrated_sum_of_its_parts(memory, by):
-    keep(memory, decision(summary="quagga zebra", about=["a.py"]), intent(summary="zebra"))
-    (old,) = keep(memory, intent(summary="quagga quagga"))
-    keep(memory, intent(summary="a quagga of another sort, and long", supersedes=[old]))
+    record(memory, decision(summary="quagga zebra", about=["a.py"]), intent(summary="zebra"))
+    (old,) = record(memory, intent(summary="quagga quagga"))
+    record(memory, intent(summary="a quagga of another sort, and long", supersedes=[old]))
 
     whole = fsum(bm25.weights(["quagga", "zebra"], CorpusStats(4, 0, {"quagga": 3, "zebra": 2})).values())
     for hit in memory.recall("quagga zebra", about=["a.py"], explain=True, include_inactive=True).entries:
@@ -297,38 +299,38 @@ def test_a_score_is_the_calibrated_sum_of_its_parts(memory, by):
 
 
 def test_an_answer_fits_its_budget_and_counts_the_omitted_hits(memory):
-    keep(memory, *(intent(summary=f"quagga number {n} " + "and more " * n) for n in range(8)))
+    record(memory, *(intent(summary=f"quagga number {n} " + "and more " * n) for n in range(8)))
 
     whole = memory.recall("quagga", limit=8)
     assert tokens(markdown(whole)) == whole.metadata["tokens"]
     for budget in range(60, 500, 20):
-        told = memory.recall("quagga", limit=8, budget_tokens=budget)
-        assert told.metadata["tokens"] <= budget
-        assert told.entries == whole.entries[: len(told.entries)]
-        assert len(told.entries) + told.metadata["left_out"] == 8
+        answer = memory.recall("quagga", limit=8, budget_tokens=budget)
+        assert answer.metadata["tokens"] <= budget
+        assert answer.entries == whole.entries[: len(answer.entries)]
+        assert len(answer.entries) + answer.metadata["left_out"] == 8
 
 
 def test_an_answer_with_a_notice_of_inactive_matches_fits_its_budget(memory):
-    keep(memory, *(intent(summary=f"quagga number {n} " + "and more " * n) for n in range(4)))
-    keep(memory, *(decision(summary="quagga " * n, topic=str(n), status="proposed") for n in (4, 5)))
+    record(memory, *(intent(summary=f"quagga number {n} " + "and more " * n) for n in range(4)))
+    record(memory, *(decision(summary="quagga " * n, topic=str(n), status="proposed") for n in (4, 5)))
 
     for budget in range(120, 400, 20):
-        told = memory.recall("quagga", limit=8, budget_tokens=budget)
-        assert tokens(markdown(told)) == told.metadata["tokens"] <= budget
-        assert told.inactive.notice() in markdown(told)
-        assert told.inactive.statuses == {"proposed": 2}
+        answer = memory.recall("quagga", limit=8, budget_tokens=budget)
+        assert tokens(markdown(answer)) == answer.metadata["tokens"] <= budget
+        assert answer.inactive.notice() in markdown(answer)
+        assert answer.inactive.statuses == {"proposed": 2}
 
 
 def test_a_recalled_memory_is_recorded_as_shown(memory):
-    (kept,) = keep(memory, intent(summary="quagga"))
+    (stored,) = record(memory, intent(summary="quagga"))
     memory.recall(RecallRequest("ana", "quagga"))
 
-    shown = memory.reader.why("p", kept)["shown"]
+    shown = memory.reader.why("p", stored)["shown"]
     assert [(entry["in"], entry["agent"]) for entry in shown] == [("recall", "ana")]
 
 
 def test_an_unknown_project_is_refused_and_creates_no_file(memory, tmp_path):
-    keep(memory, intent())
+    record(memory, intent())
     before = {*tmp_path.rglob("*.sqlite")}
     with pytest.raises(JidomemError) as refusal:
         memory.recall("x", "q")
@@ -348,7 +350,7 @@ def test_a_recall_request_is_a_value_with_defaults():
 
 
 def test_ranking_runs_without_garbage_collection(memory):
-    keep(memory, *(intent(summary=f"The queue has {number} letters") for number in range(20)))
+    record(memory, *(intent(summary=f"The queue has {number} letters") for number in range(20)))
     collected, before = set(), gc.get_threshold()
 
     def note(phase, info):
@@ -359,7 +361,7 @@ def test_ranking_runs_without_garbage_collection(memory):
     gc.callbacks.append(note)
     gc.set_threshold(1)
     try:
-        found(memory, "how many letters has the queue?")
+        recalled(memory, "how many letters has the queue?")
     finally:
         gc.set_threshold(*before)
         gc.callbacks.remove(note)

@@ -12,7 +12,7 @@ from jidomem.records.entry import Entry, WriteRequest
 
 WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "index", "the", "store"]
 KINDS = ["fact", "assumption", "discovery", "decision", "task", "risk"]
-ASKED = [
+OPTIONS = [
     {},
     {"include_inactive": True},
     {"kinds": ["fact", "decision"], "about": ["src/a.py"]},
@@ -24,23 +24,23 @@ ASKED = [
 ]
 
 
-def lived(memory, seed, steps=16):
+def write_random(memory, seed, steps=16):
     """Write at random: new memories, changes, withdrawals and what brings them back, and what is said meanwhile."""
     random, items, writer = Random(seed), [], memory.writer
     for who in ("ana", "ben"):  # known from the first moment on: a recall names an unknown agent
         writer.submit_intent("p", intent(summary=f"lynx of {who}", asserted_by=who))
     for _ in range(steps):
-        deed = random.choice(["say", "say", "say", "revise", "withdraw", "undo", "settle", "talk", "note", "note"])
+        action = random.choice(["say", "say", "say", "revise", "withdraw", "undo", "settle", "talk", "note", "note"])
         pick = random.choice(items) if items else None
         text = " ".join(random.choices(WORDS, k=random.randrange(1, 6)))
         try:
-            if deed == "talk":
+            if action == "talk":
                 memory.conversation("s").record(text, random.choice(WORDS), asked_by=random.choice(["ana", "ben"]))
-            elif deed == "note":
+            elif action == "note":
                 said = {"speaker": random.choice(["Ana", "Ben", "Zebra"]), "session": random.choice(["1", "2"])}
-                where = {"id": random.choice("abcd"), "session_id": random.choice([None, "s"])}
-                memory.entries.write(WriteRequest(Entry(agent_id="me", content=text, metadata=said, **where)))
-            elif deed == "say" or pick is None:
+                options = {"id": random.choice("abcd"), "session_id": random.choice([None, "s"])}
+                memory.entries.write(WriteRequest(Entry(agent_id="me", content=text, metadata=said, **options)))
+            elif action == "say" or pick is None:
                 kind = random.choice(KINDS)
                 more = {"rationale": random.choice(WORDS), "alternatives": ["tapir"]} if kind == "decision" else {}
                 more |= {"evidence": [random.choice(WORDS)]} if random.random() < 0.5 else {}
@@ -49,11 +49,11 @@ def lived(memory, seed, steps=16):
                 more |= {"about": [random.choice(["src/a.py", "src/", "b.py"])]} if random.random() < 0.5 else {}
                 who = random.choice(["ana", "ben"])
                 items.append(writer.submit_intent("p", intent(type=kind, summary=text, asserted_by=who, **more)).iri)
-            elif deed == "revise":
+            elif action == "revise":
                 items.append(writer.revise("p", pick, changes={"summary": text}, reason="newer").iri)
-            elif deed == "undo":
+            elif action == "undo":
                 items.append(writer.undo("p", pick).iri)
-            elif deed == "settle":
+            elif action == "settle":
                 curator = writer.acting_as("rita", "curator")
                 items.append(curator.settle("p", pick, random.choice(["accept", "reject"])).iri)
             else:
@@ -62,7 +62,7 @@ def lived(memory, seed, steps=16):
             continue
 
 
-def opened(folder, by):
+def open_root(folder, by):
     """A root that finds *by* words or by likeness, too; a recall waits for all vectors."""
     embedder = ToyEmbedder() if by == "likeness" else None
     memory = jidomem.open(folder, project="p", agent="me", sources=fixed_sources(), embedder=embedder)
@@ -70,33 +70,35 @@ def opened(folder, by):
     return memory
 
 
-def replayed(root, moment, folder, by):
+def root_at(root, moment, folder, by):
     """A root whose journal ends at *moment*."""
     shutil.copytree(root / "projects", folder / "projects")
     for file in folder.glob("projects/*/*/*.ttl"):
         if file.read_text().split("jido:recordedAt ")[1].split('"')[1] > moment:
             file.unlink()
-    return opened(folder, by)
+    return open_root(folder, by)
 
 
 def answers(memory, **options):
     """What is found for some questions, whole."""
     queries = ("quagga Zebra", "the", "the store index", "okapi lynx tapir quagga")
-    return [memory.recall(query, explain=True, **{**more, **options}).to_dict() for query in queries for more in ASKED]
+    return [
+        memory.recall(query, explain=True, **{**more, **options}).to_dict() for query in queries for more in OPTIONS
+    ]
 
 
 @pytest.mark.parametrize("by", ["words", "likeness"])
 def test_a_recall_as_of_a_moment_equals_the_recall_of_a_journal_cut_at_it(tmp_path, by):
-    found = 0
+    total = 0
     for seed in range(2):
         root = tmp_path / f"root{seed}"
-        with opened(root, by) as memory:
-            lived(memory, seed, 20)
+        with open_root(root, by) as memory:
+            write_random(memory, seed, 20)
             moments = sorted({str(commit.recorded_at) for stream in memory.journal.streams()
                               for commit in memory.journal.read(stream)})  # fmt: skip
             for moment in moments[2::6]:
-                with replayed(root, moment, tmp_path / f"{seed} {moment}", by) as then:
-                    told = answers(then)
-                assert answers(memory, as_of=moment) == told
-                found += sum(len(one["entries"]) for one in told)
-    assert found > 100
+                with root_at(root, moment, tmp_path / f"{seed} {moment}", by) as then:
+                    expected = answers(then)
+                assert answers(memory, as_of=moment) == expected
+                total += sum(len(one["entries"]) for one in expected)
+    assert total > 100

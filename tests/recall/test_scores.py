@@ -14,13 +14,13 @@ from jidomem.records.recall import MIN_SCORE, MIN_SHARE, few_least
 WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "index", "the", "store", "gnu", "ibis"]
 
 
-def opened(folder, embedder=None):
+def open_root(folder, embedder=None):
     memory = jidomem.open(folder, project="p", agent="me", sources=fixed_sources(), embedder=embedder)
     memory.embeds_for = 60.0
     return memory
 
 
-def filled(memory, random):
+def write_random(memory, random):
     """Write some memories, revisions and entries of speakers at random."""
     for _ in range(random.randrange(1, 12)):
         text = " ".join(random.choices(WORDS, k=random.randrange(1, 8)))
@@ -35,8 +35,8 @@ def filled(memory, random):
 @pytest.mark.parametrize("seed", range(3))
 def test_scores_are_probabilities_in_descending_order_and_the_minimum_score_cuts_them(tmp_path, seed, embedder):
     random = Random(seed)
-    with opened(tmp_path / "root", embedder) as memory:
-        filled(memory, random)
+    with open_root(tmp_path / "root", embedder) as memory:
+        write_random(memory, random)
         for _ in range(12):
             query = " ".join(random.choices([*WORDS, "heron", "stoat", "vole"], k=random.randrange(1, 6)))
             options = {"kinds": random.choice([[], ["entry"]]), "include_inactive": random.random() < 0.5}
@@ -66,7 +66,7 @@ def test_each_ranking_has_a_rising_calibration():
 
 @pytest.fixture
 def memory(tmp_path):
-    with opened(tmp_path / "root") as memory:
+    with open_root(tmp_path / "root") as memory:
         for summary in ("the build needs Rust 1.80", "letters wait in one queue", "the parser stops after a while"):
             memory.writer.submit_intent("p", intent(summary=summary))
         yield memory
@@ -92,8 +92,8 @@ def test_an_unanswerable_question_returns_only_the_nearest_memory(memory):
 
 
 def test_the_most_similar_memory_is_the_nearest_without_a_common_word(tmp_path):
-    with opened(tmp_path / "root", ToyEmbedder()) as memory:
-        filled(memory, Random(1))
+    with open_root(tmp_path / "root", ToyEmbedder()) as memory:
+        write_random(memory, Random(1))
         answer, every = memory.recall("umbrella"), memory.recall("umbrella", min_score=0)
 
     assert not answer.entries
@@ -141,7 +141,7 @@ def test_stop_words_alone_have_a_low_score(memory):
 
 
 def test_a_matching_day_without_the_subject_has_a_low_score(tmp_path):
-    with opened(tmp_path / "root", ToyEmbedder()) as memory:
+    with open_root(tmp_path / "root", ToyEmbedder()) as memory:
         for summary in ("backups run nightly", "letters wait in one queue", "the parser stops late"):
             memory.writer.submit_intent("p", intent(summary=summary))
         off = memory.recall("weather Paris today", min_score=0).entries
@@ -154,7 +154,7 @@ def test_a_matching_day_without_the_subject_has_a_low_score(tmp_path):
 
 
 def test_the_default_minimum_score_is_higher_for_few_memories(tmp_path):
-    with opened(tmp_path / "root", ToyEmbedder()) as memory:
+    with open_root(tmp_path / "root", ToyEmbedder()) as memory:
         for summary in ("backups run nightly", "letters wait in one queue", "the parser stops late"):
             memory.writer.submit_intent("p", intent(summary=summary))
         query = f"{NONSENSE} parser {NONSENSE.upper()} heron stoat vole ibis gnu tapir"

@@ -41,7 +41,7 @@ def moment(n):
     return format_timestamp(START + timedelta(days=n))
 
 
-def taken_in(corpus):
+def index_of(corpus):
     file = SearchIndexReader(":memory:", STEMMER, 1.0)
     file.fits()
     put(file, corpus)
@@ -50,7 +50,7 @@ def taken_in(corpus):
 
 def put(file, corpus, order=None):
     """Take in a corpus, in another *order* than that in which it was recorded where one is given."""
-    told = [*enumerate(corpus)]
+    documents = [*enumerate(corpus)]
     with file.writing():
         file.put(
             Document(
@@ -61,7 +61,7 @@ def put(file, corpus, order=None):
                 successors=(f"urn:m:{one['ended_by']:03}",) if _ends(corpus, n) else (), about=one["about"],
                 texts=tuple(one["fields"].get(name, "") for name in FIELD_WEIGHTS),
             )
-            for n, one in (told if order is None else (told[n] for n in order))
+            for n, one in (documents if order is None else (documents[n] for n in order))
         )  # fmt: skip
 
 
@@ -74,31 +74,34 @@ def _stems(text):
     return [stem for _, stem in STEMMER.stems(text)]
 
 
-def plainly(corpus, query, *, until, inactive, about, limit):
+def exhaustive(corpus, query, *, until, inactive, about, limit):
     """The same by the book: every memory is scored, then sorted."""
     known = range(min(until + 1, len(corpus)))
     stems = {word: STEMMER.stems(word)[0][1] for word in query}
-    held = [
+    stems_by_field = [
         {name: [stem for _, stem in STEMMER.stems(text)] for name, text in corpus[n]["fields"].items()} for n in known
     ]
-    length = [sum(map(len, fields.values())) for fields in held]
-    average = sum(length) / len(held)
-    told = {}
+    length = [sum(map(len, fields.values())) for fields in stems_by_field]
+    average = sum(length) / len(stems_by_field)
+    weights = {}
     for word, stem in stems.items():
-        holding = sum(any(stem in field for field in fields.values()) for fields in held)
+        holding = sum(any(stem in field for field in fields.values()) for fields in stems_by_field)
         if holding:
-            odds = (len(held) - holding + 0.5) / (holding + 0.5)
+            odds = (len(stems_by_field) - holding + 0.5) / (holding + 0.5)
             weight = max(log(odds), log(1 + odds) / 2)
             if word != "the" or [*query] == ["the"]:
-                told[stem] = weight
+                weights[stem] = weight
 
     def score(n):
-        often = {stem: sum(FIELD_WEIGHTS[name] * field.count(stem) for name, field in held[n].items()) for stem in told}
+        frequency = {
+            stem: sum(FIELD_WEIGHTS[name] * field.count(stem) for name, field in stems_by_field[n].items())
+            for stem in weights
+        }
         damping = 1.2 * (0.25 + 0.75 * length[n] / average)
-        lexical = sum(told[stem] * often[stem] * 2.2 / (often[stem] + damping) for stem in told)
+        lexical = sum(weights[stem] * frequency[stem] * 2.2 / (frequency[stem] + damping) for stem in weights)
         sure = {"High": 0.02, "Medium": 0.01, "Low": 0.0}[corpus[n]["confidence"]]
-        lifted = 0.5 if about in corpus[n]["about"] else 0.0
-        own = lexical * (1 + lifted + 0.03 * 0.5 ** ((known[-1] - n) / 30) + sure)
+        bonus = 0.5 if about in corpus[n]["about"] else 0.0
+        own = lexical * (1 + bonus + 0.03 * 0.5 ** ((known[-1] - n) / 30) + sure)
         while inactive and _ends(corpus, n) and corpus[n]["ended_by"] in known:
             n = corpus[n]["ended_by"]
             if after := score(n):
@@ -108,8 +111,8 @@ def plainly(corpus, query, *, until, inactive, about, limit):
     def is_active(n):
         return not corpus[n]["proposed"] and not (_ends(corpus, n) and corpus[n]["ended_by"] <= until)
 
-    found = [(score(n), n) for n in known if inactive or is_active(n)]
-    return sorted((entry for entry in found if entry[0]), key=lambda entry: (-entry[0], -entry[1]))[:limit]
+    scores = [(score(n), n) for n in known if inactive or is_active(n)]
+    return sorted((entry for entry in scores if entry[0]), key=lambda entry: (-entry[0], -entry[1]))[:limit]
 
 
 @pytest.mark.parametrize("first", [1, 50_000])
@@ -118,31 +121,31 @@ def test_the_best_matches_equal_those_of_an_exhaustive_computation(first, monkey
     for seed in range(60):
         random = Random(seed)
         corpus = corpus_of(random)
-        file = taken_in(corpus)
+        file = index_of(corpus)
         for _ in range(10):
             query = random.sample(WORDS, random.randrange(1, 5))
             until, inactive = random.choice([None, random.randrange(25)]), random.random() < 0.5
             about, limit = random.choice(["", "a.py"]), random.randrange(1, 9)
 
             stems = {stem: word for word, stem in STEMMER.stems(" ".join(query))}
-            within = SearchFilter(moment=None if until is None else moment(until), inactive=inactive)
-            found, _, _ = search(file, stems, within, [about] if about else [], limit)
+            search_filter = SearchFilter(moment=None if until is None else moment(until), inactive=inactive)
+            matches, _, _ = search(file, stems, search_filter, [about] if about else [], limit)
 
             last = len(corpus) - 1 if until is None else min(until, len(corpus) - 1)
-            expected = plainly(corpus, query, until=last, inactive=inactive, about=about, limit=limit)
-            assert [int(one.match.item[-3:]) for one in found] == [n for _, n in expected], seed
-            assert all(isclose(one.score, score) for one, (score, _) in zip(found, expected, strict=True)), seed
+            expected = exhaustive(corpus, query, until=last, inactive=inactive, about=about, limit=limit)
+            assert [int(one.match.item[-3:]) for one in matches] == [n for _, n in expected], seed
+            assert all(isclose(one.score, score) for one, (score, _) in zip(matches, expected, strict=True)), seed
 
 
 def test_the_engine_score_of_a_match_is_its_bm25():
     for seed in range(30):
         random = Random(seed)
-        file = taken_in(corpus_of(random))
+        file = index_of(corpus_of(random))
         stems = [STEMMER.stems(word)[0][1] for word in random.sample(WORDS, random.randrange(1, 4))]
         counts = file.counts(stems)
 
-        for found in file.best(stems, SearchFilter(inactive=True)):
-            assert isclose(found.reach, _bm25(file.match(found.number, None), stems, counts)), seed
+        for match_ in file.best(stems, SearchFilter(inactive=True)):
+            assert isclose(match_.reach, _bm25(file.match(match_.number, None), stems, counts)), seed
 
 
 def _bm25(match, stems, counts):
@@ -151,11 +154,11 @@ def _bm25(match, stems, counts):
     for stem in stems:
         holding = counts.holding[stem]
         weight = log((counts.memories - holding + 0.5) / (holding + 0.5))
-        often = sum(
+        frequency = sum(
             weight * text.split().count(stem) for weight, text in zip(FIELD_WEIGHTS.values(), match.fields, strict=True)
         )
         damping = 1.2 * (0.25 + 0.75 * match.length * counts.memories / counts.words)
-        score += max(weight, 1e-6) * often * 2.2 / (often + damping)
+        score += max(weight, 1e-6) * frequency * 2.2 / (frequency + damping)
     return score
 
 
@@ -163,12 +166,12 @@ def _bm25(match, stems, counts):
 def test_matches_within_a_filter_are_the_best_that_pass_it(first):
     for seed in range(first * 10, (first + 1) * 10):
         random = Random(seed)
-        file, within = taken_in(corpus_of(random)), SearchFilter(since=moment(random.randrange(25)))
+        file, search_filter = index_of(corpus_of(random)), SearchFilter(since=moment(random.randrange(25)))
         stems, count = _stems(" ".join(random.sample(WORDS, 2))), random.randrange(1, 9)
         only = random.choice([None, range(0, 25, 2)])
 
-        best = [(one.number, one.reach) for one in file.best(stems, within, only)]
-        assert file.matches(stems, (), count, only, within) == best[:count], seed
+        best = [(one.number, one.reach) for one in file.best(stems, search_filter, only)]
+        assert file.matches(stems, (), count, only, search_filter) == best[:count], seed
 
 
 def test_counts_at_a_moment_do_not_depend_on_the_order_of_writes():
@@ -180,22 +183,22 @@ def test_counts_at_a_moment_do_not_depend_on_the_order_of_writes():
         put(file, corpus, random.sample(range(len(corpus)), len(corpus)))
 
         for n in range(len(corpus)):
-            assert file.counts(WORDS, moment(n)) == taken_in(corpus[: n + 1]).counts(WORDS)
+            assert file.counts(WORDS, moment(n)) == index_of(corpus[: n + 1]).counts(WORDS)
 
 
 def test_an_updated_search_file_equals_a_new_one():
     for seed in range(20):
         before, after = corpus_of(Random(seed)), corpus_of(Random(-1 - seed))
-        file, fresh = taken_in(before), taken_in(after)
+        file, fresh = index_of(before), index_of(after)
         put(file, after)
         with file.writing():
             file.remove(f"urn:m:{n:03}" for n in range(len(after), len(before) + 1))
 
         for until in (None, moment(3)):
             assert file.counts(WORDS, until) == fresh.counts(WORDS, until)
-        found, expected = (
+        actual, expected = (
             [f.match(one.number, None) for one in f.best(WORDS, SearchFilter(inactive=True))] for f in (file, fresh)
         )
-        told = [sorted((m.item, m.fields, m.length, m.recorded) for m in matches) for matches in (found, expected)]
-        assert told[0] == told[1]
+        contents = [sorted((m.item, m.fields, m.length, m.recorded) for m in matches) for matches in (actual, expected)]
+        assert contents[0] == contents[1]
         assert sorted(file.places()) == sorted(fresh.places())

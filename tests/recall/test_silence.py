@@ -26,15 +26,15 @@ def test_the_expected_calibration_error_is_at_most_5_percent(scored):
 
 def test_at_most_a_twentieth_of_the_answers_is_below_the_minimum_score(scored):
     cases, _ = scored
-    found, below = lost(cases, MIN_SCORE)
-    assert found >= 20
-    assert below <= found / 20
+    answered, below = lost(cases, MIN_SCORE)
+    assert answered >= 20
+    assert below <= answered / 20
 
 
 def test_most_questions_of_other_projects_get_no_answer(scored):
     cases, by = scored
-    asked, quiet = silent(cases, OTHER, MIN_SCORE)
-    assert quiet / asked >= (0.75 if by == "vectors" else 0.6)
+    total, silent_count = silent(cases, OTHER, MIN_SCORE)
+    assert silent_count / total >= (0.75 if by == "vectors" else 0.6)
 
 
 def test_hits_far_below_the_best_are_seldom_answers(scored):
