@@ -36,7 +36,7 @@ CLASSES = [
 LINKS = {"dependsOn": "Task", "blockedBy": "Task", "hasRootCause": "RootCause", "derivedFrom": "Evidence"}
 LINKS |= {"contradicts": "", "coexistsWith": "", "conflictsWith": "", "revives": ""}
 #: Further properties of an item.
-SAID = [
+PROPERTIES = [
     "jido:context 'c'",
     "jido:affectedModule 'Core'",
     "jido:about 'src/a.py'",
@@ -82,7 +82,7 @@ def drawn_item(random):
         "key": random.choice(["", "duplicate:1", "duplicate:1", "other:3"]),
         "left_out": random.choice(LEFT_OUT),
         "foreign": random.random() < 0.1,
-        "said": random.sample(SAID, 3),
+        "said": random.sample(PROPERTIES, 3),
         "agent": random.choice(["ana", "ben"]),
     }
 
@@ -136,10 +136,10 @@ class Scribe:
 
     def item(self, piece, at):
         name = f"m:i{self.serial * 37 % 101:03d}"  # names do not follow time
-        said = [
+        properties = [
             f"a jido:{piece['cls']} ; jido:recordedAt {at} ; jido:hasTimestamp {at} ; jido:summary 'n {self.serial}'"
         ]
-        said.append(f"jido:hasAssertionStatus jido:{'Proposed' if piece['proposed'] else 'Asserted'}")
+        properties.append(f"jido:hasAssertionStatus jido:{'Proposed' if piece['proposed'] else 'Asserted'}")
         optional = {
             "appliesToProject": "p:other" if piece["foreign"] else "p:demo",
             "hasConfidence": "jido:High",
@@ -149,13 +149,13 @@ class Scribe:
             "hasEnforcementLevel": f"jido:{piece['level']}",
             "hasTaskStatus": f"jido:{piece['status']}",
         }
-        said += [f"jido:{key} {value}" for key, value in optional.items() if key != piece["left_out"]]
-        said += [*piece["said"], f"jido:assertedBy <https://jido.ai/agents/{piece['agent']}>"]
-        said += [f"jido:hasErrorStatus jido:{piece['error']}"] if piece["error"] else []
-        said += [f"jido:conflictKey '{piece['key']}'"] if piece["key"] else []
-        said += ["jido:supersededBy m:nowhere"] if piece["left_out"] == "dangles" else []
-        said += [f"jido:{link} {self.pick(number, LINKS[link])}" for link, number in piece["links"] if self.known]
-        text = f"{name} {' ; '.join(said)} .\n" + self.ending(piece, name)
+        properties += [f"jido:{key} {value}" for key, value in optional.items() if key != piece["left_out"]]
+        properties += [*piece["said"], f"jido:assertedBy <https://jido.ai/agents/{piece['agent']}>"]
+        properties += [f"jido:hasErrorStatus jido:{piece['error']}"] if piece["error"] else []
+        properties += [f"jido:conflictKey '{piece['key']}'"] if piece["key"] else []
+        properties += ["jido:supersededBy m:nowhere"] if piece["left_out"] == "dangles" else []
+        properties += [f"jido:{link} {self.pick(number, LINKS[link])}" for link, number in piece["links"] if self.known]
+        text = f"{name} {' ; '.join(properties)} .\n" + self.ending(piece, name)
         self.known.append((name, piece["cls"]))
         return text
 
@@ -180,21 +180,21 @@ class Scribe:
                 f" jido:partOfProject p:demo ; jido:recordedAt {at}{before} .\n"
             )
         self.sessions[number] += 1
-        said = f"jido:toStatus jido:{status}" if status else "jido:toPhase jido:ReviewPhase"
+        event = f"jido:toStatus jido:{status}" if status else "jido:toPhase jido:ReviewPhase"
         ended = f"{name} jido:endedAt {at} .\n" if status in ("Closed", "Abandoned") else ""
         return (
             f"<https://jido.ai/sessions/{number}/events/{self.sessions[number]}> a jido:SessionEvent ;"
-            f" jido:ofSession {name} ; jido:eventNumber {self.sessions[number]} ; {said} ;"
+            f" jido:ofSession {name} ; jido:eventNumber {self.sessions[number]} ; {event} ;"
             f" jido:recordedAt {at} .\n{ended}"
         )
 
     def evidence(self, piece, at):
         _, first, second = piece
         name = f"<https://jido.ai/evidence/{self.serial}>"
-        said = f" ; jido:contradicts {self.pick(first)}, {self.pick(second)}" if self.known else ""
+        contradictions = f" ; jido:contradicts {self.pick(first)}, {self.pick(second)}" if self.known else ""
         dangling = f"{self.pick(first)} jido:supersededBy {name} .\n" if self.known and second % 3 == 0 else ""
         self.known.append((name, "Evidence"))
-        return f"{name} a jido:Evidence ; {LABEL} 'log' ; jido:recordedAt {at}{said} .\n{dangling}"
+        return f"{name} a jido:Evidence ; {LABEL} 'log' ; jido:recordedAt {at}{contradictions} .\n{dangling}"
 
     def said(self, piece, at):
         """Write a turn, or an entry, which may replace the previous one; some have a later moment."""
@@ -256,25 +256,25 @@ class Scribe:
 def questions(query):
     """Return each call of *query*: with and without inactive memories, for all values of its parameters."""
     own = [param.name for param in query.params if param.default is None and param.name != "project"]
-    told = [{name: value} for name in own for value in NEEDED[name]] or [{}]
+    arguments = [{name: value} for name in own for value in NEEDED[name]] or [{}]
     inactive = [False, True] if query.takes("includeInactive") else [False]
-    return [{"include_inactive": both, **more} for both in inactive for more in told]
+    return [{"include_inactive": both, **more} for both in inactive for more in arguments]
 
 
-def answer(reader, name, asked):
+def answer(reader, name, arguments):
     try:
-        return reader.ask(name, project="demo", **asked)
+        return reader.ask(name, project="demo", **arguments)
     except NotFound:  # the requested memory is not recorded yet
         return []
 
 
 def answers(reader, worlds, **moment):
     """Return the answers of all queries, each at one of *worlds* in turn: moments of the world, or none."""
-    asked = [
-        (query, {**asked, "valid_at": world} if query.takes("validAt") else asked)
-        for (query, asked), world in zip(((q, a) for q in PLAYBOOK for a in questions(q)), cycle(worlds), strict=False)
+    calls = [
+        (query, {**calls, "valid_at": world} if query.takes("validAt") else calls)
+        for (query, calls), world in zip(((q, a) for q in PLAYBOOK for a in questions(q)), cycle(worlds), strict=False)
     ]
-    return [(query.name, more, answer(reader, query.name, {**more, **moment})) for query, more in asked]
+    return [(query.name, more, answer(reader, query.name, {**more, **moment})) for query, more in calls]
 
 
 def test_every_query_about_memories_or_sessions_takes_valid_at():
@@ -312,13 +312,13 @@ def test_the_disagreements_of_a_memory_equal_its_pairs_among_all_conflicts(seed)
     reader = reader_of(index, playbook=PLAYBOOK)
     pairs = {(row["a"], row["b"], row["kind"]) for row in reader.ask("conflicts", project="demo")}
 
-    found = set()
+    disagreements = set()
     for item in {name for pair in pairs for name in pair[:2]}:
         for row in reader.ask("disagreements", project="demo", item=item):
             if row["kind"] != "proposal":
-                found.add((*sorted((item, row["other"])), row["kind"]))
+                disagreements.add((*sorted((item, row["other"])), row["kind"]))
 
-    assert found == pairs
+    assert disagreements == pairs
 
 
 @settings(max_examples=examples(3))
@@ -329,22 +329,22 @@ def test_a_memory_invalid_at_a_moment_counts_as_withdrawn(seed, number):
         for graph, rows in scribe.commit(commit, news).items():
             index.apply(graph, str(commit), rows)
             withdrawn.apply(graph, str(commit), [row for row in rows if row[1] not in (FROM, UNTIL)])
-    gone = {
+    invalid = {
         s
         for s, p, o in index.triples(CONTEXT)
         if (p == FROM and plain_value(o) > at(number)) or (p == UNTIL and plain_value(o) <= at(number))
     }
-    ends = "".join(f"{item} jido:invalidatedBy m:end .\n" for item in sorted(gone))
+    ends = "".join(f"{item} jido:invalidatedBy m:end .\n" for item in sorted(invalid))
     withdrawn.apply(
         CONTEXT, "x", triples(f"m:end jido:hasAssertionStatus jido:Asserted ; jido:recordedAt {moment(0)} .\n{ends}")
     )
 
     for query in PLAYBOOK:
         if query.takes("includeInactive") and query.takes("validAt") and query.name not in OTHERWISE:
-            for asked in questions(query):
-                if not asked["include_inactive"]:
-                    now = answer(reader_of(index, playbook=PLAYBOOK), query.name, {**asked, "valid_at": at(number)})
-                    then = answer(reader_of(withdrawn, playbook=PLAYBOOK), query.name, asked)
+            for arguments in questions(query):
+                if not arguments["include_inactive"]:
+                    now = answer(reader_of(index, playbook=PLAYBOOK), query.name, {**arguments, "valid_at": at(number)})
+                    then = answer(reader_of(withdrawn, playbook=PLAYBOOK), query.name, arguments)
                     assert undated(now) == undated(then), query.name
 
 

@@ -13,7 +13,7 @@ QUERY = parse(
     "#+ summary: s\n#+ params: project asOf who:iri what n:integer=3 flag:boolean=false\n#+ columns: a\n#+ order: -a\n"
     "SELECT ?project ?asOf ?who ?what ?n ?flag ?a WHERE {} ORDER BY DESC(?a)",
 )
-GIVEN = {"project": "demo", "who": "urn:a", "what": "text"}
+ARGUMENTS = {"project": "demo", "who": "urn:a", "what": "text"}
 
 
 def test_a_header_is_parsed_into_typed_parameters_columns_and_order():
@@ -24,7 +24,7 @@ def test_a_header_is_parsed_into_typed_parameters_columns_and_order():
 
 
 def test_an_omitted_parameter_has_its_default():
-    assert QUERY.bind(GIVEN) == {
+    assert QUERY.bind(ARGUMENTS) == {
         "project": "<https://jido.ai/projects/demo>",
         "asOf": f'"{FOREVER}"^^<{X}dateTime>',
         "who": "<urn:a>",
@@ -48,7 +48,7 @@ def test_an_omitted_parameter_has_its_default():
     ],
 )
 def test_a_value_becomes_a_term_of_the_type_of_its_parameter(name, value, term):
-    assert QUERY.bind({**GIVEN, name: value})[name] == term
+    assert QUERY.bind({**ARGUMENTS, name: value})[name] == term
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_value_becomes_a_term_of_the_type_of_its_parameter(name, value, term):
 def test_a_value_of_another_type_is_refused_by_name(name, value):
     written = snake(name)
     with pytest.raises(InvalidRequest, match=f"^{written}=.* is not ") as refusal:
-        QUERY.bind({**GIVEN, name: value})
+        QUERY.bind({**ARGUMENTS, name: value})
     assert refusal.value.code == "invalid_argument"
     assert refusal.value.hint.startswith(f"give one of: `{written}`" if name == "asOf" else f"give {written} as")
 
@@ -85,10 +85,10 @@ def test_a_value_that_is_neither_name_nor_iri_is_refused_with_both_forms(name):
 
 def test_an_unknown_parameter_is_refused_with_the_nearest_name():
     with pytest.raises(InvalidRequest, match="planner/mine has no parameter 'wat'") as refusal:
-        QUERY.bind({"project": "demo", "who": GIVEN["who"], "wat": "x"})
+        QUERY.bind({"project": "demo", "who": ARGUMENTS["who"], "wat": "x"})
     assert refusal.value.hint == "did you mean 'what'?"
     with pytest.raises(InvalidRequest) as other:
-        QUERY.bind({**GIVEN, "limt": 3})
+        QUERY.bind({**ARGUMENTS, "limt": 3})
     assert other.value.hint == "did you mean 'limit'?"
 
 
