@@ -19,7 +19,7 @@ def after(moment: str) -> int:
 
 
 if __name__ == "__main__":
-    kind, place, home, name, wanted = sys.argv[1:]
+    kind, place, home, name, amount = sys.argv[1:]
     if kind == "files":
         journal = FileJournal(Path(home))
     else:
@@ -29,7 +29,7 @@ if __name__ == "__main__":
         from jidomem.extras.servers.journal import MirroredJournal
 
         journal = MirroredJournal(FileLog(place), Path(home))
-    for number in range(int(wanted)) if int(wanted) else count():
+    for number in range(int(amount)) if int(amount) else count():
         while True:  # compare-and-append without a turn: a lost race is tried again
             version = journal.head(STREAM)
             commit = commit_on(version, f"{name}-{number}", second=after(version.recorded_at))

@@ -18,8 +18,8 @@ WRITER = "https://jido.ai/agents/memory-writer"
 def fact(name: str, *summaries: str) -> list[terms.Triple]:
     """A small memory called *name*."""
     item = terms.iri(f"https://jido.ai/memory/{name}")
-    said = [(item, vocab.jido("summary"), terms.literal(text)) for text in summaries or (name,)]
-    return [(item, vocab.TYPE, vocab.jido("Fact")), (item, vocab.jido("recordedIn"), vocab.THIS), *said]
+    rows = [(item, vocab.jido("summary"), terms.literal(text)) for text in summaries or (name,)]
+    return [(item, vocab.TYPE, vocab.jido("Fact")), (item, vocab.jido("recordedIn"), vocab.THIS), *rows]
 
 
 def commit_on(version: Version, name: str = "a", body=None, *, second: int | None = None, graph=STREAM.graph) -> Commit:
@@ -36,13 +36,14 @@ def commit_on(version: Version, name: str = "a", body=None, *, second: int | Non
     )
 
 
-def order_on(version: Version, gone: dict[str, frozenset[str]], *, graph=STREAM.graph) -> Commit:
+def order_on(version: Version, redacted_leaves: dict[str, frozenset[str]], *, graph=STREAM.graph) -> Commit:
     """A commit on top of *version* that redacts the leaves *gone*, given by the id of their commit."""
-    said = [(vocab.THIS, vocab.jido("redacts"), terms.iri(COMMIT + identity)) for identity in gone]
-    said += [
-        (vocab.THIS, vocab.jido("redactedLeaf"), terms.literal(leaf)) for leaf in frozenset().union(*gone.values())
+    rows = [(vocab.THIS, vocab.jido("redacts"), terms.iri(COMMIT + identity)) for identity in redacted_leaves]
+    rows += [
+        (vocab.THIS, vocab.jido("redactedLeaf"), terms.literal(leaf))
+        for leaf in frozenset().union(*redacted_leaves.values())
     ]
-    return commit_on(version, "order", said, graph=graph)
+    return commit_on(version, "order", rows, graph=graph)
 
 
 def add(journal: FileJournal, name: str, *, stream: Stream = STREAM, second: int | None = None) -> Commit:
@@ -65,14 +66,14 @@ def ids(commits) -> list[str]:
     return [commit.id for commit in commits]
 
 
-def lying(monkeypatch) -> None:
+def flip_written_bits(monkeypatch) -> None:
     """Let the disk flip one bit in the middle of each pack that is written."""
     write = disk.write
 
-    def turned(descriptor, data):
+    def write_flipped(descriptor, data):
         if data.startswith(b"# jidomem pack"):
             data = bytearray(data)
             data[len(data) // 2] ^= 1
         write(descriptor, bytes(data))
 
-    monkeypatch.setattr(disk, "write", turned)
+    monkeypatch.setattr(disk, "write", write_flipped)

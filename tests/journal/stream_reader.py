@@ -52,13 +52,13 @@ class Told:
         return {triple for commit in self.commits if commit.id not in cleared for triple in commit.triples}
 
     def ancestors(self, commit):
-        by_id, todo, found = {each.id: each for each in self.commits}, [*commit.parents], set()
+        by_id, todo, ancestors = {each.id: each for each in self.commits}, [*commit.parents], set()
         while todo:
             identity = todo.pop()
-            if identity in by_id and identity not in found:
-                found.add(identity)
+            if identity in by_id and identity not in ancestors:
+                ancestors.add(identity)
                 todo += by_id[identity].parents
-        return found
+        return ancestors
 
 
 def own(commit):
@@ -67,7 +67,7 @@ def own(commit):
 
 def read(folder):
     """All commits in the files of *folder*, each verified; damaged files are named and skipped."""
-    found, damaged, aside, bad = {}, set(), set(), {}
+    commits_by_id, damaged, aside, bad = {}, set(), set(), {}
     for path in sorted(Path(folder).iterdir(), reverse=True):  # packs first: of two redacted forms the last here counts
         if path.name.startswith("."):
             continue
@@ -76,39 +76,39 @@ def read(folder):
         elif path.name.endswith(".ttl"):
             try:
                 for commit in in_file(path, bad):
-                    if commit.id not in found or commit.redacted:
-                        found[commit.id] = commit
+                    if commit.id not in commits_by_id or commit.redacted:
+                        commits_by_id[commit.id] = commit
             except (verifier.Wrong, ValueError, LookupError):
                 damaged.add(path.name)
-    commits = sorted(found.values(), key=lambda commit: commit.key)
-    damaged |= {commit.stem for commit in commits if not follows(commit, found, aside)}
-    named = {parent for commit in commits for parent in commit.parents}
-    named |= {parent for row in bad.values() for parent in row[7:]}
-    hidden = {row[2] for row in bad.values() if row[6] == "redacted" and not is_redacted(found.get(row[2]))}
+    commits = sorted(commits_by_id.values(), key=lambda commit: commit.key)
+    damaged |= {commit.stem for commit in commits if not follows(commit, commits_by_id, aside)}
+    parents_named = {parent for commit in commits for parent in commit.parents}
+    parents_named |= {parent for row in bad.values() for parent in row[7:]}
+    hidden = {row[2] for row in bad.values() if row[6] == "redacted" and not is_redacted(commits_by_id.get(row[2]))}
     hidden |= {commit.id for commit in commits if f"{commit.stem}.redacted.ttl" in damaged}
-    shown = without_ordered([commit for commit in commits if commit.id not in hidden])
-    damaged |= {name for name, row in bad.items() if row[2] not in {commit.id for commit in shown}}
-    known = [*found, *(row[2] for row in bad.values())]  # heads go by the tables of sound packs
-    return Told(shown, damaged, [identity for identity in dict.fromkeys(known) if identity not in named])
+    visible = without_ordered([commit for commit in commits if commit.id not in hidden])
+    damaged |= {name for name, row in bad.items() if row[2] not in {commit.id for commit in visible}}
+    known = [*commits_by_id, *(row[2] for row in bad.values())]  # heads go by the tables of sound packs
+    return Told(visible, damaged, [identity for identity in dict.fromkeys(known) if identity not in parents_named])
 
 
 def without_ordered(commits):
     """The commits, in any form, without the triples that one of them redacts."""
-    gone = {}
+    redacted = {}
     for commit in commits:
-        said = [(p, o) for s, p, o in commit.triples if s == own(commit)]
-        leaves = {o[1:-1] for p, o in said if p == f"<{JIDO}redactedLeaf>"}
-        for p, o in said:
+        properties = [(p, o) for s, p, o in commit.triples if s == own(commit)]
+        leaves = {o[1:-1] for p, o in properties if p == f"<{JIDO}redactedLeaf>"}
+        for p, o in properties:
             if p == f"<{JIDO}redacts>":
-                gone.setdefault(o[len("<urn:jido:commit:") : -1], set()).update(leaves)
-    found = []
+                redacted.setdefault(o[len("<urn:jido:commit:") : -1], set()).update(leaves)
+    result = []
     for commit in commits:
-        kept = [n for n, leaf in enumerate(commit.leaves) if leaf not in gone.get(commit.id, ())]
-        if len(kept) < len(commit.triples):
-            triples = tuple(commit.triples[n] for n in kept)
-            commit = replace(commit, triples=triples, leaves=tuple(commit.leaves[n] for n in kept), redacted=True)
-        found.append(commit)
-    return found
+        remaining = [n for n, leaf in enumerate(commit.leaves) if leaf not in redacted.get(commit.id, ())]
+        if len(remaining) < len(commit.triples):
+            triples = tuple(commit.triples[n] for n in remaining)
+            commit = replace(commit, triples=triples, leaves=tuple(commit.leaves[n] for n in remaining), redacted=True)
+        result.append(commit)
+    return result
 
 
 def is_redacted(commit):
@@ -138,7 +138,7 @@ def in_file(path, bad):
 
 def shaped(parts):
     identity, parents, triples, secrets = parts
-    said = {p: o for s, p, o in triples if s == f"<urn:jido:commit:{identity}>"}
+    properties = {p: o for s, p, o in triples if s == f"<urn:jido:commit:{identity}>"}
     lines = verifier.digest_lines(triples, f"<urn:jido:commit:{identity}>")
     keys = [bytes.fromhex(secret.split()[-1]) for secret in secrets]
     if secrets[0].startswith("# nonce"):
@@ -147,10 +147,10 @@ def shaped(parts):
         salts = dict(zip(sorted(lines), keys, strict=False))
     return Read(
         id=identity,
-        moment=said[f"<{JIDO}recordedAt>"][1:28],
-        position=int(said[f"<{JIDO}position>"].split('"')[1]),
+        moment=properties[f"<{JIDO}recordedAt>"][1:28],
+        position=int(properties[f"<{JIDO}position>"].split('"')[1]),
         parents=tuple(sorted(parent.hex() for parent in parents)),
-        graph=said[f"<{JIDO}inStream>"][1:-1],
+        graph=properties[f"<{JIDO}inStream>"][1:-1],
         triples=tuple(triples),
         redacted=not secrets[0].startswith("# nonce"),
         leaves=tuple(verifier.keyed(salts[line], line).hex() for line in lines),

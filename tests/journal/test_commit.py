@@ -66,10 +66,10 @@ def test_a_golden_file_is_written_to_the_byte_and_read_by_both_implementations(n
     assert data == golden
 
     identity, parents, triples, _ = verifier.read(golden)
-    read = parse(golden)
-    assert (read.id, read.redacted) == (identity, name == "redacted")
-    assert list(read.parents) == sorted(parent.hex() for parent in parents)
-    assert read.triples == set(triples)
+    commit = parse(golden)
+    assert (commit.id, commit.redacted) == (identity, name == "redacted")
+    assert list(commit.parents) == sorted(parent.hex() for parent in parents)
+    assert commit.triples == set(triples)
 
 
 def test_a_commit_reads_back_as_it_was_built():
@@ -96,9 +96,9 @@ def test_a_redacted_commit_has_a_salt_for_each_triple_and_its_leaves_in_order():
     leaves = re.findall(rb"# leaf .*\n", data)
 
     for changed in (edited(data, salt, b""), edited(data, salt, 2 * salt)):
-        refused = refusal(changed)
-        assert re.fullmatch(r"\d+ salts for \d+ triples, or leaves out of order", str(refused))
-        assert refused.line == 7
+        error = refusal(changed)
+        assert re.fullmatch(r"\d+ salts for \d+ triples, or leaves out of order", str(error))
+        assert error.line == 7
     swapped = edited(data, b"".join(leaves[:2]), leaves[1] + leaves[0])
     assert "leaves out of order" in str(refusal(swapped))
     assert len(leaves) == 3 == len(plain().triples - parse(data).triples)
@@ -130,10 +130,10 @@ TRIPLES = st.lists(st.tuples(NODE, PREDICATE, NODE | LITERAL), max_size=8)
 def test_any_terms_in_any_order_give_one_document_that_both_implementations_read(body, shuffle):
     # C078 C079 C114
     commit = commit_on(Version(), "a", body)
-    again = list(body)
-    shuffle.shuffle(again)
+    shuffled = list(body)
+    shuffle.shuffle(shuffled)
 
-    assert commit_on(Version(), "a", again + again).data == commit.data
+    assert commit_on(Version(), "a", shuffled + shuffled).data == commit.data
     assert parse(commit.data) == commit
     assert verifier.read(commit.data)[0] == commit.id
     expected = {tuple(f"<{commit.iri}>" if term == vocab.THIS else term for term in triple) for triple in body}
@@ -205,9 +205,9 @@ OWN = b"    jido:committer <https://jido.ai/agents/memory-writer> ;\n"
 )
 def test_a_document_that_breaks_one_rule_is_refused_by_name_and_line(old, new, message, line):
     # C027
-    refused = refusal(edited(plain().data, old, new))
-    assert re.search(message, str(refused)), str(refused)
-    assert refused.line == line
+    error = refusal(edited(plain().data, old, new))
+    assert re.search(message, str(error)), str(error)
+    assert error.line == line
 
 
 def test_the_placeholder_in_a_file_is_refused_though_its_digest_is_the_same():

@@ -109,10 +109,10 @@ def test_an_append_works_within_a_turn_and_without(opened):
     journal = opened()
     first = commit_on(Version(), "first")
     version = journal.append(STREAM, Version(), first)
-    with journal.lock(STREAM) as seen:
-        assert seen == version
-        second = commit_on(seen, "second")
-        third = commit_on(journal.append(STREAM, seen, second), "third")
+    with journal.lock(STREAM) as locked:
+        assert locked == version
+        second = commit_on(locked, "second")
+        third = commit_on(journal.append(STREAM, locked, second), "third")
         journal.append(STREAM, Version.of([second.head]), third)
     assert ids(opened().read(STREAM)) == ids([first, second, third])
 

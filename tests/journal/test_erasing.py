@@ -26,17 +26,19 @@ def leaf_of(commit, text):
     return next(leaf for triple, leaf in leaves(commit).items() if triple[2] == f'"{text}"')
 
 
-def record(version, commit, *gone):
+def record(version, commit, *leaves_removed):
     """A commit on top of *version* that records a redaction."""
-    said = [(vocab.THIS, J("redacts"), terms.iri(commit.iri))]
-    return commit_on(version, "record", [*said, *((vocab.THIS, J("redactedLeaf"), f'"{leaf}"') for leaf in gone)])
+    rows = [(vocab.THIS, J("redacts"), terms.iri(commit.iri))]
+    return commit_on(
+        version, "record", [*rows, *((vocab.THIS, J("redactedLeaf"), f'"{leaf}"') for leaf in leaves_removed)]
+    )
 
 
-def erase(journal, commit, *texts):
+def redact_texts(journal, commit, *texts):
     """Redact *texts* in *commit* as the keeper does, and return the commit that records it."""
-    gone = frozenset(leaf_of(commit, text) for text in texts)
-    with journal.redacting(STREAM, {commit.id: gone}) as version:
-        order = record(version, commit, *gone)
+    redacted_leaves = frozenset(leaf_of(commit, text) for text in texts)
+    with journal.redacting(STREAM, {commit.id: redacted_leaves}) as version:
+        order = record(version, commit, *redacted_leaves)
         journal.append(STREAM, version, order)
     return order
 
@@ -54,15 +56,15 @@ def journal(tmp_path):
 @given(st.sets(st.integers(0, 7)), st.sets(st.integers(0, 7)))
 def test_triples_taken_out_at_once_or_one_after_the_other_leave_the_same_bytes_as_the_independent_writer(first, second):
     whole = commit_on(Version(), "a", fact("a", *(f"text {number}" for number in range(8))))
-    out = {f'"text {number}"' for number in first | second}
+    removed = {f'"text {number}"' for number in first | second}
     if not first:
         return
     step = without(whole, [leaf_of(whole, f"text {number}") for number in first])
     both = without(step, [leaf_of(whole, f"text {number}") for number in first | second])
 
-    assert both.data == verifier.redact(whole.data, lambda triple: triple[2] in out)
+    assert both.data == verifier.redact(whole.data, lambda triple: triple[2] in removed)
     assert both.id == whole.id == verifier.read(both.data)[0]
-    assert {triple[2] for triple in whole.triples - both.triples} == out
+    assert {triple[2] for triple in whole.triples - both.triples} == removed
     assert removed_leaves(both) == {leaves(whole)[triple] for triple in whole.triples - both.triples}
     assert leaves(both).items() <= leaves(whole).items()
 
@@ -102,7 +104,7 @@ def test_a_secret_is_in_no_file_afterwards_and_the_chain_verifies_for_everyone(j
     reader = FileJournal(journal.folder)
     assert ids(reader.read(STREAM)) == ids(written)
 
-    order = erase(journal, written[1], "hunter2")
+    order = redact_texts(journal, written[1], "hunter2")
 
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert not any(b'"hunter2"' in data for data in files.values())
@@ -130,8 +132,8 @@ def test_two_redactions_remove_both_texts_and_a_repeated_one_changes_nothing(jou
     add(journal, "c")
     if sealed:
         journal.seal(STREAM)
-    erase(journal, whole, "one")
-    erase(journal, whole, "two")
+    redact_texts(journal, whole, "one")
+    redact_texts(journal, whole, "two")
     names = [path.name for path in commits_in(journal.path(STREAM))]
     with journal.redacting(STREAM, {whole.id: frozenset([leaf_of(whole, "two")])}):
         pass
@@ -152,16 +154,16 @@ def test_restored_forms_of_a_commit_lose_the_triples_of_every_redaction(journal,
     if sealed:
         add(other, "d")
         other.seal(STREAM)
-    first = erase(journal, whole, "one")
+    first = redact_texts(journal, whole, "one")
     bring(other, journal)
 
     assert [form.commit.redacted for form in forms(journal.inspect(STREAM), whole.id)].count(False) == 1
-    (served,) = [commit for commit in FileJournal(journal.folder).read(STREAM) if commit.id == whole.id]
-    assert served.redacted
-    erase(journal, whole, "two")
+    (returned,) = [commit for commit in FileJournal(journal.folder).read(STREAM) if commit.id == whole.id]
+    assert returned.redacted
+    redact_texts(journal, whole, "two")
 
-    found = {form.commit.data for form in forms(FileJournal(journal.folder).inspect(STREAM), whole.id)}
-    assert len(found) == 1
+    documents = {form.commit.data for form in forms(FileJournal(journal.folder).inspect(STREAM), whole.id)}
+    assert len(documents) == 1
     assert b'"one"' not in bytes_below(journal.folder)
     assert b'"two"' not in bytes_below(journal.folder)
     assert journal.verify(STREAM) == ()
@@ -183,28 +185,28 @@ def test_a_redaction_killed_at_any_disk_call_is_completed_next_time(tmp_path, mo
         written = [add(journal, name) for name in ("first", "hunter2", "third")]
         if sealed:
             journal.seal(STREAM)
-        done = _dies_at(monkeypatch, steps, lambda journal=journal, c=written[1]: erase(journal, c, "hunter2"))
+        done = _dies_at(monkeypatch, steps, lambda journal=journal, c=written[1]: redact_texts(journal, c, "hunter2"))
 
         after = FileJournal(root)
         assert (ids(after.read(STREAM))[:3], after.verify(STREAM)) == (ids(written), ())
-        seen = next(c for c in after.read(STREAM) if c.id == written[1].id)
+        commit = next(c for c in after.read(STREAM) if c.id == written[1].id)
         if list(redaction_records(after.inspect(STREAM))):
-            assert seen.redacted  # whoever reads the record reads no secret any more
+            assert commit.redacted  # whoever reads the record reads no secret any more
         if not done:
-            erase(after, written[1], "hunter2")
+            redact_texts(after, written[1], "hunter2")
         assert b'"hunter2"' not in bytes_below(root)
         assert FileJournal(root).verify(STREAM) == ()
     assert steps > 10
 
 
-def _dies_at(monkeypatch, step, act):
+def _dies_at(monkeypatch, step, action):
     """Return whether *act* ends before the call *step* to the disk, at which the process dies."""
-    left = [step]
+    remaining = [step]
 
     def counted(call):
         def either(*arguments):
-            left[0] -= 1
-            if left[0] == 0:
+            remaining[0] -= 1
+            if remaining[0] == 0:
                 raise Stop
             return call(*arguments)
 
@@ -214,7 +216,7 @@ def _dies_at(monkeypatch, step, act):
         for name in ("create", "write", "fsync", "flush", "rename", "unlink", "overwrite"):
             patched.setattr(disk, name, counted(getattr(disk, name)))
         try:
-            act()
+            action()
         except Stop:
             return False
     return True
@@ -222,7 +224,7 @@ def _dies_at(monkeypatch, step, act):
 
 def test_files_of_a_redaction_are_where_others_look_for_them(journal):
     written = [add(journal, name) for name in ("first", "hunter2", "third")]
-    erase(journal, written[1], "hunter2")
+    redact_texts(journal, written[1], "hunter2")
     path, before, document = journal.document(STREAM, written[1].head)
     assert (Path(path).name, before) == (f"{Path(path).name.split('.redacted')[0]}.redacted.ttl", 0)
     assert parse(document).redacted

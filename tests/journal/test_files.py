@@ -96,13 +96,13 @@ def test_a_stream_is_one_of_the_four_graphs():
 
 def test_writing_adds_files_and_never_changes_one(journal, folder):
     # C014 C015
-    seen = {}
+    previous = {}
     for number in range(20):
         add(journal, f"n{number}")
-        now = {path.name: path.read_bytes() for path in commits_in(folder)}
-        assert {name: now.get(name) for name in seen} == seen
-        seen = now
-    assert len(seen) == 20
+        current = {path.name: path.read_bytes() for path in commits_in(folder)}
+        assert {name: current.get(name) for name in previous} == previous
+        previous = current
+    assert len(previous) == 20
 
 
 def test_reading_changes_no_file_and_makes_none(journal, tmp_path):
@@ -181,23 +181,23 @@ def test_consecutive_submits_do_not_list_the_folder_each_time_nor_does_a_followe
 
 
 def test_the_lock_file_stays_correct_while_other_threads_read(journal, folder):
-    done, seen = threading.Event(), []
+    done, commits = threading.Event(), []
 
     def follow():
         version = Version()
         while not done.is_set():
-            seen.extend(journal.read(STREAM, version))
-            version = advance(version, seen)
+            commits.extend(journal.read(STREAM, version))
+            version = advance(version, commits)
 
     reader = threading.Thread(target=follow)
     reader.start()
     written = [add(journal, f"n{number}") for number in range(60)]
     done.set()
     reader.join()
-    seen.extend(journal.read(STREAM, advance(Version(), seen)))
+    commits.extend(journal.read(STREAM, advance(Version(), commits)))
 
-    kept = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(str(folder)))
-    assert (kept.count, kept.version, ids(seen)) == (60, journal.head(STREAM), ids(written))
+    cached = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(str(folder)))
+    assert (cached.count, cached.version, ids(commits)) == (60, journal.head(STREAM), ids(written))
 
 
 def test_a_follower_reads_all_later_commits_of_another_process(journal, tmp_path):
@@ -395,8 +395,12 @@ def test_damage_is_named_with_its_file_stops_writing_and_leaves_the_file_as_it_i
     where, message, line = SPOILT[spoil]
 
     other = FileJournal(tmp_path)
-    left = ids(other.read(STREAM))
-    (damage,) = [found for found in other.damage(STREAM) if where in found.path or second.name in found.path]
+    remaining = ids(other.read(STREAM))
+    (damage,) = [
+        damage_found
+        for damage_found in other.damage(STREAM)
+        if where in damage_found.path or second.name in damage_found.path
+    ]
     damage_again = other.verify(STREAM)
     with pytest.raises(JournalDamaged), other.lock(STREAM):
         raise AssertionError("a turn was given")
@@ -406,7 +410,10 @@ def test_damage_is_named_with_its_file_stops_writing_and_leaves_the_file_as_it_i
     assert re.search(message, damage.detail), damage.detail
     assert damage.line == line or spoil is spoil_torn
     assert damage.commit is None or written[1].id.startswith(damage.commit) or spoil is spoil_parent
-    assert (str(damage) in [str(found) for found in damage_again], len(left) in (2, 3)) == (True, True)
+    assert (str(damage) in [str(damage_found) for damage_found in damage_again], len(remaining) in (2, 3)) == (
+        True,
+        True,
+    )
     assert {path: path.read_bytes() for path in commits_in(folder)} == spoilt
 
     for path in commits_in(folder):
@@ -483,9 +490,9 @@ def test_a_position_that_does_not_follow_from_the_parents_is_damage(journal, fol
 def in_a_process(code, *arguments):
     """Run *code* in a process of its own; it prints its results."""
     script = f"import sys; sys.path.insert(0, {str(HERE)!r})\n" + textwrap.dedent(code)
-    done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    result = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 TRY_TO_ADD = """
@@ -507,14 +514,14 @@ def test_a_file_that_cannot_grow_fails_with_a_hint_and_nothing_changes(journal, 
     add(journal, "first")
     before = [(path, path.read_bytes()) for path in commits_in(folder)]
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (600, resource.RLIM_INFINITY))"
-    again = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({resource.RLIM_INFINITY}, {resource.RLIM_INFINITY}))"
-    told = in_a_process(
-        TRY_TO_ADD.format(before=limit, after=again + "; print(add(journal, 'second').position)"), tmp_path
+    unlimited = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({resource.RLIM_INFINITY}, {resource.RLIM_INFINITY}))"
+    output = in_a_process(
+        TRY_TO_ADD.format(before=limit, after=unlimited + "; print(add(journal, 'second').position)"), tmp_path
     )
 
-    assert told.startswith("write_failed | ")
-    assert "nothing was stored: File too large | raise the file size limit" in told
-    assert told.splitlines()[-1] == "2"
+    assert output.startswith("write_failed | ")
+    assert "nothing was stored: File too large | raise the file size limit" in output
+    assert output.splitlines()[-1] == "2"
     assert [(path, path.read_bytes()) for path in commits_in(folder)][:1] == before
     assert (sorted(os.listdir(folder))[:2], len(os.listdir(folder))) == ([".here.lock", ".lock"], 4)
     assert journal.verify(STREAM) == ()
@@ -529,13 +536,13 @@ def test_a_folder_that_cannot_be_written_fails_with_a_hint_and_can_still_be_read
         for folder in (path / "projects" / "demo" / "memory", path / "projects" / "demo", path / "projects"):
             os.chmod(folder, 0o555)
         before = snapshot(path)
-        told = in_a_process(TRY_TO_ADD.format(before=nobody, after="print(journal.head(STREAM).position)"), path)
-        assert told.startswith("write_failed | ")
-        closed = path / "projects" / "demo" / "memory"
-        assert f" may not read and write {closed} (mode 0555, " in told
-        assert f"u+rwx {closed}" in told or f"sudo chgrp 65534 {closed} {closed}/.lock && " in told
-        assert "chown" not in told  # the owner goes on writing here
-        assert (told.splitlines()[-1], snapshot(path)) == ("1", before)
+        output = in_a_process(TRY_TO_ADD.format(before=nobody, after="print(journal.head(STREAM).position)"), path)
+        assert output.startswith("write_failed | ")
+        folder_path = path / "projects" / "demo" / "memory"
+        assert f" may not read and write {folder_path} (mode 0555, " in output
+        assert f"u+rwx {folder_path}" in output or f"sudo chgrp 65534 {folder_path} {folder_path}/.lock && " in output
+        assert "chown" not in output  # the owner goes on writing here
+        assert (output.splitlines()[-1], snapshot(path)) == ("1", before)
         for folder in (path / "projects", path / "projects" / "demo", path / "projects" / "demo" / "memory"):
             os.chmod(folder, 0o755)
 
@@ -612,25 +619,25 @@ def test_a_commit_that_can_neither_be_made_durable_nor_taken_back_is_named_and_s
 def test_a_lock_file_that_is_removed_while_two_write_costs_no_acknowledged_commit(journal, folder, monkeypatch):
     # C023
     first = add(journal, "first")
-    fsync, begun, done, kept = disk.fsync, threading.Event(), threading.Event(), [first.id]
+    fsync, started, done, acknowledged = disk.fsync, threading.Event(), threading.Event(), [first.id]
 
     def write(name):
         with suppress(Failed):
-            kept.append(add(FileJournal(journal.folder), name).id)
+            acknowledged.append(add(FileJournal(journal.folder), name).id)
 
-    def slowly(descriptor):
+    def delayed_fsync(descriptor):
         if threading.current_thread() is second:
-            begun.set()
+            started.set()
             done.wait(10)
         elif not second.is_alive():
             (folder / ".lock").unlink()  # as "git clean -x" does
             second.start()
-            begun.wait(10)
+            started.wait(10)
         fsync(descriptor)
 
     second = threading.Thread(target=write, args=["second"])
     with monkeypatch.context() as patched:
-        patched.setattr(disk, "fsync", slowly)
+        patched.setattr(disk, "fsync", delayed_fsync)
         write("third")
         done.set()
         second.join()
@@ -638,8 +645,8 @@ def test_a_lock_file_that_is_removed_while_two_write_costs_no_acknowledged_commi
     write("fourth")
     reader = FileJournal(journal.folder)
     assert reader.verify(STREAM) == ()
-    assert set(ids(reader.read(STREAM))) == set(kept)
-    assert len(kept) >= 2
+    assert set(ids(reader.read(STREAM))) == set(acknowledged)
+    assert len(acknowledged) >= 2
 
 
 def test_a_writer_that_sees_files_late_as_over_a_network_forks_and_loses_nothing(journal, folder, monkeypatch):
@@ -647,7 +654,7 @@ def test_a_writer_that_sees_files_late_as_over_a_network_forks_and_loses_nothing
     base, late = add(journal, "base"), FileJournal(journal.folder)
     settle()
     late.head(STREAM)
-    held = {
+    stale_results = {
         "names": (disk.names, str(folder), os.listdir(folder)),
         "mtime": (disk.mtime, str(folder), disk.mtime(str(folder))),
         "read_part": (disk.read_part, f"{folder}/.lock", (folder / ".lock").read_bytes()),
@@ -655,7 +662,7 @@ def test_a_writer_that_sees_files_late_as_over_a_network_forks_and_loses_nothing
     first = add(journal, "first")
 
     with monkeypatch.context() as patched:
-        for name, (real, path, old) in held.items():
+        for name, (real, path, old) in stale_results.items():
             patched.setattr(
                 disk, name, lambda at, *part, real=real, path=path, old=old: old if at == path else real(at, *part)
             )
@@ -753,28 +760,28 @@ def test_writers_killed_at_any_moment_lose_nothing_they_acknowledged(tmp_path):
     chance, acknowledged = random.Random(), []
     for number in range(10):
         process = appender(("files", tmp_path, tmp_path), f"k{number}", 0)
-        told = [process.stdout.readline() for _ in range(chance.randrange(1, 12))]
+        lines = [process.stdout.readline() for _ in range(chance.randrange(1, 12))]
         time.sleep(chance.random() * 0.01)
         process.send_signal(signal.SIGKILL)
         rest, _ = process.communicate()
-        acknowledged += b"".join([*told, rest]).decode().split("\n")[:-1]
-        there = ids(FileJournal(tmp_path).read(STREAM))
-        assert set(acknowledged) <= set(there)
-        assert len(there) <= len(acknowledged) + number + 1
+        acknowledged += b"".join([*lines, rest]).decode().split("\n")[:-1]
+        recorded = ids(FileJournal(tmp_path).read(STREAM))
+        assert set(acknowledged) <= set(recorded)
+        assert len(recorded) <= len(acknowledged) + number + 1
     assert FileJournal(tmp_path).verify(STREAM) == ()
-    assert add(FileJournal(tmp_path), "after", second=5000).parents == (there[-1],)
+    assert add(FileJournal(tmp_path), "after", second=5000).parents == (recorded[-1],)
 
 
 def test_a_follower_reads_each_file_once(journal, tmp_path, monkeypatch):
     first = add(journal, "first")
     monkeypatch.setattr(stream_files, "CACHED_BYTES", 3 * len(first.data))
     reader, read, times = FileJournal(tmp_path), disk.read, []
-    seen = reader.head(STREAM)
+    version = reader.head(STREAM)
     monkeypatch.setattr(disk, "read", lambda path: times.append(path) or read(path))
     for number in range(8):
         written = [add(journal, f"n{number}{part}") for part in "ab"]
-        assert list(reader.read(STREAM, seen)) == written
-        seen = reader.head(STREAM)
+        assert list(reader.read(STREAM, version)) == written
+        version = reader.head(STREAM)
     whole = [path for path in times if path.endswith(".ttl") and ".redacted." not in path]
     assert list(Counter(whole).values()) == [1] * 16
 

@@ -33,18 +33,18 @@ def hostile(tmp_path):
 def forge(root, heads):
     """Make the lock file of a root claim the heads *heads*, in every way that its author can make fit."""
     folder = f"{root}/projects/demo/memory"
-    kept = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(folder))
+    cached = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(folder))
     with open(f"{folder}/.lock", "wb") as file:
-        file.write(replace(kept, mtime=disk.mtime(folder), since=0, version=Version.of(heads)).dump())
+        file.write(replace(cached, mtime=disk.mtime(folder), since=0, version=Version.of(heads)).dump())
     with_place = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(folder))
     assert with_place is not None
     assert with_place.version.heads == tuple(heads)
 
 
-def clone(root, how):
+def clone(root, method):
     """A copy of the repository on this machine, made by git or file by file."""
     target = root.with_name("clone")
-    if how == "git":
+    if method == "git":
         git(root, "add", "-f", "-A")
         git(root, "commit", "-q", "-m", "x")
         git(root, "clone", "-q", str(root), str(target))
@@ -54,12 +54,12 @@ def clone(root, how):
     return target
 
 
-@pytest.mark.parametrize("how", ["git", "copied with its times"])
+@pytest.mark.parametrize("method", ["git", "copied with its times"])
 @pytest.mark.parametrize("head", ["a commit that is nowhere", "an earlier commit"])
-def test_the_lock_file_of_a_clone_changes_no_version_verdict_or_parent(hostile, how, head):
+def test_the_lock_file_of_a_clone_changes_no_version_verdict_or_parent(hostile, method, head):
     root, commits = hostile
     forge(root, [NOWHERE] if head == "a commit that is nowhere" else [commits[0].head])
-    journal = FileJournal(clone(root, how))
+    journal = FileJournal(clone(root, method))
 
     assert journal.verify(STREAM) == ()
     assert journal.head(STREAM).ids == (commits[-1].id,)
@@ -96,34 +96,34 @@ def twin(name: str) -> str:
     """Another file name with the same CRC-32: each of its last characters is one of two, chosen by linear algebra."""
     base = f"junk-{'0' * 64}.ttl"
     bits = [crc32(base[:n].encode() + b"1" + base[n + 1 :].encode()) ^ crc32(base.encode()) for n in range(5, 69)]
-    wanted, rows = crc32(name.encode()) ^ crc32(base.encode()), []
+    remaining, rows = crc32(name.encode()) ^ crc32(base.encode()), []
     for place, bit in enumerate(bits):
         value, used = bit, 1 << place
-        for pivot, other, how in rows:
+        for pivot, other, mask in rows:
             if value >> pivot & 1:
-                value, used = value ^ other, used ^ how
+                value, used = value ^ other, used ^ mask
         if value:
             rows.append((value.bit_length() - 1, value, used))
     chosen = 0
     for pivot, value, used in sorted(rows, reverse=True):
-        if wanted >> pivot & 1:
-            wanted, chosen = wanted ^ value, chosen ^ used
-    found = "".join("1" if chosen >> place & 1 else "0" for place in range(64))
-    return f"junk-{found}.ttl"
+        if remaining >> pivot & 1:
+            remaining, chosen = remaining ^ value, chosen ^ used
+    digits = "".join("1" if chosen >> place & 1 else "0" for place in range(64))
+    return f"junk-{digits}.ttl"
 
 
 def test_files_with_colliding_name_sums_are_not_mistaken_for_removed_ones(hostile):
     root, commits = hostile
     folder = root / "projects/demo/memory"
     assert FileJournal(root).head(STREAM).ids == (commits[-1].id,)
-    went = max(path.name for path in folder.glob("*.ttl"))
-    (folder / went).rename(folder / twin(went))
+    newest = max(path.name for path in folder.glob("*.ttl"))
+    (folder / newest).rename(folder / twin(newest))
 
     journal = FileJournal(root)
 
-    assert crc32(went.encode()) == crc32(twin(went).encode())
+    assert crc32(newest.encode()) == crc32(twin(newest).encode())
     assert journal.head(STREAM).ids == (commits[1].id,)
-    assert [damage.path.rpartition("/")[2] for damage in journal.damage(STREAM)] == [twin(went)]
+    assert [damage.path.rpartition("/")[2] for damage in journal.damage(STREAM)] == [twin(newest)]
 
 
 def test_a_writer_reads_the_commits_it_writes_on_and_turns_to_the_files_where_one_is_not_there(hostile):

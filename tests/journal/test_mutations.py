@@ -99,12 +99,12 @@ def test_verify_finds_any_edit_of_any_file(sound, tmp_path, edit):
 def test_verify_finds_any_removed_commit_but_the_last_and_an_anchor_finds_that_one(sound, copy):
     _, head, commits = sound
     for path in files(copy):
-        kept = path.read_bytes()
+        data = path.read_bytes()
         path.unlink()
-        is_last = parse(kept).id in head.ids
+        is_last = parse(data).id in head.ids
         assert found(copy) != is_last, path.name
         assert bool(anchored(FileJournal(copy), STREAM, head.ids)) == is_last
-        path.write_bytes(kept)
+        path.write_bytes(data)
     assert not found(copy)
     assert not anchored(FileJournal(copy), STREAM, [next(iter(commits))])
 
@@ -183,14 +183,14 @@ def test_an_inserted_commit_changes_no_other_and_verify_finds_impossible_claims(
         version = Version.of([parent.head])
         after = ordered[number + 1]
         forged = commit_on(version, "forged", fact("forged", "never said"), second=600 + number)
-        late = forged.data.replace(forged.recorded_at.encode(), after.recorded_at.encode())
-        (folder(root) / file_name(forged.head)).write_bytes(late)
+        altered = forged.data.replace(forged.recorded_at.encode(), after.recorded_at.encode())
+        (folder(root) / file_name(forged.head)).write_bytes(altered)
         assert found(root)  # a moment other than its id's
 
         (folder(root) / file_name(forged.head)).write_bytes(forged.data)
         assert not found(root)  # a branch of its own, as a merge brings one: who wrote it is not shown
-        there = {commit.id: commit for commit in FileJournal(root).read(STREAM)}
-        assert there == {**commits, forged.id: forged}
+        recorded = {commit.id: commit for commit in FileJournal(root).read(STREAM)}
+        assert recorded == {**commits, forged.id: forged}
         assert not any(forged.id in commit.parents for commit in commits.values())
         if number > 3:
             break

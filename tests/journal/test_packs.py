@@ -59,8 +59,8 @@ def sealed_commits():
     right = commit_on(Version.of([first.head]), "right", second=3)
     merge = commit_on(Version.of([left.head, right.head]), "merge", second=4)
     redacted = verifier.redact(right.data, lambda triple: triple[2] == '"right"')
-    found = [(left, left.data), (right, redacted), (merge, merge.data)]
-    return [(PackEntry(commit.head, commit.parents), data != commit.data, data) for commit, data in found]
+    forms = [(left, left.data), (right, redacted), (merge, merge.data)]
+    return [(PackEntry(commit.head, commit.parents), data != commit.data, data) for commit, data in forms]
 
 
 def test_a_golden_pack_is_written_to_the_byte_and_read_by_both_implementations():
@@ -69,10 +69,10 @@ def test_a_golden_pack_is_written_to_the_byte_and_read_by_both_implementations()
     name, data = write_pack(sealed_commits())
     assert (name, data) == (golden.name, golden.read_bytes())
 
-    found = verifier.read_pack(golden.name, golden.read_bytes())
+    documents = verifier.read_pack(golden.name, golden.read_bytes())
     pack = Pack.load(str(golden))
     rows = list(pack.rows().values())
-    assert [row.head.id for row in rows] == [identity for identity, *_ in found]
+    assert [row.head.id for row in rows] == [identity for identity, *_ in documents]
     assert [row.redacted for row in rows] == [False, True, False]
     assert [pack.document(row) for row in rows] == [data for _, _, data in sealed_commits()]
     assert (pack.tips, len(pack.after)) == ((rows[-1].head,), 1)
@@ -158,23 +158,23 @@ def test_a_reader_that_is_reading_while_files_are_sealed_misses_nothing(journal,
     written = [add(journal, f"n{number}") for number in range(10)]
     reader = FileJournal(tmp_path)
     reading, after = reader.read(STREAM), reader.read(STREAM, Version.of([written[1].head]))
-    got, later = [next(reading)], [next(after)]
+    first, later = [next(reading)], [next(after)]
     journal.seal(STREAM)
-    assert [*got, *reading] == written
+    assert [*first, *reading] == written
     assert [*later, *after] == written[2:]
 
 
 def test_readers_and_writers_beside_a_sealer_never_see_less_than_before(journal, tmp_path, small):
     # C020 C023
-    done, wrong = threading.Event(), []
+    done, failures = threading.Event(), []
 
     def follow():
         reader, seen = FileJournal(tmp_path), 0
         while not done.is_set():
-            found = ids(reader.read(STREAM))
-            if len(found) < seen or reader.damage(STREAM) or len(set(found)) != len(found):
-                wrong.append((len(found), seen, reader.damage(STREAM)))
-            seen = len(found)
+            commit_ids = ids(reader.read(STREAM))
+            if len(commit_ids) < seen or reader.damage(STREAM) or len(set(commit_ids)) != len(commit_ids):
+                failures.append((len(commit_ids), seen, reader.damage(STREAM)))
+            seen = len(commit_ids)
 
     readers = [threading.Thread(target=follow) for _ in range(2)]
     for reader in readers:
@@ -187,7 +187,7 @@ def test_readers_and_writers_beside_a_sealer_never_see_less_than_before(journal,
     done.set()
     for reader in readers:
         reader.join()
-    assert wrong == []
+    assert failures == []
     assert ids(FileJournal(tmp_path).read(STREAM)) == ids(written)
 
 
@@ -213,9 +213,9 @@ def test_branches_that_packed_the_same_commits_in_different_packs_merge_by_union
 
     everything = {base.id, *ids([*on_left, *on_right, *left_only, *right_only])}
     for reader in (left, FileJournal(tmp_path / "left")):
-        found = list(reader.read(STREAM))
-        assert set(ids(found)) == everything | {copy.head(STREAM).ids[0]}
-        assert [commit.head for commit in found] == sorted(commit.head for commit in found)
+        commits = list(reader.read(STREAM))
+        assert set(ids(commits)) == everything | {copy.head(STREAM).ids[0]}
+        assert [commit.head for commit in commits] == sorted(commit.head for commit in commits)
         assert (reader.verify(STREAM), len(reader.head(STREAM).heads)) == ((), 2)
         since = Version.of([left_only[-1].head])
         expected = everything - {base.id, *ids([*on_left, *left_only])} | {copy.head(STREAM).ids[0]}
@@ -247,7 +247,7 @@ def test_a_checkout_that_takes_a_pack_away_shows_and_brings_it_back(journal, tmp
 # -- both forms
 
 
-def shows_the_redacted(reader, written):
+def assert_redacted(reader, written):
     """Assert that *reader* returns the first of the *written* commits without its secret, and the others unchanged."""
     first, *rest = reader.read(STREAM)
     assert (first.id, first.redacted, b'"secret"' in first.data) == (written[0].id, True, False)
@@ -264,7 +264,7 @@ def test_a_redacted_file_beside_a_pack_counts(journal, tmp_path, folder, small):
     redacted.write_bytes(data)
 
     for reader in (journal, FileJournal(tmp_path)):
-        shows_the_redacted(reader, written)
+        assert_redacted(reader, written)
         assert reader.verify(STREAM) == ()
     add(journal, "more")
     assert journal.seal(STREAM) == 0  # the redacted file stays, a single other one is no pack
@@ -281,7 +281,7 @@ def test_a_redacted_commit_is_packed_as_it_is_and_precedes_its_whole_form(journa
     whole.write_bytes(data)
 
     for reader in (journal, FileJournal(tmp_path)):
-        shows_the_redacted(reader, written)
+        assert_redacted(reader, written)
 
 
 def test_the_place_of_a_commit_is_given_by_file_and_line(journal, folder, small):
@@ -330,16 +330,16 @@ def test_no_bit_of_a_stream_can_turn_unseen(sound_root, place, bit):
         place -= sizes.pop(0)
     path = paths[-len(sizes)]
     sound = path.read_bytes()
-    turned = bytearray(sound)
-    turned[place] ^= 1 << bit
-    path.write_bytes(turned)
+    flipped = bytearray(sound)
+    flipped[place] ^= 1 << bit
+    path.write_bytes(flipped)
     try:
         reader = FileJournal(root)
-        found = [commit.data for commit in reader.read(STREAM)]
-        assert all(data in written for data in found)
-        assert len(found) == len(written) or reader.damage(STREAM)
+        documents = [commit.data for commit in reader.read(STREAM)]
+        assert all(data in written for data in documents)
+        assert len(documents) == len(written) or reader.damage(STREAM)
         damage = FileJournal(root).verify(STREAM)
-        assert str(path) in [found.path for found in damage]
+        assert str(path) in [documents.path for documents in damage]
         with pytest.raises(JournalDamaged), reader.lock(STREAM):
             raise AssertionError("a turn was given")
     finally:
@@ -478,7 +478,7 @@ def test_a_lock_file_that_is_removed_while_two_seal_costs_no_commit(journal, fol
     # C075
     written, rename = [add(journal, f"n{number}") for number in range(5)], disk.rename
 
-    def of_another(source, target):
+    def rename_after_replacement(source, target):
         if source.endswith(rewrite.SEALING):  # by now it is the one of another, who has just begun
             other = f"{folder}/other"
             Path(other).write_bytes(Path(source).read_bytes()[:-100])
@@ -486,7 +486,7 @@ def test_a_lock_file_that_is_removed_while_two_seal_costs_no_commit(journal, fol
         rename(source, target)
 
     with monkeypatch.context() as patched:
-        patched.setattr(disk, "rename", of_another)
+        patched.setattr(disk, "rename", rename_after_replacement)
         with pytest.raises(Failed, match="a lock file was removed"):
             journal.seal(STREAM)
 
@@ -519,7 +519,7 @@ def test_a_listing_that_a_sealing_overtakes_misses_nothing(journal, tmp_path, fo
     written = [add(journal, f"n{number}") for number in range(8)]
     listed, overtaken = disk.names, []
 
-    def overtake(path):
+    def list_and_seal(path):
         for number, name in enumerate(sorted(listed(path))):
             if path == str(folder) and number == 2 and not overtaken:
                 overtaken.append(path)
@@ -527,7 +527,7 @@ def test_a_listing_that_a_sealing_overtakes_misses_nothing(journal, tmp_path, fo
             if os.path.exists(f"{path}/{name}"):
                 yield name
 
-    monkeypatch.setattr(disk, "names", overtake)
+    monkeypatch.setattr(disk, "names", list_and_seal)
     assert list(FileJournal(tmp_path).read(STREAM)) == written
     assert overtaken
 
@@ -552,14 +552,14 @@ def test_a_text_redacted_while_it_is_packed_is_not_in_the_pack(journal, folder, 
     written = [add(journal, name) for name in ("secret", "next", "last")]
     whole, flushed = commits_in(folder)[0], disk.fsync
 
-    def then_redacted(descriptor):
+    def fsync_and_redact(descriptor):
         flushed(descriptor)
         if whole.exists():
             redact(whole, "secret")
             whole.unlink()
 
     with monkeypatch.context() as patched:
-        patched.setattr(disk, "fsync", then_redacted)
+        patched.setattr(disk, "fsync", fsync_and_redact)
         assert journal.seal(STREAM) == 0
 
     assert not any(b'"secret"' in path.read_bytes() for path in folder.glob("*.ttl"))

@@ -15,11 +15,11 @@ from jidomem.journal.rewrite import leaves
 from jidomem.rdf import terms, vocab
 
 SIDES = st.sampled_from(["left", "right"])
-WHAT = ["add", "add", "add", "bring", "seal", "redact", "lose", "spoil", "aside", "restore"]
-STEPS = st.lists(st.tuples(st.sampled_from(WHAT), SIDES, st.integers(0)), min_size=4, max_size=18)
+ACTIONS = ["add", "add", "add", "bring", "seal", "redact", "lose", "spoil", "aside", "restore"]
+STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), SIDES, st.integers(0)), min_size=4, max_size=18)
 
 
-def told_by_ours(journal):
+def read_by_jidomem(journal):
     """Commits in order, whether anything is damaged, and the heads, as jidomem first reads a folder."""
     journal = FileJournal(journal.folder)
     damage = journal.verify(STREAM)
@@ -27,18 +27,18 @@ def told_by_ours(journal):
     return commits, bool(damage), sorted(head.id for head in journal.head(STREAM).heads)
 
 
-def told_by_the_second(journal):
-    told = stream_reader.read(journal.path(STREAM))
-    commits = [(each.id, each.moment, each.redacted, frozenset(each.triples)) for each in told.commits]
-    return commits, bool(told.damaged), sorted(told.heads)
+def read_by_second(journal):
+    result = stream_reader.read(journal.path(STREAM))
+    commits = [(each.id, each.moment, each.redacted, frozenset(each.triples)) for each in result.commits]
+    return commits, bool(result.damaged), sorted(result.heads)
 
 
-def set_aside_by(version, name):
+def quarantine_commit(version, name):
     """The commit that records the quarantine of the file *name*."""
     return commit_on(version, "aside", [(vocab.THIS, vocab.jido("setsAside"), terms.literal(name))])
 
 
-def take(step, side, number, journals, names, backup):
+def apply_step(step, side, number, journals, names, backup):
     """One step of two copies of a stream; steps that damage forbids are left out."""
     journal, other = journals[side], journals["right" if side == "left" else "left"]
     folder = journal.path(STREAM)
@@ -50,15 +50,15 @@ def take(step, side, number, journals, names, backup):
     elif step == "seal":
         journal.seal(STREAM)
     elif step == "redact" and files:
-        told = [*journal.read(STREAM)]
-        commit = told[number % len(told)] if told else None
-        said = leaves(commit).items() if commit else ()
-        if gone := {leaf for (_, predicate, _), leaf in said if predicate.endswith("summary>")}:
-            with journal.redacting(STREAM, {commit.id: frozenset(gone)}) as version:
-                journal.append(STREAM, version, order_on(version, {commit.id: frozenset(gone)}))
+        commits = [*journal.read(STREAM)]
+        commit = commits[number % len(commits)] if commits else None
+        leaf_items = leaves(commit).items() if commit else ()
+        if redacted := {leaf for (_, predicate, _), leaf in leaf_items if predicate.endswith("summary>")}:
+            with journal.redacting(STREAM, {commit.id: frozenset(redacted)}) as version:
+                journal.append(STREAM, version, order_on(version, {commit.id: frozenset(redacted)}))
     elif step == "aside" and (damage := FileJournal(journal.folder).verify(STREAM)):
-        if which := damage[number % len(damage)].commit:
-            FileJournal(journal.folder).set_aside(STREAM, which, set_aside_by)
+        if commit_id := damage[number % len(damage)].commit:
+            FileJournal(journal.folder).set_aside(STREAM, commit_id, quarantine_commit)
     elif step == "lose" and files:
         path = files[number % len(files)]
         backup.setdefault(path, path.read_bytes())
@@ -84,12 +84,12 @@ def test_two_implementations_read_the_same_of_any_folder(steps, tmp_path_factory
     names, backup = iter(f"n{number}" for number in range(100)), {}
     for step in steps:
         try:
-            take(*step, journals, names, backup)
+            apply_step(*step, journals, names, backup)
         except (JournalDamaged, NotFound):
             continue
 
     for journal in journals.values():
-        assert told_by_the_second(journal) == told_by_ours(journal)
+        assert read_by_second(journal) == read_by_jidomem(journal)
     shutil.rmtree(root)
 
 
@@ -113,7 +113,7 @@ def test_a_damaged_redacted_form_in_a_pack_is_reported_beside_the_whole_form(tmp
     add(left, "base")
     shutil.copytree(tmp_path / "left", tmp_path / "right")
     add(left, "later")
-    take("redact", "left", 0, {"left": left, "right": right}, None, {})
+    apply_step("redact", "left", 0, {"left": left, "right": right}, None, {})
     left.seal(STREAM)
     bring(left, right)
     (pack,) = right.path(STREAM).glob("pack-*")
@@ -121,7 +121,7 @@ def test_a_damaged_redacted_form_in_a_pack_is_reported_beside_the_whole_form(tmp
     data[data.index(b"# salt ") + 7] ^= 1  # of one hexadecimal digit another
     pack.write_bytes(data)
 
-    told = stream_reader.read(right.path(STREAM))
+    result = stream_reader.read(right.path(STREAM))
 
-    assert len(told.damaged) == 1
+    assert len(result.damaged) == 1
     assert len(FileJournal(right.folder).verify(STREAM)) == 1

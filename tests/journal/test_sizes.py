@@ -33,21 +33,21 @@ def folder(tmp_path):
 @pytest.fixture
 def work(monkeypatch):
     """The number of files read, their bytes, and the number of files searched for damage by git."""
-    done = Counter()
+    counts = Counter()
 
     def counted(name, real):
         def call(path, *more):
-            found = real(path, *more)
-            done[name] += 1
-            done["bytes"] += len(found) if isinstance(found, bytes) else 0
-            return found
+            result = real(path, *more)
+            counts[name] += 1
+            counts["bytes"] += len(result) if isinstance(result, bytes) else 0
+            return result
 
         return call
 
     for name in ("read", "read_part"):
         monkeypatch.setattr(disk, name, counted("read", getattr(disk, name)))
     monkeypatch.setattr(stream_files.disk, "mark", counted("mark", disk.mark))
-    return done
+    return counts
 
 
 def sparse(path, size, head=b""):
@@ -57,7 +57,7 @@ def sparse(path, size, head=b""):
 
 
 @pytest.mark.parametrize(
-    ("name", "head", "why"),
+    ("name", "head", "reason"),
     [
         (NAME, b"", "cannot be read: it has 3,000,000,000 bytes, more than 50,331,648"),
         (NAME, HEAD, "cannot be read: it has 3,000,000,000 bytes, more than 50,331,648"),
@@ -65,13 +65,13 @@ def sparse(path, size, head=b""):
         (PACK, TOP + b"# tip x\n" * 200_000, "the top of a pack has at most 1,048,576 bytes"),
     ],
 )
-def test_a_commit_or_the_top_of_a_pack_that_is_too_large_is_damage_and_not_read(folder, work, name, head, why):
+def test_a_commit_or_the_top_of_a_pack_that_is_too_large_is_damage_and_not_read(folder, work, name, head, reason):
     sparse(folder / name, 3_000_000_000, head)
     journal = FileJournal(folder.parents[2])
 
     (damage,) = journal.damage(STREAM)
 
-    assert (damage.path, why in damage.detail) == (str(folder / name), True)
+    assert (damage.path, reason in damage.detail) == (str(folder / name), True)
     assert journal.head(STREAM).position == 1
     assert work["bytes"] < 6_000_000
 
@@ -108,8 +108,8 @@ def test_brackets_in_brackets_are_refused_before_the_turtle_is_parsed(bracket, m
 
 
 def test_texts_may_hold_any_number_of_brackets():
-    said = "[(<<" * 10_000 + "\"\\'\n[(" * 1_000
-    commit = commit_on(Version(), body=fact("code", said))
+    text = "[(<<" * 10_000 + "\"\\'\n[(" * 1_000
+    commit = commit_on(Version(), body=fact("code", text))
 
     assert parse(commit.data) == commit
 
@@ -126,12 +126,12 @@ def test_a_commit_that_no_reader_would_take_is_not_built(monkeypatch):
     monkeypatch.setattr(commits, "TRIPLES_BUILT", 10)
     monkeypatch.setattr(commits, "BYTES_BUILT", 5_000)
 
-    with pytest.raises(TooLarge, match=r"a commit of 1\d triples; it has at most 10") as many:
+    with pytest.raises(TooLarge, match=r"a commit of 1\d triples; it has at most 10") as refusal:
         commit_on(Version(), body=fact("a", *map(str, range(10))))
     with pytest.raises(TooLarge, match=r"a commit of \d,\d+ bytes; it has at most 5,000"):
         commit_on(Version(), body=fact("a", "x" * 5_000))
 
-    assert many.value.hint
+    assert refusal.value.hint
     assert commits.BYTES_BUILT + 72 * commits.TRIPLES_BUILT < commits.BYTES
 
 

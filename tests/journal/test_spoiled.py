@@ -16,11 +16,11 @@ import stream_reader
 import verifier
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journal_world import STREAM, add, ids, lying
-from test_erasing import _dies_at, bytes_below, erase
+from journal_world import STREAM, add, flip_written_bits, ids
+from test_erasing import _dies_at, bytes_below, redact_texts
 from test_files import commits_in
 from test_packs import packs_in
-from test_second_reader import set_aside_by
+from test_second_reader import quarantine_commit
 
 from jidomem.base import disk
 from jidomem.check.journal_integrity import findings
@@ -68,15 +68,15 @@ def journal(tmp_path):
     return FileJournal(tmp_path / "root")
 
 
-def healed(journal, written, sound):
+def assert_restored(journal, written, sound):
     """Assert that with restored files every process has all commits, and the rest is packed."""
     for path, data in sound.items():
         path.write_bytes(data)
     for reader in (journal, FileJournal(journal.folder)):
         assert (reader.verify(STREAM), list(reader.read(STREAM))) == ((), written)
         assert reader.head(STREAM).ids == (written[-1].id,)
-    told = stream_reader.read(journal.path(STREAM))
-    assert ([each.id for each in told.commits], [*told.damaged]) == (ids(written), [])
+    result = stream_reader.read(journal.path(STREAM))
+    assert ([each.id for each in result.commits], [*result.damaged]) == (ids(written), [])
     written = [*written, add(journal, "after")]
     FileJournal(journal.folder).seal(STREAM)
     assert FileJournal(journal.folder).verify(STREAM) == ()
@@ -103,13 +103,13 @@ def test_bits_that_turn_between_the_read_and_the_sealing_come_into_no_pack(sound
 
         sealed = journal.seal(STREAM)
 
-        left = COUNT - 1 - len(spoiled)
-        assert sealed == (left if left > 1 else 0)
+        remaining = COUNT - 1 - len(spoiled)
+        assert sealed == (remaining if remaining > 1 else 0)
         assert packed_documents(folder) <= set(ids(written))
         assert {path: path.read_bytes() for path in spoiled} == spoiled
         assert {found.path for found in journal.damage(STREAM)} == set(map(str, spoiled))
         assert {found.path for found in follower.verify(STREAM)} == set(map(str, spoiled))
-        healed(journal, written, sound)
+        assert_restored(journal, written, sound)
         assert list(follower.read(STREAM))[:COUNT] == written
     finally:
         shutil.rmtree(root / "copy")
@@ -129,7 +129,7 @@ def test_an_id_a_parent_or_a_place_that_turned_into_another_leaves_no_trace_in_a
     with pytest.raises(JournalDamaged), journal.lock(STREAM):
         raise AssertionError("a turn was given")
     assert journal.seal(STREAM) == 0
-    healed(journal, written, sound)
+    assert_restored(journal, written, sound)
 
 
 def test_intact_commits_are_packed_around_known_damage(journal):
@@ -142,7 +142,7 @@ def test_intact_commits_are_packed_around_known_damage(journal):
     assert len(late.verify(STREAM)) == 1
     assert late.seal(STREAM) == 3  # what lies before the oldest head that it sees
 
-    healed(late, written, sound)
+    assert_restored(late, written, sound)
 
 
 def test_a_commit_repaired_in_place_is_read_by_new_processes(journal):
@@ -180,7 +180,7 @@ def test_killed_at_any_call_to_the_disk_a_sealing_beside_a_spoiled_file_loses_no
 
         assert packed_documents(journal.path(STREAM)) <= set(ids(written))
         assert [found.path for found in FileJournal(journal.folder).verify(STREAM)] == [str(path)]
-        healed(FileJournal(journal.folder), written, sound)
+        assert_restored(FileJournal(journal.folder), written, sound)
     assert steps > 10
 
 
@@ -216,7 +216,7 @@ def test_a_sealer_killed_at_any_moment_beside_a_spoiled_file_loses_nothing(tmp_p
 
         assert packed_documents(journal.path(STREAM)) <= set(ids(written))
         assert [found.path for found in FileJournal(journal.folder).verify(STREAM)] == [str(path)]
-        healed(FileJournal(journal.folder), written, sound)
+        assert_restored(FileJournal(journal.folder), written, sound)
 
 
 # -- a disk that keeps something else than what it was given
@@ -232,7 +232,7 @@ def test_a_pack_that_reads_back_differently_is_not_renamed_into_place(journal, m
     before = ttl_files(journal)
 
     with monkeypatch.context() as patched:
-        lying(patched)
+        flip_written_bits(patched)
         with pytest.raises(Failed, match="the bytes read back differ from those written") as failed:
             journal.seal(STREAM)
 
@@ -249,12 +249,12 @@ def test_a_redaction_whose_pack_reads_back_differently_removes_nothing(journal, 
     before = ttl_files(journal)
 
     with monkeypatch.context() as patched:
-        lying(patched)
+        flip_written_bits(patched)
         with pytest.raises(Failed, match="the bytes read back"):
-            erase(journal, written[1], "hunter2")
+            redact_texts(journal, written[1], "hunter2")
 
     assert ttl_files(journal) == before
-    erase(journal, written[1], "hunter2")
+    redact_texts(journal, written[1], "hunter2")
     assert b'"hunter2"' not in bytes_below(journal.folder)
 
 
@@ -266,12 +266,12 @@ def test_quarantine_removes_no_pack_when_the_new_one_reads_back_differently(jour
     spoiled = pack.read_bytes()
 
     with monkeypatch.context() as patched:
-        lying(patched)
+        flip_written_bits(patched)
         with pytest.raises(Failed, match="the bytes read back"):
-            journal.set_aside(STREAM, written[1].id, set_aside_by)
+            journal.set_aside(STREAM, written[1].id, quarantine_commit)
 
     assert (packs_in(journal.path(STREAM)), pack.read_bytes()) == ([pack], spoiled)
-    journal.set_aside(STREAM, written[1].id, set_aside_by)
+    journal.set_aside(STREAM, written[1].id, quarantine_commit)
     assert packed_documents(journal.path(STREAM)) == {written[0].id, written[2].id}
 
 
@@ -294,13 +294,13 @@ def test_a_redaction_does_not_take_a_spoiled_commit_on_into_another_pack(journal
     before = ttl_files(journal)
 
     with pytest.raises(JournalDamaged) as refused:
-        erase(journal, written[1], "hunter2")
+        redact_texts(journal, written[1], "hunter2")
 
     assert (refused.value.path, refused.value.commit) == (str(pack), written[2].id)
     assert ttl_files(journal) == before
     assert [found.commit for found in journal.damage(STREAM)] == [written[2].id]
     pack.write_bytes(sound)
-    erase(journal, written[1], "hunter2")
+    redact_texts(journal, written[1], "hunter2")
     assert (FileJournal(journal.folder).verify(STREAM), b'"hunter2"' in bytes_below(journal.folder)) == ((), False)
 
 
@@ -312,7 +312,7 @@ def test_a_redaction_drops_a_damaged_commit_of_a_pack_that_has_an_intact_file(jo
     spoiled_pack(journal, "third")
     files[2].write_bytes(beside)
 
-    order = erase(journal, written[1], "hunter2")
+    order = redact_texts(journal, written[1], "hunter2")
 
     assert FileJournal(journal.folder).verify(STREAM) == ()
     assert packed_documents(journal.path(STREAM)) == {written[0].id, written[1].id}
@@ -328,7 +328,7 @@ def test_a_redaction_takes_a_spoiled_form_in_a_pack_with_it_that_a_sound_file_st
     assert journal.verify(STREAM) == ()
     flip_in(packs_in(journal.path(STREAM))[0], b'"hunter2')
 
-    order = erase(journal, written[1], "hunter2")
+    order = redact_texts(journal, written[1], "hunter2")
 
     assert b'"hunter2' not in bytes_below(journal.folder)
     assert FileJournal(journal.folder).verify(STREAM) == ()
@@ -343,7 +343,7 @@ def test_of_two_spoiled_commits_of_a_pack_the_one_not_set_aside_becomes_a_damage
     spoiled_pack(journal, "second", "third")
     assert len(journal.verify(STREAM)) == 2
 
-    journal.set_aside(STREAM, written[1].id, set_aside_by)
+    journal.set_aside(STREAM, written[1].id, quarantine_commit)
 
     assert packed_documents(journal.path(STREAM)) == {written[0].id}
     (damage,) = FileJournal(journal.folder).verify(STREAM)
@@ -402,12 +402,12 @@ def test_of_a_commit_that_is_spoiled_in_a_pack_and_beside_it_setting_another_asi
 
     assert len(journal.verify(STREAM)) == 3
 
-    journal.set_aside(STREAM, written[1].id, set_aside_by)
+    journal.set_aside(STREAM, written[1].id, quarantine_commit)
 
     (damage,) = journal.verify(STREAM)
     assert (damage.path, set_aside_bytes(journal)) == (str(files[2]), sorted(packed))
     assert files[2].read_bytes() == beside
-    journal.set_aside(STREAM, written[2].id, set_aside_by)
+    journal.set_aside(STREAM, written[2].id, quarantine_commit)
     assert journal.verify(STREAM) == ()
     assert set_aside_bytes(journal) == sorted([*packed, bytes(beside)])
     assert set(ids(FileJournal(journal.folder).read(STREAM))) >= {written[0].id, written[3].id}
@@ -428,13 +428,13 @@ def test_quarantine_stores_both_forms_of_a_commit_after_an_interrupted_first_try
         patched.setattr(disk, "unlink", lambda path: (_ for _ in ()).throw(OSError(5, "Input/output error")))
         for _ in range(2):  # the file is renamed; then the pack stays, twice
             with suppress(Failed):
-                journal.set_aside(STREAM, written[1].id, set_aside_by)
+                journal.set_aside(STREAM, written[1].id, quarantine_commit)
     while journal.verify(STREAM):
-        journal.set_aside(STREAM, written[1].id, set_aside_by)
+        journal.set_aside(STREAM, written[1].id, quarantine_commit)
 
-    kept = set_aside_bytes(journal)
-    assert len(kept) == 2
-    assert data[:-9] in kept
+    stored = set_aside_bytes(journal)
+    assert len(stored) == 2
+    assert data[:-9] in stored
     assert [found.kind for found in findings(journal, STREAM)] == ["set_aside"] * 2  # though no order says who, and why
 
 
@@ -454,13 +454,13 @@ def test_killed_at_any_call_to_the_disk_setting_aside_loses_no_form_and_goes_on_
         beside.write_bytes(torn)
         journal.verify(STREAM)
 
-        done = _dies_at(monkeypatch, steps, partial(journal.set_aside, STREAM, written[1].id, set_aside_by))
+        done = _dies_at(monkeypatch, steps, partial(journal.set_aside, STREAM, written[1].id, quarantine_commit))
 
-        again = FileJournal(journal.folder)
-        for which in (written[1].id, written[2].id):
-            while any(damage.commit[:12] == which[:12] for damage in again.verify(STREAM)):
-                again.set_aside(STREAM, which, set_aside_by)
-        assert again.verify(STREAM) == ()
-        assert set(set_aside_bytes(again)) >= {*forms, torn}
-        assert set(ids(again.read(STREAM))) >= {written[0].id, written[3].id}
+        reopened = FileJournal(journal.folder)
+        for commit_id in (written[1].id, written[2].id):
+            while any(damage.commit[:12] == commit_id[:12] for damage in reopened.verify(STREAM)):
+                reopened.set_aside(STREAM, commit_id, quarantine_commit)
+        assert reopened.verify(STREAM) == ()
+        assert set(set_aside_bytes(reopened)) >= {*forms, torn}
+        assert set(ids(reopened.read(STREAM))) >= {written[0].id, written[3].id}
     assert steps > 10

@@ -45,16 +45,16 @@ def assert_alike(data):
         assert (accepted, accepted.triples, accepted.redacted) == strict
 
 
-def expanded(written):
+def expand_term(term):
     """A term without its prefix, whatever it is."""
-    if written == "a":
+    if term == "a":
         return vocab.TYPE
-    match = re.fullmatch(r'(".*"\^\^)?(\w+):(.*)', written, re.DOTALL)
+    match = re.fullmatch(r'(".*"\^\^)?(\w+):(.*)', term, re.DOTALL)
     known = match and match[2] in SPACES
-    return f"{match[1] or ''}<{SPACES[match[2]]}{match[3]}>" if known else written
+    return f"{match[1] or ''}<{SPACES[match[2]]}{match[3]}>" if known else term
 
 
-def forged(text, inside=False):
+def forge_document(text, inside=False):
     """A document with the id that its lines have, read without any check: what an attacker would write.
 
     With *inside* its own IRI in the text of a term is taken for the commit, too.
@@ -65,7 +65,7 @@ def forged(text, inside=False):
         subject, *rows = block.split("\n")
         for row in rows:
             verb, _, value = re.sub(r" [;.]\Z", "", row.removeprefix("    ")).partition(" ")
-            triple = (vocab.THIS if term == own else expanded(term) for term in (subject, verb, value))
+            triple = (vocab.THIS if term == own else expand_term(term) for term in (subject, verb, value))
             line = " ".join([*triple, "."]).encode(errors="surrogatepass")
             lines.append(line.replace(own.encode(), vocab.THIS.encode()) if inside else line)
     identity = identity_of(parents, leaves_of(lines, bytes.fromhex(nonce)))
@@ -195,7 +195,7 @@ def test_a_changed_document_has_the_same_outcome_whether_its_id_is_forged_or_not
 
     assert_alike(text.encode(errors="surrogatepass"))
     try:
-        document = forged(text)
+        document = forge_document(text)
     except (ValueError, UnicodeError):  # no nonce is left, or a parent is none
         return
     assert_alike(document.encode())
@@ -222,7 +222,7 @@ def test_any_iri_has_the_same_outcome_as_subject_property_and_value(iri):
         " <http://example.org:80/%C3%A9> ",
     ):
         assert DOCUMENTS[0].count(old) == 1
-        assert_alike(forged(DOCUMENTS[0].replace(old, f"{old[0]}<{iri}>{old[-1]}")).encode())
+        assert_alike(forge_document(DOCUMENTS[0].replace(old, f"{old[0]}<{iri}>{old[-1]}")).encode())
 
 
 def test_any_value_has_the_same_outcome():
@@ -230,7 +230,7 @@ def test_any_value_has_the_same_outcome():
         value = re.search(r'jido:summary (".*") [;.]', text)[1]
         for term in [*TERMS, "jido:a , jido:b", '"x" , "y"', '"x" ; jido:a "y"', '"""x"""', '"a" "b"', "<x:a b>"]:
             for inside in (False, True):
-                assert_alike(forged(text.replace(value, term), inside).encode())
+                assert_alike(forge_document(text.replace(value, term), inside).encode())
 
 
 def block_of(subject, rows):
@@ -249,7 +249,7 @@ def structures(text):
         for at in range(1, len(rows)):
             first, second = block_of(subject, rows[:at]), block_of(subject, rows[at:])
             yield [*before, first, second, *after]
-            yield [first, *sorted([*before, *after, second], key=lambda each: expanded(each.partition("\n")[0]))]
+            yield [first, *sorted([*before, *after, second], key=lambda each: expand_term(each.partition("\n")[0]))]
         yield [*before, *after]
         yield [*after, block, *before]
         yield [*before, subject, *after]
@@ -267,14 +267,14 @@ def test_any_other_structure_has_the_same_outcome():
         changed += [text.removesuffix("\n"), f"{text}\n", f"{text} ", text.replace("\n", "\r\n"), f"\ufeff{text}", ""]
         for each in changed:
             assert_alike(each.encode())
-            assert_alike(forged(each).encode() if "# nonce" in each else b"")
+            assert_alike(forge_document(each).encode() if "# nonce" in each else b"")
 
 
 def test_a_document_of_the_usual_terms_is_accepted_by_the_one_pass():
     for commit in (commit_on(Version(), "usual", USUAL), merged()):
         assert verify_lines(commit.data) == commit
         assert verify_lines(commit.data).triples == commit.triples
-        assert verify_lines(forged(open_document(commit)).encode()) == commit
+        assert verify_lines(forge_document(open_document(commit)).encode()) == commit
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.1.1"])

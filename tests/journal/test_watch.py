@@ -22,7 +22,7 @@ _listings: list[str] = []
 sys.addaudithook(lambda event, arguments: _listings.append(str(arguments[0])) if event == "os.listdir" else None)
 
 
-def followed(root):
+def followed_journal(root):
     """A journal that follows its stream by a watch: it was listed twice."""
     journal = FileJournal(root)
     for name in ("begin-1", "begin-2", "begin-3"):
@@ -40,7 +40,7 @@ def listings_of(journal, run):
 
 
 def test_appends_and_reads_far_apart_list_no_folder(tmp_path):
-    journal = followed(tmp_path)
+    journal = followed_journal(tmp_path)
 
     def work():
         for number in range(5):
@@ -53,7 +53,7 @@ def test_appends_and_reads_far_apart_list_no_folder(tmp_path):
 
 
 def test_the_commits_of_another_process_are_seen_without_a_listing(tmp_path):
-    journal, other = followed(tmp_path), FileJournal(tmp_path)
+    journal, other = followed_journal(tmp_path), FileJournal(tmp_path)
     other.head(STREAM)
     for number in range(3):
         commit = add(other, f"theirs-{number}", second=100 * number + 100)
@@ -64,7 +64,7 @@ def test_the_commits_of_another_process_are_seen_without_a_listing(tmp_path):
 
 
 def test_a_file_that_came_without_a_change_of_the_folders_time_is_seen(tmp_path):
-    elsewhere, journal = followed(tmp_path / "a"), None
+    elsewhere, journal = followed_journal(tmp_path / "a"), None
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     journal = FileJournal(tmp_path / "b")
     for number in range(3):
@@ -83,7 +83,7 @@ def test_a_file_that_came_without_a_change_of_the_folders_time_is_seen(tmp_path)
 
 @pytest.mark.parametrize("change", ["replaced", "overflow", "removed"])
 def test_a_watch_that_can_miss_changes_is_given_up_for_a_listing(tmp_path, change):
-    journal = followed(tmp_path)
+    journal = followed_journal(tmp_path)
     folder = journal.path(STREAM)
     version = journal.head(STREAM)
     if change == "replaced":
@@ -121,7 +121,7 @@ STEPS = st.lists(
 @given(STEPS)
 def test_a_watched_folder_equals_its_listing_after_any_changes(tmp_path_factory, steps):
     root = tmp_path_factory.mktemp("followed")
-    journal, other = followed(root), FileJournal(root)
+    journal, other = followed_journal(root), FileJournal(root)
     folder, aside = journal.path(STREAM), root / "aside"
     aside.mkdir()
     branch = FileJournal(root / "branch")
@@ -158,7 +158,7 @@ def test_a_watched_folder_equals_its_listing_after_any_changes(tmp_path_factory,
 
 @pytest.mark.parametrize("error", [OSError(24, "Too many open files"), KeyboardInterrupt()])
 def test_a_listing_that_fails_part_way_hides_no_commit_from_later_looks(tmp_path, monkeypatch, error):
-    journal = followed(tmp_path / "a")
+    journal = followed_journal(tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     commit = add(FileJournal(tmp_path / "b"), "merged", second=50)
     add(journal, "own", second=60)  # later, so that all must be listed
@@ -181,7 +181,7 @@ def test_a_listing_that_fails_part_way_hides_no_commit_from_later_looks(tmp_path
 
 
 def test_a_look_of_a_forked_child_takes_no_change_from_its_parent(tmp_path):
-    journal = followed(tmp_path)
+    journal = followed_journal(tmp_path)
     commit = add(FileJournal(tmp_path), "theirs")
     child = os.fork()
     if not child:
@@ -193,7 +193,7 @@ def test_a_look_of_a_forked_child_takes_no_change_from_its_parent(tmp_path):
 
 
 def test_all_watches_of_a_process_share_one_instance_and_end_with_their_journal(tmp_path):
-    journals = [followed(tmp_path / str(number)) for number in range(5)]
+    journals = [followed_journal(tmp_path / str(number)) for number in range(5)]
 
     def watches():
         text = ""
@@ -206,7 +206,7 @@ def test_all_watches_of_a_process_share_one_instance_and_end_with_their_journal(
     instances, before = watches()
     for journal in journals:
         journal.close("closed")
-    followed(tmp_path / "another")
+    followed_journal(tmp_path / "another")
 
     assert instances == 1
     assert before >= 5

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import verifier
 from file_log import FileLog
-from journal_world import STREAM, add, commit_on, fact, ids, lying, order_on
+from journal_world import STREAM, add, commit_on, fact, flip_written_bits, ids, order_on
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.extras.servers import checkpoints
@@ -225,7 +225,7 @@ def test_a_falsely_written_pack_of_the_copy_is_refused_and_written_again(open_jo
     commits = [add(open_journal(), f"n{number}") for number in range(20)]
 
     with monkeypatch.context() as patched:
-        lying(patched)
+        flip_written_bits(patched)
         with pytest.raises(Failed, match="the bytes read back differ from those written"):
             open_journal("there").head(STREAM)
 

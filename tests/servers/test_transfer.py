@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import START, decision, files, fixed_sources, intent
 from file_log import FileLog
-from journal_world import lying
+from journal_world import flip_written_bits
 
 import jidomem
 from jidomem.base import disk
@@ -108,7 +108,7 @@ def test_many_commits_are_moved_as_packs_without_duplicates(root, tmp_path):
 
 def test_a_move_with_a_falsely_written_pack_stops_and_continues_later(root, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
-        lying(patched)
+        flip_written_bits(patched)
         with pytest.raises(Failed, match="the bytes read back differ from those written"):
             migrate(str(root), str(tmp_path / "target"))
 
