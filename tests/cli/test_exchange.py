@@ -212,8 +212,8 @@ def test_an_export_as_of_a_past_moment_has_no_later_memories(run):
 
 def test_check_exits_with_1_and_prints_item_rule_and_message(run, tmp_path):
     # C113
-    bad = "@prefix jido: <https://jido.ai/ontology#> .\n<urn:x:1> a jido:Decision ; jido:summary 'a' .\n"
-    (tmp_path / "bad.ttl").write_text(bad)
+    document = "@prefix jido: <https://jido.ai/ontology#> .\n<urn:x:1> a jido:Decision ; jido:summary 'a' .\n"
+    (tmp_path / "bad.ttl").write_text(document)
 
     text = run("check", "bad.ttl", code=1).stdout
     report = json.loads(run("check", "bad.ttl", "--json", code=1).stdout)

@@ -284,12 +284,12 @@ def test_a_preview_of_a_redaction_counts_values_removed_completely(repository):
 
 def test_with_a_curator_appointed_no_other_agent_redacts_or_quarantines(repository, folder):
     torn = commits(folder)[1]
-    whole = torn.read_bytes()
+    original = torn.read_bytes()
     redacting = ["journal", "redact", FACT, "--reason", "it names a customer"]
     setting_aside = ["journal", "verify", "--quarantine", torn.name, "--reason", "torn"]
 
     denied = run(*redacting, "--agent", "ana")
-    torn.write_bytes(whole[:200])
+    torn.write_bytes(original[:200])
     refused = run(*setting_aside, "--agent", "ana", "--json")
 
     assert (denied.exit_code, "hint: ask curator" in denied.stderr) == (3, True), denied.stderr
@@ -313,9 +313,9 @@ def test_a_success_is_quiet_without_verbose(repository):
 
 
 def test_a_quarantined_missing_commit_is_restored_as_the_report_instructs(repository, folder):
-    lost = commits(folder)[1]
-    document, name, identity = lost.read_bytes(), lost.name, lost.stem.partition("-")[2]
-    lost.unlink()
+    removed = commits(folder)[1]
+    document, name, identity = removed.read_bytes(), removed.name, removed.stem.partition("-")[2]
+    removed.unlink()
     assert run("journal", "verify", "--quarantine", identity, "--reason", "it is gone").exit_code == 0
     (finding,) = run_json("journal", "verify")["findings"]
     instructions = re.search(

@@ -68,13 +68,13 @@ def test_an_interrupt_exits_with_130_and_no_traceback():
         "import os, signal, sys; signal.signal(2, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])",
     ]
     command = [*interruptible, JIDOMEM, "submit", "-"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as waiting:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         until = time.monotonic() + 20
-        while "pipe" not in Path(f"/proc/{waiting.pid}/wchan").read_text() and time.monotonic() < until:
+        while "pipe" not in Path(f"/proc/{process.pid}/wchan").read_text() and time.monotonic() < until:
             time.sleep(0.01)  # until it waits for standard input, which stays open
-        waiting.send_signal(signal.SIGINT)
-        assert waiting.wait(60) == 130
-        message = waiting.stderr.read().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        message = process.stderr.read().decode()
 
     assert "interrupted" in message
     assert "Traceback" not in message

@@ -270,9 +270,9 @@ def test_common_options_are_accepted_before_and_after_the_verb(repository):
     "name", [OLD, MEMORY[len("https://jido.ai/memory/") :] + OLD, MEMORY + OLD, OLD[-5:], OLD[:4], OLD[:7]]
 )
 def test_a_memory_is_shown_by_its_iri_or_a_unique_part_of_its_id(name):
-    shown = json.loads(run("show", name, "--json").stdout)
+    memory_ = json.loads(run("show", name, "--json").stdout)
 
-    assert (shown["iri"], shown["class"], shown["status"]) == (MEMORY + OLD, "Decision", "active")
+    assert (memory_["iri"], memory_["class"], memory_["status"]) == (MEMORY + OLD, "Decision", "active")
 
 
 def test_a_memory_is_shown_as_a_table_and_as_turtle():
@@ -293,13 +293,13 @@ def test_a_text_of_several_lines_is_shown_in_lines_without_control_characters(co
     fields = ("--type", "decision", "--rationale", "r", "--detailed-explanation", text)
     receipt = run("remember", "Use Kafka", *fields, "--project", "p")
 
-    shown = run("show", receipt.stdout.split()[0], "--project", "p").stdout.splitlines()
+    output = run("show", receipt.stdout.split()[0], "--project", "p").stdout.splitlines()
 
-    first = next(number for number, line in enumerate(shown) if line.startswith("detailed explanation  "))
+    first = next(number for number, line in enumerate(output) if line.startswith("detailed explanation  "))
     indent = " " * len("detailed explanation  ")
-    assert shown[first].endswith("  ## Options")
-    assert shown[first + 1] == ""
-    assert shown[first + 2 : first + 5] == [
+    assert output[first].endswith("  ## Options")
+    assert output[first + 1] == ""
+    assert output[first + 2 : first + 5] == [
         f"{indent}{line}" for line in ("* Kafka", "  * red\\u2028blue", "status  rejected")
     ]
 
@@ -487,15 +487,15 @@ def test_a_conflict_of_two_branches_is_listed_with_commands_that_settle_it(repos
 
 def test_two_revisions_of_one_memory_in_two_branches_conflict_after_the_merge(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
-    ours = run("edit", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "r").stdout.strip()
+    main_item = run("edit", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "r").stdout.strip()
     other = ["--supersede", "the cache holds 8 GiB", "--reason", "r"]
-    theirs = run("edit", FACT, *other, "--root", branch / ".jidomem").stdout.strip()
+    branch_item = run("edit", FACT, *other, "--root", branch / ".jidomem").stdout.strip()
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
     (row,) = rows("review", "--conflicts", "--root", repository / ".jidomem")
 
     assert f"review --root {repository / '.jidomem'} " in row["settle"][0]
-    assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, theirs})
+    assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {main_item, branch_item})
     assert run(*row["settle"][0].split()[1:]).exit_code == 0
     assert rows("review", "--conflicts") == []
     assert [fact["summary"] for fact in rows("ask", "facts")] == [row["summary"]]
@@ -503,9 +503,9 @@ def test_two_revisions_of_one_memory_in_two_branches_conflict_after_the_merge(re
 
 def test_two_successors_of_one_memory_cannot_both_be_kept(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
-    ours = run("edit", FACT, "--set", "about=README.md", "--reason", "r").stdout.strip()
-    theirs = ["edit", FACT, "--supersede", "it holds 8 GiB", "--set", "about=docs", "--set", f"coexists_with={OLD}"]
-    other = run(*theirs, "--reason", "r", "--root", branch / ".jidomem").stdout.strip()
+    main_item = run("edit", FACT, "--set", "about=README.md", "--reason", "r").stdout.strip()
+    edit = ["edit", FACT, "--supersede", "it holds 8 GiB", "--set", "about=docs", "--set", f"coexists_with={OLD}"]
+    other = run(*edit, "--reason", "r", "--root", branch / ".jidomem").stdout.strip()
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
     (row,) = rows("review", "--conflicts")
@@ -513,7 +513,7 @@ def test_two_successors_of_one_memory_cannot_both_be_kept(repository, tmp_path):
     refused = run("review", "keep-both", row["item"], "--against", row["other"])
     check = run("check")
 
-    assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, other})
+    assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {main_item, other})
     assert (pending["kind"], pending["actions"]) == ("conflict", ["accept", "reject", "supersede"])
     assert (refused.exit_code, "review supersede" in refused.stderr) == (2, True)
     assert (check.exit_code, "SupersessionHasOneEnd" in check.stdout) == (1, True)
@@ -525,12 +525,12 @@ def test_two_successors_of_one_memory_cannot_both_be_kept(repository, tmp_path):
 def test_the_same_change_in_two_branches_gives_warnings_that_one_command_settles(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
     edit = ["edit", TASK, "--set", "status=Completed"]
-    ours = run(*edit).stdout.strip()
-    theirs = run(*edit, "--root", branch / ".jidomem").stdout.strip()
+    main_item = run(*edit).stdout.strip()
+    branch_item = run(*edit, "--root", branch / ".jidomem").stdout.strip()
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
     check = run("check", "--json")
-    problems = [each for each in json.loads(check.stdout)["problems"] if ours[-8:] in each["message"]]
+    problems = [each for each in json.loads(check.stdout)["problems"] if main_item[-8:] in each["message"]]
     printed = run("review").stdout
 
     assert check.exit_code == 0
@@ -538,7 +538,7 @@ def test_the_same_change_in_two_branches_gives_warnings_that_one_command_settles
     assert "says exactly the same as" in printed
     assert "with other fields" not in printed
     commands = {each["message"].partition("one is enough: jidomem ")[2] for each in problems}
-    assert commands == {f'review accept {ours[-8:]} --against {theirs[-8:]} --reason "it says the same"'}
+    assert commands == {f'review accept {main_item[-8:]} --against {branch_item[-8:]} --reason "it says the same"'}
     assert run(*shlex.split(commands.pop())).exit_code == 0
     assert rows("review", "--conflicts") == []
 
@@ -572,23 +572,23 @@ def test_a_withdrawal_and_a_supersession_in_two_branches_conflict_until_one_is_c
     action, active, repository, tmp_path
 ):
     branch = shutil.copytree(repository, tmp_path / "branch")
-    ours = run("edit", FACT, "--supersede", "it holds 8 GiB", "--reason", "r").stdout.strip()
+    main_item = run("edit", FACT, "--supersede", "it holds 8 GiB", "--reason", "r").stdout.strip()
     withdrawal = ["edit", FACT, "--invalidate", "--reason", "there is no cache"]
-    theirs = run(*withdrawal, "--root", branch / ".jidomem").stdout.strip()
+    branch_item = run(*withdrawal, "--root", branch / ".jidomem").stdout.strip()
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
     (row,) = rows("review", "--conflicts")
     (pending,) = json.loads(run("review", "--json").stdout)["rows"]
     problems = json.loads(run("check", "--json").stdout)["problems"]
     (text,) = [each["message"] for each in problems if each["rule"].endswith("SupersessionHasOneEnd")]
-    refused = run("review", "keep-both", ours, "--against", theirs)
+    refused = run("review", "keep-both", main_item, "--against", branch_item)
 
-    assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, theirs})
+    assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {main_item, branch_item})
     assert pending["actions"] == ["accept", "reject"]
-    assert f'superseded by {ours[-8:]} "it holds 8 GiB" (ana, ' in text
-    assert f" and withdrawn by {theirs[-8:]} " in text
+    assert f'superseded by {main_item[-8:]} "it holds 8 GiB" (ana, ' in text
+    assert f" and withdrawn by {branch_item[-8:]} " in text
     assert (refused.exit_code, "they cannot both stay" in refused.stderr) == (2, True)
-    assert run("review", action, ours, "--against", theirs).exit_code == 0
+    assert run("review", action, main_item, "--against", branch_item).exit_code == 0
     assert rows("review", "--conflicts") == []
     assert run("check").exit_code == 0
     assert [fact["summary"] for fact in rows("ask", "facts")] == active

@@ -64,15 +64,15 @@ def test_an_invalid_diff_is_refused(ends, code, message):
 
 @pytest.mark.parametrize("verb", [["show"], ["show", "--why"], ["show", "--history"], ["ask", "history"]])
 def test_a_short_id_in_a_query_of_the_past_is_resolved_as_of_then(verb):
-    asked = lambda then: run(*verb[:-1], verb[-1], "item=abcd" if verb[0] == "ask" else "abcd", "--as-of", then)  # noqa: E731
+    run_at = lambda end: run(*verb[:-1], verb[-1], "item=abcd" if verb[0] == "ask" else "abcd", "--as-of", end)  # noqa: E731
     before = rows("journal", "log")[0]["recorded_at"]
     assert run("remember", "one", "--iri", "https://x.org/one-abcd").exit_code == 0
-    then = rows("journal", "log")[0]["recorded_at"]
+    recorded_at = rows("journal", "log")[0]["recorded_at"]
     assert run("remember", "two", "--iri", "https://x.org/two-abcd").exit_code == 0
 
-    assert asked(before).exit_code == 4
-    assert "one" in asked(then).stdout
-    assert "names several memories" in asked("9999-01-01").stderr
+    assert run_at(before).exit_code == 4
+    assert "one" in run_at(recorded_at).stdout
+    assert "names several memories" in run_at("9999-01-01").stderr
 
 
 def test_a_history_lists_the_superseded_and_the_superseding_version():
@@ -89,21 +89,24 @@ def test_a_history_lists_the_superseded_and_the_superseding_version():
 
 
 def test_a_memory_as_of_a_past_moment_is_shown_as_recorded_then():
-    then = rows("journal", "log")[0]["recorded_at"]
+    recorded_at = rows("journal", "log")[0]["recorded_at"]
     before = run("show", FACT, "--format", "ttl").stdout
     before_counts = json.loads(run("status", "--json").stdout)["projects"][0]
     run("edit", FACT, "--invalidate", "--reason", "wrong")
     query = "ASK { ?s <https://jido.ai/ontology#invalidatedBy> ?o }"
 
-    past = json.loads(run("status", "--json", "--as-of", then).stdout)["projects"][0]
+    past = json.loads(run("status", "--json", "--as-of", recorded_at).stdout)["projects"][0]
 
-    assert run("show", FACT, "--format", "ttl", "--as-of", then).stdout == before
+    assert run("show", FACT, "--format", "ttl", "--as-of", recorded_at).stdout == before
     assert (past["version"], past["counts"], past["last_commit"]) == (
         before_counts["version"],
         before_counts["counts"],
         before_counts["last_commit"],
     )
-    assert [run("ask", "--sparql", query, *more).stdout for more in ((), ("--as-of", then))] == ["true\n", "false\n"]
+    assert [run("ask", "--sparql", query, *more).stdout for more in ((), ("--as-of", recorded_at))] == [
+        "true\n",
+        "false\n",
+    ]
 
 
 def test_a_superseded_memory_is_restored_and_an_active_one_confirmed():
@@ -305,10 +308,10 @@ def test_a_diff_accepts_a_version_number_and_a_limit(repository_with_notes):
     run("remember", "three")
     number = rows[0]["version"].partition("-")[0]
 
-    short, whole = (
+    by_number, by_version = (
         json.loads(run("journal", "diff", "--as-of", end, "--json").stdout) for end in (number, rows[0]["version"])
     )
-    assert short == whole
+    assert by_number == by_version
     limited = run("journal", "diff", "--as-of", number, "--limit", "1")
     assert "2 added; 1 more: raise --limit" in limited.stderr
     assert run("journal", "diff", "--as-of", "99").exit_code == 4

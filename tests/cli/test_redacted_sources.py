@@ -97,8 +97,10 @@ def test_an_edit_of_the_source_does_not_import_a_redacted_text(redacted, text):
 
 def test_a_blocked_entry_is_imported_once_the_redacted_memory_is_withdrawn(redacted):
     (redacted / "AGENTS.md").write_text(NOTES.replace(f" at {NUMBER}", ""))
-    held = call("init", "--from", "auto")
-    (command,) = (line.partition("run: ")[2] for line in held.stderr.splitlines() if "AGENTS.md:4: (redacted)" in line)
+    refused = call("init", "--from", "auto")
+    (command,) = (
+        line.partition("run: ")[2] for line in refused.stderr.splitlines() if "AGENTS.md:4: (redacted)" in line
+    )
     assert "Call the engineer" not in call("review").stdout
     call(*split(command)[1:])
 
@@ -160,8 +162,8 @@ def test_a_redaction_removes_all_digests_of_the_text(folder):
 def source_digests(folder):
     """Return the digests in the journal of each file that contains the number, and of its entries."""
     text = journal(folder).decode()
-    saying = [block for block in text.split("\n\n") if NUMBER in block]
-    return {*re.findall(r'"([0-9a-f]{40}) ', text), *re.findall(r'sourceDigest "([0-9a-f]+)"', "".join(saying))}
+    blocks = [block for block in text.split("\n\n") if NUMBER in block]
+    return {*re.findall(r'"([0-9a-f]{40}) ', text), *re.findall(r'sourceDigest "([0-9a-f]+)"', "".join(blocks))}
 
 
 def test_a_second_import_after_a_redaction_writes_nothing(redacted):

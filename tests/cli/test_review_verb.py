@@ -316,8 +316,8 @@ def test_a_review_without_a_curator_names_the_command_that_appoints_one(tmp_path
     assert run("init").exit_code == 0
     assert run("root", "import", "memory-md", "AGENTS.md").exit_code == 0
 
-    *_, nobody, hint = run("review").stderr.splitlines()
-    assert nobody == "proposals are reviewed by curators, and there are none"
+    *_, notice, hint = run("review").stderr.splitlines()
+    assert notice == "proposals are reviewed by curators, and there are none"
     assert hint.startswith("appoint an administrator, who is a curator too; until then anybody can appoint themselves")
     assert hint.endswith(": jidomem access policy grant ana admin")
     (proposal,) = rows("review")
@@ -412,7 +412,7 @@ def test_accepting_a_settled_proposal_again_is_refused_with_its_new_id(repositor
 def test_a_placeholder_as_reason_or_field_is_refused(disputed):
     _, propose = disputed
     (row,) = [row for row in rows("review", "--conflicts") if row["other"]]
-    assert row["settle"] == [f"jidomem review {way} {propose}" for way in ("supersede", "reject")]
+    assert row["settle"] == [f"jidomem review {action} {propose}" for action in ("supersede", "reject")]
 
     with_placeholder = run(*shlex.split(row["settle"][0] + ' --reason "..."')[1:])
 
@@ -663,27 +663,27 @@ def test_an_undone_rejection_names_the_proposal_that_is_pending_again(repository
 
 def test_contradicting_proposals_are_left_out_of_accept_all(repository):
     options = ["--type", "architectural_decision", "--topic", "queue", "--rationale", "r", "--agent", "bob"]
-    ours, theirs = (run("remember", text, *options).stdout.strip()[-8:] for text in ("Use A", "Use B"))
+    first, second = (run("remember", text, *options).stdout.strip()[-8:] for text in ("Use A", "Use B"))
 
     listed = run("review")
     result = run("review", "accept", "--all")
 
-    assert f"    against the proposal {theirs}: Use B\n" in listed.stdout
-    assert f"    against the proposal {ours}: Use A\n" in listed.stdout
+    assert f"    against the proposal {second}: Use B\n" in listed.stdout
+    assert f"    against the proposal {first}: Use A\n" in listed.stdout
     assert "accept 2 proposals (2 convention) without a conflict" in listed.stderr
     assert (result.exit_code, "2 left, in conflict with" in result.stderr) == (0, True)
-    assert sorted(row["item"][-8:] for row in rows("review")) == sorted((ours, theirs))
+    assert sorted(row["item"][-8:] for row in rows("review")) == sorted((first, second))
 
 
 def test_a_page_lists_rival_proposals_of_other_pages_without_superseded_ones(repository):
     options = ["--type", "architectural_decision", "--topic", "queue", "--rationale", "r", "--agent", "bob"]
-    ours, old = (run("remember", text, *options).stdout.strip() for text in ("Use Redis", "Use Valkey 7"))
+    rival, old = (run("remember", text, *options).stdout.strip() for text in ("Use Redis", "Use Valkey 7"))
     new = run("remember", "Use Valkey 8", *options, "--supersedes", old, "--reason", "newer").stdout.strip()
 
     page = run("review", "--limit", "4")
     *_, row = rows("review", "--limit", "4")
 
-    assert (row["item"][-8:], row["rivals"]) == (ours[-8:], [{"item": new, "summary": "Use Valkey 8"}])
+    assert (row["item"][-8:], row["rivals"]) == (rival[-8:], [{"item": new, "summary": "Use Valkey 8"}])
     assert f"    against the proposal {new[-8:]}: Use Valkey 8\n" in page.stdout
     assert f"against the proposal {old[-8:]}" not in page.stdout
     rivals = {row["summary"]: [each["summary"] for each in row["rivals"]] for row in rows("review")}

@@ -15,9 +15,9 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(*words):
-        done = cli_world.run(*words)
-        assert done.exit_code == 0, done.output
-        return done.stdout
+        result = cli_world.run(*words)
+        assert result.exit_code == 0, result.output
+        return result.stdout
 
     run("init", "--project", "p")
     run("access", "policy", "grant", "user", "curator")

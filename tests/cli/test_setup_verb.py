@@ -54,7 +54,7 @@ def repository_files(folder):
 @pytest.mark.parametrize("client", FILES)
 def test_setup_writes_files_once_and_remove_deletes_them(repository, client):
     missing = run("setup", client, "--check")
-    shown = json.loads(setup(client, "--print", "--json").stdout)["files"]
+    printed = json.loads(setup(client, "--print", "--json").stdout)["files"]
     before = repository_files(repository)
     setup(client)
     written = repository_files(repository)
@@ -64,7 +64,7 @@ def test_setup_writes_files_once_and_remove_deletes_them(repository, client):
 
     assert (missing.exit_code, current.exit_code, before) == (1, 0, {})
     assert sorted(written) == sorted(FILES[client])
-    assert {file["path"]: file["text"] for file in shown} == {
+    assert {file["path"]: file["text"] for file in printed} == {
         str(repository / name): data.decode() for name, data in written.items()
     }
     assert "up to date" in second.stderr
@@ -241,7 +241,7 @@ def test_a_remote_server_is_configured_without_its_token_and_replaces_the_local_
     (name,) = repository_files(repository)  # without hooks, which would read a memory in the repository
     text = (repository / name).read_text()
     read = tomllib.loads if client == "codex" else json.loads
-    again = run("setup", client, "--server", "https://memory.example.org/mcp", "--check")
+    second = run("setup", client, "--server", "https://memory.example.org/mcp", "--check")
     checked = run("setup", client, "--check")
     replaced = setup(client)
     restored = repository_files(repository)
@@ -249,7 +249,7 @@ def test_a_remote_server_is_configured_without_its_token_and_replaces_the_local_
     other = (repository / name).read_text()
     setup(client, "--remove")
 
-    assert (stale.exit_code, again.exit_code, name) == (1, 0, FILES[client][0])
+    assert (stale.exit_code, second.exit_code, name) == (1, 0, FILES[client][0])
     assert (checked.exit_code, "uses the server at https://memory.example.org/mcp" in checked.stderr) == (0, True)
     assert f"jidomem setup {client} --server https://memory.example.org/mcp" in replaced.stderr
     entry = read(text)[SERVERS[client]]["jidomem"]

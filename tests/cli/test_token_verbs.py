@@ -96,8 +96,8 @@ def test_a_token_expires_after_a_number_of_days(repository):
 
     (row,) = rows("access", "token", "list")
     assert f"until {row['expires']}" in result.stderr
-    left = datetime.fromisoformat(row["expires"]) - datetime.fromisoformat(row["added"])
-    assert timedelta(days=89, hours=23) < left <= timedelta(days=90)
+    validity = datetime.fromisoformat(row["expires"]) - datetime.fromisoformat(row["added"])
+    assert timedelta(days=89, hours=23) < validity <= timedelta(days=90)
 
 
 def test_a_token_for_an_unknown_project_has_a_warning(repository):

@@ -71,8 +71,8 @@ def test_without_a_user_in_the_environment_the_author_is_the_account_of_the_proc
 
 
 def test_an_author_without_an_account_is_named_user(monkeypatch):
-    taken = {each.pw_uid for each in pwd.getpwall()}
-    free = next(uid for uid in range(60_000, 2**31) if uid not in taken)
+    used_ids = {each.pw_uid for each in pwd.getpwall()}
+    free = next(uid for uid in range(60_000, 2**31) if uid not in used_ids)
     monkeypatch.delenv("JIDOMEM_AGENT")
     monkeypatch.delenv("USER", raising=False)
     monkeypatch.setattr(os, "getuid", lambda: free)  # like a container that runs with an arbitrary uid
@@ -558,10 +558,15 @@ def test_the_refusal_of_an_intent_without_project_contains_a_repaired_intent():
 
 
 def test_repeated_refusals_are_grouped_with_the_numbers_of_their_intents(tmp_path):
-    bad = {name: value for name, value in INTENTS[0].items() if name != "confidence"}
-    json_lines = [json.dumps({**bad, "summary": f"fact {number}"}) for number in range(6)]
+    incomplete = {name: value for name, value in INTENTS[0].items() if name != "confidence"}
+    json_lines = [json.dumps({**incomplete, "summary": f"fact {number}"}) for number in range(6)]
     json_lines.insert(3, json.dumps(INTENTS[0]))
-    json_lines += ["{", "[", json.dumps({**bad, "confidence": "sorta"}), json.dumps({**bad, "confidence": "whatever"})]
+    json_lines += [
+        "{",
+        "[",
+        json.dumps({**incomplete, "confidence": "sorta"}),
+        json.dumps({**incomplete, "confidence": "whatever"}),
+    ]
 
     text, values = (run("submit", *more, stdin="\n".join(json_lines)) for more in ([], ["--json"]))
 

@@ -47,9 +47,9 @@ def pending(memory):
 
 def wait_until(condition):
     """Wait until *condition* holds for the work of another thread; the test runner limits the wait."""
-    waiting = Event()
+    event = Event()
     while not condition():
-        waiting.wait(0.01)
+        event.wait(0.01)
 
 
 def test_written_texts_get_their_vectors_soon_after_the_first_recall(memory, toy):

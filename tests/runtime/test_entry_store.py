@@ -163,9 +163,9 @@ def test_all_agents_are_listed_and_other_projects_are_separate(store):  # B044 B
 
 def test_many_writes_are_one_commit_with_an_outcome_for_each(memory, store):
     entries = [Entry(id=f"e{n}", agent_id="a", content=f"entry {n}") for n in range(20)]
-    bad = Entry(id="bad", agent_id="a", content="x", metadata={"when": START})
+    invalid = Entry(id="bad", agent_id="a", content="x", metadata={"when": START})
 
-    outcomes = store.write_many(map(WriteRequest, [*entries, bad]))
+    outcomes = store.write_many(map(WriteRequest, [*entries, invalid]))
 
     assert [outcome.entry for outcome in outcomes[:-1]] == entries
     assert outcomes[-1].detail == "metadata['when'] is a datetime, and JSON has no form for that"

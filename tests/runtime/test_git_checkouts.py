@@ -271,9 +271,9 @@ def test_a_parent_removed_on_this_branch_is_restored_from_its_history(repository
     with jidomem.open(repository / ".jidomem") as memory:
         record(memory, "after the lost one")
     commit_all(repository)
-    lost = files(repository)[1]
+    removed = files(repository)[1]
     git(repository, "branch", "copy")
-    git(repository, "rm", "-q", f"{MEMORY}/{lost}")
+    git(repository, "rm", "-q", f"{MEMORY}/{removed}")
     git(repository, "commit", "-qm", "lost")
 
     with jidomem.open(repository / ".jidomem") as memory, pytest.raises(JournalDamaged) as refusal:
@@ -282,7 +282,7 @@ def test_a_parent_removed_on_this_branch_is_restored_from_its_history(repository
     assert refusal.value.code == "journal_damaged"
     assert hints(repository) == []
     execute_hint(refusal.value.hint.partition(": ")[2].partition(" && jidomem")[0], folder=repository)
-    assert lost in files(repository)
+    assert removed in files(repository)
     with jidomem.open(repository / ".jidomem") as memory:
         record(memory, "writing goes on")
 

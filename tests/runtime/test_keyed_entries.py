@@ -77,18 +77,18 @@ def test_changes_are_stored_completely_or_not_at_all(memory):
 
 def test_a_planned_change_sees_the_latest_write_of_another_process(root):
     with jidomem.open(root, project="p") as one, jidomem.open(root, project="p") as other:
-        seen, keyed = [], one.entries.keyed("n")
+        numbers, keyed = [], one.entries.keyed("n")
 
         def count():
             number = keyed.read(lambda each: int(each.by_id["n"].content) if each.by_id else 0)
-            seen.append(number)
+            numbers.append(number)
             return EntryChanges([entry("n", str(number + 1))])
 
         one.entries.change(count)
         write(other.entries, entry("n", "7"))
         one.entries.change(count)
 
-        assert (seen, [each.content for each in list_entries(other.entries)]) == ([0, 7], ["8"])
+        assert (numbers, [each.content for each in list_entries(other.entries)]) == ([0, 7], ["8"])
 
 
 def test_a_redacted_entry_is_not_in_the_keyed_entries(memory):

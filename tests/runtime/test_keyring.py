@@ -50,8 +50,8 @@ def test_a_token_is_returned_once_and_only_its_digest_is_stored_in_a_private_fil
 def test_a_modified_token_is_not_accepted(keyring):
     secret, _ = keyring.give_out("ana", "agent", ["p"], fixed_sources())
 
-    for wrong in (secret[:-1], secret + "x", secret.upper(), "", user_config.digest(secret), secret + "\0"):
-        assert keyring.whose(wrong) is None
+    for modified in (secret[:-1], secret + "x", secret.upper(), "", user_config.digest(secret), secret + "\0"):
+        assert keyring.whose(modified) is None
 
 
 def test_a_configuration_with_unusual_texts_is_read_back_equal(path):

@@ -69,23 +69,23 @@ def change_file(address, tmp_path):
 
 
 def test_a_write_is_validated_by_the_current_shapes(open_on_machine, change_file):  # C031
-    here, there = open_on_machine("here"), open_on_machine("there")
-    here.writer.remember("p", "spoons are counted")
-    there.writer.remember("p", "forks are counted")
-    plain = here.schema.version
+    first, second = open_on_machine("here"), open_on_machine("there")
+    first.writer.remember("p", "spoons are counted")
+    second.writer.remember("p", "forks are counted")
+    plain = first.schema.version
 
     change_file("shapes/own.ttl", SHAPE)
 
-    for memory in (here, there):
+    for memory in (first, second):
         with pytest.raises(IntentRefused, match="begins with: we"):
             memory.writer.remember("p", "knives are counted")
-    receipt = there.writer.remember("p", "we count knives")
-    assert f'ontologyVersion "{plain}+' in _document(there, receipt)
+    receipt = second.writer.remember("p", "we count knives")
+    assert f'ontologyVersion "{plain}+' in _document(second, receipt)
     with pytest.raises(IntentRefused, match="begins with: we"):
-        here.writer.remember("p", "cups are counted", dry_run=True)
+        first.writer.remember("p", "cups are counted", dry_run=True)
 
     change_file("shapes/own.ttl", None)
-    assert f'ontologyVersion "{plain}"' in _document(here, here.writer.remember("p", "cups are counted"))
+    assert f'ontologyVersion "{plain}"' in _document(first, first.writer.remember("p", "cups are counted"))
 
 
 def _document(memory, receipt):
@@ -95,61 +95,61 @@ def _document(memory, receipt):
 
 
 def test_a_query_is_answered_by_its_current_text(open_on_machine, change_file):
-    here = open_on_machine()
+    memory = open_on_machine()
     for text in ("spoons are counted", "forks are counted"):
-        here.writer.remember("p", text)
+        memory.writer.remember("p", text)
     with pytest.raises(NotFound, match="no query 'spoons'"):
-        here.reader.ask("spoons", project="p")
+        memory.reader.ask("spoons", project="p")
 
     change_file("queries/planner/spoons.rq", QUERY.replace("WORD", "spoon"))
-    here.catch_up("p")
-    assert [row["spoon"] for row in here.reader.ask("spoons", project="p")] == ["spoons are counted"]
+    memory.catch_up("p")
+    assert [row["spoon"] for row in memory.reader.ask("spoons", project="p")] == ["spoons are counted"]
     change_file("queries/planner/spoons.rq", QUERY.replace("WORD", "forks are"))
-    assert [row["spoon"] for row in here.reader.ask("spoons", project="p")] == ["forks are counted"]
+    assert [row["spoon"] for row in memory.reader.ask("spoons", project="p")] == ["forks are counted"]
     change_file("queries/planner/spoons.rq", None)
-    here.catch_up("p")
+    memory.catch_up("p")
     with pytest.raises(NotFound, match="no query 'spoons'"):
-        here.reader.ask("spoons", project="p")
+        memory.reader.ask("spoons", project="p")
 
 
 def test_a_changed_policy_of_the_configuration_applies_to_the_next_write(open_on_machine, change_file):
-    here = open_on_machine()
+    memory = open_on_machine()
     change_file("config.toml", 'secrets = "off"\n')
-    here.writer.remember("p", "it opens with ghp_0123456789abcdefghijABCDEFGHIJ012345")
+    memory.writer.remember("p", "it opens with ghp_0123456789abcdefghijABCDEFGHIJ012345")
 
     change_file("config.toml", 'secrets = "refuse"\n')
 
     with pytest.raises(IntentRefused, match="GitHub"):
-        here.writer.remember("p", "or with ghp_9876543210abcdefghijABCDEFGHIJ012345")
+        memory.writer.remember("p", "or with ghp_9876543210abcdefghijABCDEFGHIJ012345")
 
 
 def test_a_term_accepted_by_another_process_applies_to_the_next_write(open_on_machine):  # C044
-    here, there = open_on_machine("here"), open_on_machine("there")
-    here.writer.remember("p", "spoons are counted")
+    first, second = open_on_machine("here"), open_on_machine("there")
+    first.writer.remember("p", "spoons are counted")
     fields = {"kind": "property", "domain": ["Fact"], "range_": ["xsd:integer"], "definition": "For how many."}
-    term = here.term_proposals("p").propose("serves", **fields, reason="asked").term
-    here.writer.submit_intent("p", intent(extra_triples=[[term, "many"]]))
+    term = first.term_proposals("p").propose("serves", **fields, reason="asked").term
+    first.writer.submit_intent("p", intent(extra_triples=[[term, "many"]]))
 
-    there.term_proposals("p").accept("serves", reason="two memories need it")
+    second.term_proposals("p").accept("serves", reason="two memories need it")
 
-    here.writer.submit_intent("p", intent(summary="more", extra_triples=[[term, 4]]))
+    first.writer.submit_intent("p", intent(summary="more", extra_triples=[[term, 4]]))
     with pytest.raises(IntentRefused, match="is not written as"):
-        here.writer.submit_intent("p", intent(summary="others", extra_triples=[[term, "many"]]))
-    assert here.reader.select("p", f"SELECT ?kind {{ <{term}> a ?kind }}")
+        first.writer.submit_intent("p", intent(summary="others", extra_triples=[[term, "many"]]))
+    assert first.reader.select("p", f"SELECT ?kind {{ <{term}> a ?kind }}")
 
 
 def test_invalid_shapes_stop_writes_and_are_reported_while_reads_continue(open_on_machine, change_file):
-    here = open_on_machine()
-    here.writer.remember("p", "spoons are counted")
-    client = create_app(here).test_client()
+    memory = open_on_machine()
+    memory.writer.remember("p", "spoons are counted")
+    client = create_app(memory).test_client()
     assert client.get("/readyz").status_code == 200
 
     change_file("shapes/own.ttl", SHAPE.replace(" .", " ;", 3))
 
-    rows = here.reader.select("p", "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }")
+    rows = memory.reader.select("p", "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }")
     assert [row["s"] for row in rows] == ["spoons are counted"]
     with pytest.raises(Failed, match=r"own\.ttl") as refusal:
-        here.writer.remember("p", "we count knives")
+        memory.writer.remember("p", "we count knives")
     assert refusal.value.code == "invalid_config"
     response = client.get("/readyz")
     assert (response.status_code, response.json["status"], response.json["rules"]["code"]) == (
@@ -159,7 +159,7 @@ def test_invalid_shapes_stop_writes_and_are_reported_while_reads_continue(open_o
     )
 
     change_file("shapes/own.ttl", SHAPE)
-    here.writer.remember("p", "we count knives")
+    memory.writer.remember("p", "we count knives")
     assert client.get("/readyz").json["status"] == "ok"
 
 

@@ -197,8 +197,8 @@ def test_get_fact_returns_every_statement_of_the_fact_with_that_id(long_term, sp
     assert values["summary"] == "the build needs Rust 1.80"
     assert (values["localId"], values["type"]) == ("f 1", "https://jido.ai/ontology#Fact")
     assert statements == sorted(statements, key=lambda row: row["predicate"]) != []
-    for nobody in ("f-9", '" } #', "f 1\\", ""):
-        assert long_term.get_fact(nobody) == []
+    for unknown in ("f-9", '" } #', "f 1\\", ""):
+        assert long_term.get_fact(unknown) == []
 
 
 def test_facts_with_former_property_names_are_found():
@@ -274,10 +274,10 @@ def test_statements_in_context_are_stored_all_or_none(memory):
     # E050
     long_term = memory.long_term("p")
     module = [("urn:example:m", "rdf:type", "jido:Module"), ("urn:example:m", "rdfs:label", "parser")]
-    bad = [("urn:example:f", "rdf:type", "jido:Fact"), ("urn:example:f", "jido:summary", "x")]
+    invalid = [("urn:example:f", "rdf:type", "jido:Fact"), ("urn:example:f", "jido:summary", "x")]
 
     with pytest.raises(IntentRefused):
-        long_term.insert([*module, *fact(), *bad])
+        long_term.insert([*module, *fact(), *invalid])
     assert memory.journal.streams() == []
 
     long_term.insert([*module, *fact(), *fact("f-2", "it embeds", "https://jido.ai/memory/f-2")])

@@ -109,8 +109,8 @@ def test_two_values_of_a_property_from_two_branches_are_listed_and_settled(branc
     file = "https://example.org/files/a"
     typed = [file, "rdf:type", {"@id": "jido:SourceFile"}]
     left, right = branches
-    here = left.write(10, summary="it is in src", extra_triples=[typed, [file, "jido:filePath", "src/a.py"]])
-    there = right.write(11, summary="it is in lib", extra_triples=[typed, [file, "jido:filePath", "lib/a.py"]])
+    left_item = left.write(10, summary="it is in src", extra_triples=[typed, [file, "jido:filePath", "src/a.py"]])
+    right_item = right.write(11, summary="it is in lib", extra_triples=[typed, [file, "jido:filePath", "lib/a.py"]])
     other = "https://example.org/files/b"
     further = [[other, *typed[1:]], [other, "jido:filePath", "src/b.py"]]
     right.write(12, summary="another is in src, too", extra_triples=further)
@@ -118,11 +118,11 @@ def test_two_values_of_a_property_from_two_branches_are_listed_and_settled(branc
 
     with left.open(20) as memory:
         (one,) = queue(memory.reader, "p", memory.sources.now())
-        conflicts = memory.reader.why("p", here)["conflicts"]
+        conflicts = memory.reader.why("p", left_item)["conflicts"]
         memory.writer.settle("p", one.item, "accept", other=one.other, reason="r")
         after = queue(memory.reader, "p", memory.sources.now())
 
-    assert (one.why, {one.item, one.other}) == ("contradicting_value", {here, there})
+    assert (one.why, {one.item, one.other}) == ("contradicting_value", {left_item, right_item})
     assert one.actions == ("accept", "reject", "supersede")
-    assert [(row["iri"], row["kind"]) for row in conflicts] == [(there, "contradicting_value")]
+    assert [(row["iri"], row["kind"]) for row in conflicts] == [(right_item, "contradicting_value")]
     assert after == []

@@ -86,9 +86,9 @@ def clones(tmp_path):
 
 
 def act(branch, second, action, items):
-    way, _, name = action.rpartition(" ")
+    verb, _, name = action.rpartition(" ")
     with branch.open(second) as memory:
-        ACTIONS[way](memory, items[name], items["Y" if name == "X" else "X"])
+        ACTIONS[verb](memory, items[name], items["Y" if name == "X" else "X"])
 
 
 def kinds(memory, **moments):
@@ -99,11 +99,11 @@ def run(branch, *args):
     return CliRunner().invoke(cli, ["--root", str(branch.root), *args])
 
 
-@pytest.mark.parametrize(("here", "there"), [*TABLE])
-def test_opposite_judgements_of_two_curators_are_reported_after_a_merge(clones, here, there):
+@pytest.mark.parametrize(("left_action", "right_action"), [*TABLE])
+def test_opposite_judgements_of_two_curators_are_reported_after_a_merge(clones, left_action, right_action):
     left, right, items = clones
-    act(left, 100, here, items)
-    act(right, 101, there, items)
+    act(left, 100, left_action, items)
+    act(right, 101, right_action, items)
     merge(left, right)
 
     with left.open(200) as memory:
@@ -111,7 +111,7 @@ def test_opposite_judgements_of_two_curators_are_reported_after_a_merge(clones, 
         conflicts = kinds(memory)
         pending = queue(memory.reader, "p", memory.sources.now())
 
-    assert (before, conflicts) == ({"overlapping_decision"}, TABLE[here, there])
+    assert (before, conflicts) == ({"overlapping_decision"}, TABLE[left_action, right_action])
     assert {one.tier for one in pending} == ({1} if conflicts else set())
     is_same = "duplicate" in conflicts  # only a warning that one of the two is enough
     assert run(left, "check").exit_code == (1 if conflicts and not is_same else 0)
@@ -129,7 +129,7 @@ def test_a_curator_withdraws_a_memory_after_its_settlement_without_a_conflict(cl
 
 
 @pytest.mark.parametrize(
-    ("there", "action", "active"),
+    ("right_action", "action", "active"),
     [
         ("accept Y", "accept", {X}),
         ("accept Y", "reject", {Y}),
@@ -139,10 +139,10 @@ def test_a_curator_withdraws_a_memory_after_its_settlement_without_a_conflict(cl
         ("keep both X", "reject", {X, Y}),
     ],
 )
-def test_review_settles_opposite_judgements(clones, there, action, active):
+def test_review_settles_opposite_judgements(clones, right_action, action, active):
     left, right, items = clones
     act(left, 100, "accept X", items)
-    act(right, 101, there, items)
+    act(right, 101, right_action, items)
     merge(left, right)
     with left.open(200) as memory:
         (one,) = queue(memory.reader, "p", memory.sources.now())

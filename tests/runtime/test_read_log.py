@@ -26,12 +26,12 @@ def shown_memories(memory):
 def test_why_lists_the_briefings_that_showed_a_memory_and_their_agents(memory, shown_memories):
     old, fact = shown_memories
 
-    shown = memory.reader.why("p", old)["shown"]
+    briefings = memory.reader.why("p", old)["shown"]
 
-    assert [(each["in"], each["agent"]) for each in shown] == [("briefing", None), ("briefing", "ana")]
-    assert shown[0]["at"] > shown[1]["at"]
+    assert [(each["in"], each["agent"]) for each in briefings] == [("briefing", None), ("briefing", "ana")]
+    assert briefings[0]["at"] > briefings[1]["at"]
     assert memory.reader.why("p", fact)["shown"] == []
-    assert memory.reader.why("p", old, as_of=shown[1]["at"])["shown"] == shown[1:]
+    assert memory.reader.why("p", old, as_of=briefings[1]["at"])["shown"] == briefings[1:]
 
 
 def test_queries_are_not_logged_and_no_text_is_stored(memory, shown_memories, tmp_path):

@@ -25,8 +25,8 @@ class User:
     def run(self, *words, code=0):
         self._process.stdin.write(json.dumps(["--root", str(self._root), *words]) + "\n")
         self._process.stdin.flush()
-        got, out, err = json.loads(self._process.stdout.readline())
-        assert got == code, (words, out, err)
+        exit_code, out, err = json.loads(self._process.stdout.readline())
+        assert exit_code == code, (words, out, err)
         return out + err
 
 

@@ -438,16 +438,16 @@ def test_a_similar_memory_is_proposed_by_the_policy_and_the_queue_names_the_othe
     with open_root(root) as memory:
         first = memory.remember(RECURSION)
         second = memory.remember(BANNED)
-        apart = memory.remember("The office closes at noon on Fridays")
+        unrelated = memory.remember("The office closes at noon on Fridays")
         linked = memory.remember(f"{BANNED}, as before", coexists_with=[first.iri])
 
-        assert [each.status for each in (first, second, apart, linked)] == [
+        assert [each.status for each in (first, second, unrelated, linked)] == [
             "asserted",
             "proposed",
             "asserted",
             "asserted",
         ]
-        assert first.warnings == apart.warnings == ()
+        assert first.warnings == unrelated.warnings == ()
         assert relations(second)[0] == (first.iri, "repeats")
         assert first.iri in second.warnings[0]
         (pending,) = queue(memory.reader, "p", memory.sources.now())

@@ -14,5 +14,5 @@ from jidomem_cli.main import cli
 follower.ON_DISK_BYTES = int(sys.argv[1])
 print("ready", flush=True)
 for line in sys.stdin:
-    done = CliRunner().invoke(cli, json.loads(line))
-    print(json.dumps([done.exit_code, done.stdout, done.stderr]), flush=True)
+    result = CliRunner().invoke(cli, json.loads(line))
+    print(json.dumps([result.exit_code, result.stdout, result.stderr]), flush=True)

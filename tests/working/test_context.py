@@ -768,14 +768,14 @@ def active_summaries_or_none(opened):
 
 def test_the_cycle_runs_every_minute_and_can_be_disabled(opened, monkeypatch):
     # E090 E091
-    waits = []
+    intervals = []
 
     class Stopped:
         """An event that is set after two waits."""
 
         def wait(self, seconds):
-            waits.append(seconds)
-            return len(waits) > 2
+            intervals.append(seconds)
+            return len(intervals) > 2
 
         def set(self):
             pass
@@ -787,7 +787,7 @@ def test_the_cycle_runs_every_minute_and_can_be_disabled(opened, monkeypatch):
     default.close()
     disabled.close()
 
-    assert waits == [60.0] * 3
+    assert intervals == [60.0] * 3
 
 
 @pytest.mark.parametrize("promotion", ["x", 0.5, {}, Promotion])

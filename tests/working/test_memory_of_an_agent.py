@@ -132,9 +132,9 @@ class Copied(Plain):
     """Like a pydantic model."""
 
     def model_copy(self, *, update):
-        made = Copied(update["state"])
-        made.copied = True
-        return made
+        copied = Copied(update["state"])
+        copied.copied = True
+        return copied
 
 
 Named = collections.namedtuple("Named", ["state", "name"])

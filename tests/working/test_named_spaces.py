@@ -79,10 +79,10 @@ def test_a_space_is_put_with_its_revision():
     assert get(agent).rev == 2
 
 
-@pytest.mark.parametrize("given", [[], {"data": []}, None])
-def test_an_invalid_space_is_not_put(given):
+@pytest.mark.parametrize("space_", [[], {"data": []}, None])
+def test_an_invalid_space_is_not_put(space_):
     with pytest.raises(InvalidRequest, match=r"^'plan' must be a Space, not") as refusal:
-        space_put(Agent(), "plan", given)
+        space_put(Agent(), "plan", space_)
 
     assert refusal.value.hint == "create one: Space(data)"
 

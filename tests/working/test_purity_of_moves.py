@@ -101,7 +101,7 @@ def test_the_tables_contain_every_public_function_and_every_method_of_a_memory()
 def test_a_change_returns_a_new_agent_and_modifies_no_argument(name):
     arguments, _ = MOVES[name]
     agent = Agent(state={"mine": [1], "__memory__": START})
-    before, mine, passed = snapshot(START), agent.state["mine"], copy.deepcopy(arguments[1:])
+    before, own_value, passed = snapshot(START), agent.state["mine"], copy.deepcopy(arguments[1:])
 
     after = getattr(working, name)(agent, *arguments, now=NOW, **OPTIONS.get(name, {}))
 
@@ -110,7 +110,7 @@ def test_a_change_returns_a_new_agent_and_modifies_no_argument(name):
     assert snapshot(get(agent)) == snapshot(START) == before
     assert get(agent) is START
     assert after.state.keys() == {"mine", "__memory__"}  # A003
-    assert after.state["mine"] is mine == [1]
+    assert after.state["mine"] is own_value == [1]
     assert [a for a in arguments[1:] if not callable(a)] == [a for a in passed if not callable(a)]
 
 

@@ -152,13 +152,13 @@ def test_an_entry_put_after_the_clock_went_back_is_still_the_newest():
     assert keys(memory) == ["b", "c"]
 
 
-@pytest.mark.parametrize(("maximum", "slack", "left"), [(1000, 100, 900), (5, 2, 3), (5, 0, 5), (10, 9, 1)])
-def test_maximum_and_slack_are_configurable(maximum, slack, left):
+@pytest.mark.parametrize(("maximum", "slack", "remaining"), [(1000, 100, 900), (5, 2, 3), (5, 0, 5), (10, 9, 1)])
+def test_maximum_and_slack_are_configurable(maximum, slack, remaining):
     # E020
     memory = filled(maximum, maximum=maximum, slack=slack)
     assert len(memory) == maximum
     memory.put("one more", 1)
-    assert len(memory) == left
+    assert len(memory) == remaining
 
 
 @pytest.mark.parametrize(
