@@ -1,4 +1,4 @@
-"""The readers of Python and Elixir files find the same definitions as the languages' own parsers."""
+"""The parsers of Python and Elixir files find the definitions that the parsers of the languages find."""
 
 import ast
 import json
@@ -20,7 +20,7 @@ DIRECTIVES = {"aliases": "alias", "imports": "import", "requires": "require", "u
 
 
 def definitions(body, prefix=""):
-    """Yield each function that is reached by its name, as Python's own parser has it."""
+    """Yield each named function, from the parser of Python."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield prefix + node.name, node.lineno, node.end_lineno
@@ -41,29 +41,29 @@ def imports(tree):
             yield node.module
 
 
-def spans(found):
+def spans(functions):
     lines = {}
-    for name, first, last in found:
+    for name, first, last in functions:
         before = lines.get(name, (first, last))
         lines[name] = min(before[0], first), max(before[1], last)
     return lines
 
 
-def test_the_python_of_this_house_is_read_as_pythons_own_parser_reads_it():
+def test_python_functions_and_imports_are_those_of_the_ast_module():
     paths = sorted([*(ROOT / "jidomem").rglob("*.py"), *(ROOT / "cli").rglob("*.py")])
     for path in paths[::6]:  # some seventy; all agree, and take ten seconds
         data, name = path.read_bytes(), NAMING.name(path.relative_to(ROOT).as_posix())
 
-        found = python.extract(data, name)
+        extracted = python.extract(data, name)
 
-        tree, (module,) = ast.parse(data), found.modules
+        tree, (module,) = ast.parse(data), extracted.modules
         assert {each.name: (each.first, each.last) for each in module.functions} == spans(definitions(tree.body)), path
         assert {target for _, target in module.needs} == {*imports(tree)} - {name.name}, path
-        assert found.faults == ()
+        assert extracted.faults == ()
 
 
 @pytest.mark.parametrize("file", sorted(path.name for path in DATA.glob("*.ex")))
-def test_elixir_is_read_as_elixirs_own_parser_reads_it(file):
+def test_elixir_modules_functions_and_directives_are_those_of_its_own_parser(file):
     expected = json.loads((DATA / "parsed.json").read_text("utf-8"))[file]
 
     modules = elixir.extract((DATA / file).read_bytes()).modules
@@ -114,11 +114,11 @@ end
 """
 
 
-def test_names_of_elixir_are_followed_through_aliases_nesting_and_implementations():
-    found = {module.name: module for module in elixir.extract(ELIXIR).modules}
+def test_elixir_names_are_resolved_through_aliases_nesting_and_implementations():
+    by_name = {module.name: module for module in elixir.extract(ELIXIR).modules}
 
-    cart = found["Shop.Cart"]
-    assert {*found} == {
+    cart = by_name["Shop.Cart"]
+    assert {*by_name} == {
         "Shop.Cart",
         "Shop.Cart.Line",
         "Enumerable.Shop.Cart.Line",
@@ -130,8 +130,8 @@ def test_names_of_elixir_are_followed_through_aliases_nesting_and_implementation
         ("aliases", "Shop.Cart.Line"), ("implements", "Shop.Counting"), ("uses", "GenServer"), ("requires", "Logger"),
         ("imports", ":lists"), ("refersTo", "Shop.Helpers"),
     }  # fmt: skip
-    assert ("refersTo", "Shop.Tax") in found["Shop.Cart.Line"].needs
-    assert found["Enumerable.Shop.Basket"].needs == (("implements", "Enumerable"), ("refersTo", "Shop.Basket"))
+    assert ("refersTo", "Shop.Tax") in by_name["Shop.Cart.Line"].needs
+    assert by_name["Enumerable.Shop.Basket"].needs == (("implements", "Enumerable"), ("refersTo", "Shop.Basket"))
     assert [(each.label, each.private, each.first, each.last) for each in cart.functions] == [
         ("add/2", False, 10, 11), ("rule/1", True, 12, 12), ("~>/2", False, 13, 13), ("__using__/1", False, 25, 30),
     ]  # fmt: skip
@@ -157,11 +157,11 @@ def test_names_of_elixir_are_followed_through_aliases_nesting_and_implementation
         *("list", "of a value", "not of names", "no arguments"),
     ],
 )
-def test_names_of_elixir_are_whole_ones_and_those_that_are_computed_are_left_out(code, modules, needs):
-    found = elixir.extract(code.encode()).modules
+def test_elixir_names_are_complete_and_computed_names_are_omitted(code, modules, needs):
+    extracted = elixir.extract(code.encode()).modules
 
-    assert [module.name for module in found] == modules
-    assert [need for module in found for need in module.needs] == needs
+    assert [module.name for module in extracted] == modules
+    assert [need for module in extracted for need in module.needs] == needs
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_names_of_elixir_are_whole_ones_and_those_that_are_computed_are_left_out
     ["alias A" + ".{B}" * 9_000, "alias " + "[" * 3_000 + "A" + "]" * 3_000, "__MODULE__" + ".{A}" * 3_000 + ".B"],
     ids=["dots", "lists", "self"],
 )
-def test_names_that_are_nested_deeper_than_people_write_are_no_error_of_ours(code):
+def test_deeply_nested_elixir_names_are_parsed_without_an_error(code):
     (module,) = elixir.extract(f"defmodule M do\n  {code}\n  def f, do: 1\nend".encode()).modules
 
     assert [function.label for function in module.functions] == ["f/0"]
@@ -189,7 +189,7 @@ end
 """
 
 
-def test_commands_events_and_projections_are_those_that_an_aggregate_and_a_projector_name():  # C100
+def test_commands_events_and_projections_are_read_from_aggregates_and_projectors():  # C100
     order, orders = elixir.extract(COMMANDED).modules
 
     assert order.tells == (
@@ -247,13 +247,13 @@ APPLIES = """
         ),
     ],
 )
-def test_an_aggregate_tells_which_of_the_events_it_applies_come_of_a_command(code, emitted):  # C100
+def test_an_aggregate_emits_the_applied_events_that_its_command_functions_build(code, emitted):  # C100
     (module,) = elixir.extract(f"defmodule O do\n{APPLIES}\n{code}\nend".encode()).modules
 
     assert {" ".join((one, other)) for one, name, other in module.tells if name == "emitsEvent"} == emitted
 
 
-def test_a_module_of_more_functions_than_people_write_is_read_in_bounds():
+def test_a_module_with_very_many_functions_is_parsed_within_limits():
     calls = "\n".join(
         f"def execute(o, %C{number}{{}}), do: pay(o)\ndefp pay({number}), do: %Paid{{}}" for number in range(9_000)
     )
@@ -268,13 +268,13 @@ def test_a_module_of_more_functions_than_people_write_is_read_in_bounds():
     assert other.tells == (("Pay", "emitsEvent", "Paid"),)
 
 
-def test_a_module_that_applies_nothing_and_handles_no_commands_tells_nothing_of_them():
+def test_a_module_without_apply_functions_emits_no_events():
     (module,) = elixir.extract(b"defmodule O do\n  def execute(o, %Pay{}), do: %Paid{}\nend").modules
 
     assert module.tells == ()
 
 
-def test_a_command_handler_tells_which_events_it_builds():  # C100
+def test_a_command_handler_emits_the_events_it_builds():  # C100
     (module,) = elixir.extract(b"""
 defmodule PayHandler do
   @behaviour Commanded.Commands.Handler
@@ -312,10 +312,10 @@ end
     ],
     ids=["do", "fn", "handler", "folder", "a policy", "no handler", "a function"],
 )
-def test_a_projection_tells_which_events_it_handles(module, code, handled):  # C100
-    (found,) = elixir.extract(f"defmodule {module} do\n{code}\nend".encode()).modules
+def test_a_projection_handles_the_events_of_its_clauses(module, code, handled):  # C100
+    (extracted,) = elixir.extract(f"defmodule {module} do\n{code}\nend".encode()).modules
 
-    assert list(found.tells) == [(event, "handledByProjection", module) for event in handled]
+    assert list(extracted.tells) == [(event, "handledByProjection", module) for event in handled]
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_a_projection_tells_which_events_it_handles(module, code, handled):  # C
         ("from x import *", ModuleName("m"), ["x"], []),
     ],
 )
-def test_an_import_is_told_by_the_full_name_of_what_it_imports(text, name, needs, maybe):
+def test_an_import_has_the_full_name_of_its_target(text, name, needs, maybe):
     (module,) = python.extract(text.encode(), name).modules
 
     assert [target for _, target in module.needs] == needs
@@ -339,11 +339,11 @@ def test_an_import_is_told_by_the_full_name_of_what_it_imports(text, name, needs
 
 
 @pytest.mark.parametrize("level", [2, 3, 9])
-def test_an_import_that_leads_out_of_its_package_is_told_with_its_line(level):
-    found = python.extract(b"import os\nfrom " + b"." * level + b"x import y\n", ModuleName("p.a"))
+def test_an_import_from_outside_the_package_is_a_fault_with_its_line(level):
+    extracted = python.extract(b"import os\nfrom " + b"." * level + b"x import y\n", ModuleName("p.a"))
 
-    assert [(fault.line, fault.message) for fault in found.faults] == [(2, "this import leads out of the package")]
-    assert found.modules[0].needs == (("imports", "os"),)
+    assert [(fault.line, fault.message) for fault in extracted.faults] == [(2, "this import leads out of the package")]
+    assert extracted.modules[0].needs == (("imports", "os"),)
 
 
 @pytest.mark.parametrize(
@@ -358,12 +358,12 @@ def test_an_import_that_leads_out_of_its_package_is_told_with_its_line(level):
         ("setup.py", ModuleName("setup")),
     ],
 )
-def test_a_python_file_is_named_by_its_packages_and_where_the_project_puts_them(path, expected):
+def test_the_name_of_a_python_module_follows_packages_and_project_configuration(path, expected):
     assert NAMING.name(path) == expected
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("configuration", "expected"),
     [
         ('[tool.setuptools.package-dir]\nshop = "code"', "shop.cart"),
         ('[tool.setuptools]\npackage-dir = "code"', "code.cart"),
@@ -373,13 +373,13 @@ def test_a_python_file_is_named_by_its_packages_and_where_the_project_puts_them(
     ],
     ids=["mapped", "no table", "no folder", "no tool", "broken"],
 )
-def test_a_python_file_is_named_by_its_path_where_the_project_says_nothing_that_can_be_read(said, expected):
-    naming = Naming(lambda path: said if path == "pyproject.toml" else None, lambda path: False)
+def test_the_name_of_a_python_module_follows_its_path_with_an_invalid_configuration(configuration, expected):
+    naming = Naming(lambda path: configuration if path == "pyproject.toml" else None, lambda path: False)
 
     assert naming.name("code/cart.py").name == expected
 
 
-def test_what_stands_around_a_fault_is_read_all_the_same():
+def test_functions_around_a_syntax_error_are_parsed():
     broken = python.extract(b"def before():\n    pass\n\nx = = 1\n\ndef after():\n    pass\n", ModuleName("m"))
     other = elixir.extract(b"defmodule A do\n  def f, do: 1\n  def g(, do: 2\nend\n")
 
@@ -400,10 +400,10 @@ def test_what_stands_around_a_fault_is_read_all_the_same():
     ],
     ids=["map", "struct", "no change", "two", "call"],
 )
-def test_what_the_grammar_of_elixir_does_not_know_is_told_only_where_elixir_does_not_know_it(code, lines):
-    found = elixir.extract(f"defmodule A do\n  {code}\nend".encode())
+def test_valid_elixir_unknown_to_the_grammar_is_no_fault(code, lines):
+    extracted = elixir.extract(f"defmodule A do\n  {code}\nend".encode())
 
-    assert [fault.line for fault in found.faults] == lines
+    assert [fault.line for fault in extracted.faults] == lines
 
 
 @pytest.mark.parametrize(
@@ -417,25 +417,33 @@ def test_what_the_grammar_of_elixir_does_not_know_is_told_only_where_elixir_does
     ],
     ids=["open", "nested", "blocks", "bytes", "broken"],
 )
-def test_what_no_person_wrote_is_read_in_bounds(data):
-    found = [python.extract(data, ModuleName("m")), elixir.extract(data)]
+def test_hostile_input_is_parsed_within_limits(data):
+    results = [python.extract(data, ModuleName("m")), elixir.extract(data)]
 
-    assert all(len(each.faults) <= 3 for each in found)
-    assert [module.name for each in found for module in each.modules] in ([], ["m"])
+    assert all(len(each.faults) <= 3 for each in results)
+    assert [module.name for each in results for module in each.modules] in ([], ["m"])
 
 
-def test_what_is_named_deeper_than_is_looked_is_told_with_the_line_it_begins_on():
+def test_names_nested_too_deeply_are_a_fault_with_its_line():
     deep = b"def f():\n  " + b"g(" * 600 + b"Shop.Cart" + b")" * 600 + b"\n"
     flat = deep.replace(b"g(" * 600, b"g(" * 90).replace(b")" * 600, b")" * 90)
     elixir_deep = b"defmodule A do\n  def f do\n    " + deep.split(b"\n")[1].strip() + b"\n  end\nend\n"
 
-    found = [python.extract(deep, ModuleName("m")), elixir.extract(elixir_deep), python.extract(flat, ModuleName("m"))]
+    parsed = [
+        python.extract(deep, ModuleName("m")),
+        elixir.extract(elixir_deep),
+        python.extract(flat, ModuleName("m")),
+    ]
 
-    told = "nested in more than 500 others: names in here may be missing; reduce the nesting"
-    assert [[(fault.line, fault.message) for fault in each.faults] for each in found] == [[(2, told)], [(3, told)], []]
+    text = "nested in more than 500 others: names in here may be missing; reduce the nesting"
+    assert [[(fault.line, fault.message) for fault in each.faults] for each in parsed] == [
+        [(2, text)],
+        [(3, text)],
+        [],
+    ]
 
 
-def test_a_grammar_that_is_not_installed_is_named_with_the_command_that_installs_it():
+def test_a_missing_grammar_is_refused_with_the_install_command():
     with pytest.raises(Failed) as refusal:
         python.grammar("cobol")
 

@@ -1,4 +1,4 @@
-"""Requests to recall and their results: what they hold, what they refuse, and what a request covers."""
+"""Recall requests and results: their fields, the refused values, and the entries that a request covers."""
 
 import copy
 import re
@@ -29,7 +29,7 @@ REQUEST = RecallRequest(agent_id="demo", query="hello")
 HIT = Hit(id="i", agent_id="demo", content="hello", score=0.5, metadata={"a": []})
 
 
-def asking(**more):
+def make_request(**more):
     return RecallRequest(**{"agent_id": "demo", "query": "hello", **more})
 
 
@@ -37,7 +37,7 @@ def entry(number, **more):
     return Entry(**{"id": f"mem_{number}", "agent_id": "demo", "content": "hello", **more})
 
 
-def test_a_recall_request_has_these_six_fields_and_defaults():
+def test_a_recall_request_has_six_fields_with_defaults():
     names = {field.name for field in fields(RecallRequest)}
     assert names == {"agent_id", "session_id", "scope", "query", "limit", "metadata"}  # B015
     assert (REQUEST.session_id, REQUEST.scope, REQUEST.limit) == (None, "agent", 5)  # B017, B018
@@ -46,36 +46,36 @@ def test_a_recall_request_has_these_six_fields_and_defaults():
 
 @pytest.mark.parametrize("name", ["agent_id", "query"])
 @pytest.mark.parametrize("value", ["", " ", None, 7])
-def test_agent_and_query_have_to_say_something(name, value):
-    with pytest.raises(ValueError, match=name) as no:
-        asking(**{name: value})
-    assert str(no.value) == f"invalid memory recall request: {name} is missing or empty"  # B016, B019, B022
-    assert isinstance(no.value, InvalidRecall)
-    assert isinstance(no.value, InvalidRequest)
+def test_an_empty_agent_or_query_is_refused(name, value):
+    with pytest.raises(ValueError, match=name) as error:
+        make_request(**{name: value})
+    assert str(error.value) == f"invalid memory recall request: {name} is missing or empty"  # B016, B019, B022
+    assert isinstance(error.value, InvalidRecall)
+    assert isinstance(error.value, InvalidRequest)
 
 
 @pytest.mark.parametrize("missing", ["agent_id", "query"])
 def test_agent_and_query_are_required(missing):
-    said = {"agent_id": "demo", "query": "hello"}
-    del said[missing]
+    inputs = {"agent_id": "demo", "query": "hello"}
+    del inputs[missing]
     for make in (RecallRequest, RecallRequest.from_input):
         with pytest.raises(ValueError, match=f"(?m)^invalid memory recall request: {missing} is missing or empty$"):
-            make(**said)  # B016, B019
+            make(**inputs)  # B016, B019
 
 
 @pytest.mark.parametrize("value", ["", "  ", 7, b"s"])
-def test_the_session_asked_for_is_none_or_has_a_name(value):
-    assert asking(session_id="s-1").session_id == "s-1"
+def test_the_session_of_a_request_is_none_or_a_name(value):
+    assert make_request(session_id="s-1").session_id == "s-1"
     with pytest.raises(InvalidRecall, match=r"(?m)^invalid memory recall request: session_id is not a name$"):
-        asking(session_id=value)  # B017
+        make_request(session_id=value)  # B017
 
 
 @pytest.mark.parametrize("value", ["agents", "Agent", "", None, "all", ["agent"], 1])
-def test_there_are_two_scopes(value):
-    assert [asking(scope=scope).scope for scope in ("agent", "session")] == ["agent", "session"]
-    with pytest.raises(InvalidRecall, match=r"(?m)^invalid memory recall request: scope=.* is not a scope$") as no:
-        asking(scope=value)  # B018
-    assert no.value.hint == "use one of: agent, session"
+def test_the_scopes_are_agent_and_session(value):
+    assert [make_request(scope=scope).scope for scope in ("agent", "session")] == ["agent", "session"]
+    with pytest.raises(InvalidRecall, match=r"(?m)^invalid memory recall request: scope=.* is not a scope$") as error:
+        make_request(scope=value)  # B018
+    assert error.value.hint == "use one of: agent, session"
 
 
 @pytest.mark.parametrize(
@@ -87,52 +87,54 @@ def test_there_are_two_scopes(value):
     ],
 )
 def test_a_limit_is_a_whole_number_from_1_to_1000(value, fault, fitting):
-    assert [asking(limit=limit).limit for limit in (1, 1_000)] == [1, 1_000]
-    with pytest.raises(InvalidRecall, match=rf"(?m)^invalid memory recall request: limit=.* is not {fault}$") as no:
-        asking(limit=value)  # B020
-    assert no.value.hint == f"give limit={fitting}, or leave it out"
+    assert [make_request(limit=limit).limit for limit in (1, 1_000)] == [1, 1_000]
+    with pytest.raises(InvalidRecall, match=rf"(?m)^invalid memory recall request: limit=.* is not {fault}$") as error:
+        make_request(limit=value)  # B020
+    assert error.value.hint == f"give limit={fitting}, or leave it out"
 
 
-def test_the_metadata_of_a_request_is_a_mapping_kept_unchanged():
-    mine = {"trace": ["a"], "tenant": object()}
-    request = asking(metadata=mine)
-    assert request.metadata == mine  # B021
-    assert asking().metadata == {}
-    assert asking().metadata is not asking().metadata
+def test_the_metadata_of_a_request_is_a_copied_mapping():
+    source = {"trace": ["a"], "tenant": object()}
+    request = make_request(metadata=source)
+    assert request.metadata == source  # B021
+    assert make_request().metadata == {}
+    assert make_request().metadata is not make_request().metadata
 
-    kept = dict(mine, trace=["a"])
-    mine["trace"].append("b")
-    assert request.metadata == kept
+    expected = dict(source, trace=["a"])
+    source["trace"].append("b")
+    assert request.metadata == expected
     for value in (None, [], "x"):
         with pytest.raises(
             InvalidRecall, match=r"(?m)^invalid memory recall request: metadata is (?:None|a .*), not a mapping$"
         ):
-            asking(metadata=value)
+            make_request(metadata=value)
 
 
-def test_a_query_that_is_too_long_is_an_error_of_the_request_too():
-    assert len(asking(query="q" * 65_536).query) == 65_536
-    assert asking(query="half \ud800").query == "half \ud800"
-    with pytest.raises(ValueError, match=r"^invalid memory recall request: the query has more than 65,536 bytes") as no:
-        asking(query="ä" * 32_769)  # B022
-    assert isinstance(no.value, TooLarge)
+def test_a_query_above_the_size_limit_is_refused():
+    assert len(make_request(query="q" * 65_536).query) == 65_536
+    assert make_request(query="half \ud800").query == "half \ud800"
+    with pytest.raises(
+        ValueError, match=r"^invalid memory recall request: the query has more than 65,536 bytes"
+    ) as error:
+        make_request(query="ä" * 32_769)  # B022
+    assert isinstance(error.value, TooLarge)
 
 
 def test_a_request_may_have_the_scope_session_without_a_session():
-    assert asking(scope="session").session_id is None  # B023
+    assert make_request(scope="session").session_id is None  # B023
 
 
-def test_a_request_is_taken_from_a_request_a_mapping_or_keywords():
-    said = {"agent_id": "demo", "query": "hello", "limit": 2}
+def test_a_request_is_built_from_a_request_a_mapping_or_keywords():
+    inputs = {"agent_id": "demo", "query": "hello", "limit": 2}
 
     assert RecallRequest.from_input(REQUEST) is REQUEST
-    assert RecallRequest.from_input(REQUEST, limit=2) == asking(limit=2)
-    assert RecallRequest.from_input(said) == RecallRequest.from_input(**said) == asking(limit=2)
-    assert RecallRequest.from_input(said, limit=3).limit == 3
+    assert RecallRequest.from_input(REQUEST, limit=2) == make_request(limit=2)
+    assert RecallRequest.from_input(inputs) == RecallRequest.from_input(**inputs) == make_request(limit=2)
+    assert RecallRequest.from_input(inputs, limit=3).limit == 3
 
 
 @pytest.mark.parametrize(
-    ("given_", "told"),
+    ("description", "expected_text"),
     [
         ({"agent_id": "a", "query": "q", "max": 3}, "there is no 'max'"),
         ({"agent_id": "a", "query": "q", "querry": "r"}, "there is no 'querry'"),
@@ -140,13 +142,13 @@ def test_a_request_is_taken_from_a_request_a_mapping_or_keywords():
         (7, "a int is not a mapping"),
     ],
 )
-def test_what_describes_no_request_is_refused(given_, told):
-    with pytest.raises(InvalidRecall) as no:
-        RecallRequest.from_input(given_)
-    assert str(no.value) == f"invalid memory recall request: {told}"  # B015, B022
+def test_an_invalid_description_of_a_request_is_refused(description, expected_text):
+    with pytest.raises(InvalidRecall) as error:
+        RecallRequest.from_input(description)
+    assert str(error.value) == f"invalid memory recall request: {expected_text}"  # B015, B022
 
 
-def test_a_result_echoes_its_request_and_is_empty_unless_something_was_found():
+def test_a_result_has_its_request_and_is_immutable_and_empty_by_default():
     result = RecallResult(REQUEST)
 
     assert [field.name for field in fields(RecallResult)] == ["request", "entries", "metadata"]  # B024
@@ -159,17 +161,17 @@ def test_a_result_echoes_its_request_and_is_empty_unless_something_was_found():
         RecallResult()
 
 
-def test_entries_keep_the_order_of_the_store_and_metadata_is_its_own():
-    found = [entry(2), entry(1), entry(3)]
-    result = RecallResult(request=REQUEST, entries=iter(found), metadata={"scores": [0.3, 0.9, 0.1], "ms": 4.2})
+def test_a_result_keeps_the_order_of_entries_and_the_metadata():
+    listed = [entry(2), entry(1), entry(3)]
+    result = RecallResult(request=REQUEST, entries=iter(listed), metadata={"scores": [0.3, 0.9, 0.1], "ms": 4.2})
 
-    assert result.entries == found  # B026
+    assert result.entries == listed  # B026
     assert result.metadata == {"scores": [0.3, 0.9, 0.1], "ms": 4.2}  # B027
     assert RecallResult(REQUEST, [entry(1).to_dict()]).entries == [entry(1)]
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("inputs", "expected_text"),
     [
         ({"request": None}, "invalid memory recall result: request is not a RecallRequest"),
         ({"entries": "hello"}, "invalid memory recall result: entries is not a list"),
@@ -179,14 +181,14 @@ def test_entries_keep_the_order_of_the_store_and_metadata_is_its_own():
         ({"entries": ["hello"]}, "invalid memory entry: a str is not a mapping"),
     ],
 )
-def test_a_result_of_something_else_is_refused(said, told):
-    with pytest.raises(ValueError, match=re.escape(told)) as no:
-        RecallResult(**{"request": REQUEST, **said})
-    assert str(no.value) == told
-    assert isinstance(no.value, InvalidEntry if "entry:" in told else InvalidRecall)
+def test_invalid_arguments_of_a_result_are_refused(inputs, expected_text):
+    with pytest.raises(ValueError, match=re.escape(expected_text)) as error:
+        RecallResult(**{"request": REQUEST, **inputs})
+    assert str(error.value) == expected_text
+    assert isinstance(error.value, InvalidEntry if "entry:" in expected_text else InvalidRecall)
 
 
-def test_what_a_search_of_the_project_finds_are_entries_with_a_score():
+def test_hits_are_entries_with_a_score():
     hit = Hit(id="i", agent_id="demo", content="hello", score=0.5, metadata={"kind": "fact"}, parts={"words": {"a": 1}})
 
     assert isinstance(hit, Entry)
@@ -205,7 +207,7 @@ def test_what_a_search_of_the_project_finds_are_entries_with_a_score():
     assert "parts" not in Hit(id="i", agent_id="demo", content="hello", score=0.5).to_dict()
 
 
-def test_a_result_is_told_as_plain_values():
+def test_a_result_is_converted_to_plain_values():
     assert RecallResult(REQUEST, [entry(1)], {"ms": 1}).to_dict() == {
         "query": "hello",
         "entries": [entry(1).to_dict()],
@@ -231,7 +233,7 @@ def test_a_result_is_told_as_plain_values():
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_value_of_the_contract_cannot_be_changed_and_holds_nothing_else(value):
+def test_values_of_the_contract_are_immutable_and_have_no_further_attributes(value):
     name = fields(value)[0].name
     with pytest.raises(FrozenInstanceError):
         setattr(value, name, getattr(value, name))
@@ -241,24 +243,24 @@ def test_a_value_of_the_contract_cannot_be_changed_and_holds_nothing_else(value)
 
 
 @pytest.mark.parametrize("make", [RecallRequest, RecallResult, MemoryRecall, Hit], ids=lambda make: make.__name__)
-def test_a_value_may_be_a_member_of_a_set_whatever_it_holds(make):
-    said = {"metadata": {"a": []}, "agent_id": "demo", "query": "q", "content": "hello", "id": "i", "score": 0.5}
-    said |= {"request": asking(metadata={"a": []}), "entries": [HIT], "parts": {"words": {}}}
+def test_values_with_mutable_content_are_hashable(make):
+    inputs = {"metadata": {"a": []}, "agent_id": "demo", "query": "q", "content": "hello", "id": "i", "score": 0.5}
+    inputs |= {"request": make_request(metadata={"a": []}), "entries": [HIT], "parts": {"words": {}}}
 
-    values = [make(**{field.name: said[field.name] for field in fields(make) if field.name in said}) for _ in "ab"]
+    values = [make(**{field.name: inputs[field.name] for field in fields(make) if field.name in inputs}) for _ in "ab"]
 
     assert len(set(values)) == 1
 
 
-def test_a_plain_text_is_asked_by_the_agent_at_hand():
+def test_a_plain_text_is_a_request_of_the_current_agent():
     request, narrowing = parse_request("hello", {"limit": 2, "kinds": ["fact"]}, "demo")
 
-    assert request == asking(limit=2)
+    assert request == make_request(limit=2)
     assert narrowing.kinds == ("fact",)
 
 
 @pytest.mark.parametrize(
-    ("scope", "asked", "of", "covered"),
+    ("scope", "session", "entry_session", "covered"),
     [
         ("agent", None, None, True),
         ("agent", None, "s", False),
@@ -272,46 +274,46 @@ def test_a_plain_text_is_asked_by_the_agent_at_hand():
         ("session", None, "s", False),
     ],
 )
-def test_a_request_covers_the_agents_entries_without_a_session_and_those_of_the_one_it_names(scope, asked, of, covered):
-    request = asking(scope=scope, session_id=asked)
+def test_a_request_covers_entries_of_its_agent_by_scope_and_session(scope, session, entry_session, covered):
+    request = make_request(scope=scope, session_id=session)
 
-    assert request.covers(entry(1, session_id=of)) is covered  # B041, B042, B055
-    assert request.covers(entry(1, session_id=of, agent_id="other")) is False
-    every = covered or (scope == "agent")
-    assert request.covers(entry(1, session_id=of), include_sessions=True) is every
+    assert request.covers(entry(1, session_id=entry_session)) is covered  # B041, B042, B055
+    assert request.covers(entry(1, session_id=entry_session, agent_id="other")) is False
+    covers_all_sessions = covered or (scope == "agent")
+    assert request.covers(entry(1, session_id=entry_session), include_sessions=True) is covers_all_sessions
 
 
-def test_a_request_in_a_namespace_covers_what_was_written_in_it():
-    apart = asking(metadata={"namespace": "red"})
+def test_a_request_with_a_namespace_covers_entries_of_that_namespace():
+    request = make_request(metadata={"namespace": "red"})
 
-    assert apart.covers(entry(1, metadata={"namespace": "red"}))
-    assert not apart.covers(entry(1, metadata={"namespace": "blue"}))
-    assert not apart.covers(entry(1))
-    assert not apart.covers(entry(1, metadata={"namespace": "red"}, agent_id="other"))
+    assert request.covers(entry(1, metadata={"namespace": "red"}))
+    assert not request.covers(entry(1, metadata={"namespace": "blue"}))
+    assert not request.covers(entry(1))
+    assert not request.covers(entry(1, metadata={"namespace": "red"}, agent_id="other"))
     assert REQUEST.covers(entry(1, metadata={"namespace": "blue"}))
-    assert asking(metadata={"tenant": "red"}).covers(entry(1, metadata={"tenant": "blue"}))
+    assert make_request(metadata={"tenant": "red"}).covers(entry(1, metadata={"tenant": "blue"}))
 
 
 @given(st.sampled_from(["agent", "session"]), st.sampled_from([None, "s"]), st.booleans())
-def test_no_request_covers_what_another_agent_remembers(scope, session, every):
-    request = asking(scope=scope, session_id=session)
+def test_no_request_covers_entries_of_another_agent(scope, session, covers_all):
+    request = make_request(scope=scope, session_id=session)
 
-    assert not request.covers(entry(1, agent_id="demo2", session_id=session), include_sessions=every)  # B040
+    assert not request.covers(entry(1, agent_id="demo2", session_id=session), include_sessions=covers_all)  # B040
 
 
 @pytest.mark.parametrize(
-    ("make", "told", "hint"),
+    ("make", "expected_text", "hint"),
     [
-        (lambda: asking(agent_id=""), "request: agent_id is missing or empty", "give agent_id as text"),
+        (lambda: make_request(agent_id=""), "request: agent_id is missing or empty", "give agent_id as text"),
         (
-            lambda: asking(session_id=""),
+            lambda: make_request(session_id=""),
             "request: session_id is not a name",
             "give the name of a session, or leave it out",
         ),
-        (lambda: asking(scope="all"), "request: scope='all' is not a scope", "use one of: agent, session"),
-        (lambda: asking(limit=0), "request: limit=0 is not from 1 to 1,000", "give limit=5, or leave it out"),
+        (lambda: make_request(scope="all"), "request: scope='all' is not a scope", "use one of: agent, session"),
+        (lambda: make_request(limit=0), "request: limit=0 is not from 1 to 1,000", "give limit=5, or leave it out"),
         (
-            lambda: asking(query="q" * 65_537),
+            lambda: make_request(query="q" * 65_537),
             "request: the query has more than 65,536 bytes",
             "search for the important words only",
         ),
@@ -352,14 +354,14 @@ def test_no_request_covers_what_another_agent_remembers(scope, session, every):
         (lambda: parse_request(REQUEST, {"limit": 2}, "demo"), "request: there is no 'limit'", None),
     ],
 )
-def test_a_refusal_names_the_field_and_the_way_out(make, told, hint):
-    with pytest.raises(JidomemError) as no:
+def test_a_refusal_names_the_field_and_the_correction(make, expected_text, hint):
+    with pytest.raises(JidomemError) as error:
         make()
-    assert str(no.value) == f"invalid memory recall {told}"  # B022
-    assert hint is None or no.value.hint == hint
+    assert str(error.value) == f"invalid memory recall {expected_text}"  # B022
+    assert hint is None or error.value.hint == hint
 
 
-def test_what_is_looked_through_may_be_bounded():
+def test_the_search_of_a_request_is_narrowed_by_options():
     narrowing = Narrowing(kinds=["fact"], about=("a", "b"), agent="ana", session="s", budget_tokens=1, explain=True)
 
     assert (narrowing.kinds, narrowing.about, narrowing.agent, narrowing.session) == (("fact",), ("a", "b"), "ana", "s")

@@ -1,4 +1,4 @@
-"""The checks any store can be put to: sound stores pass all, and each fault is found by one check that says how."""
+"""The conformance checks of stores: sound stores pass all, and each fault is reported by one check."""
 
 import json
 import math
@@ -112,7 +112,7 @@ def test_a_sound_store_passes_every_check(make, check):
     assert faults(make, [check]) == {}
 
 
-def test_the_store_of_twenty_lines_has_no_more_of_them():
+def test_the_minimal_store_has_at_most_twenty_lines_and_no_faults():
     source = Path(__file__).read_text("utf-8")
     body = source[source.index("class TwentyLines:") : source.index("class Hashes:")].split('"""', 2)[2]
 
@@ -120,12 +120,12 @@ def test_the_store_of_twenty_lines_has_no_more_of_them():
     assert faults(TwentyLines) == {}
 
 
-def test_a_store_on_sql_passes_every_check_as_it_stands_in_the_docs(tmp_path):
+def test_the_documented_sql_store_passes_every_check(tmp_path):
     make = sql_store()
 
     assert faults(make) == {}  # B074
-    kept = make(tmp_path / "entries.sqlite")
-    assert faults(lambda: kept, [conformance.it_answers_with_results]) == {}
+    store = make(tmp_path / "entries.sqlite")
+    assert faults(lambda: store, [conformance.it_answers_with_results]) == {}
     assert (tmp_path / "entries.sqlite").stat().st_size > 0
 
 
@@ -467,18 +467,18 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("make", "check", "told"), BROKEN, ids=[make.__name__ for make, *_ in BROKEN])
-def test_each_fault_is_found_by_one_check_that_says_how(make, check, told):
-    found = faults(make, EVERY)
+@pytest.mark.parametrize(("make", "check", "message"), BROKEN, ids=[make.__name__ for make, *_ in BROKEN])
+def test_each_faulty_store_fails_one_check_with_its_message(make, check, message):
+    reported = faults(make, EVERY)
 
-    assert list(found) == [check.__name__]  # B072
-    said = found[check.__name__]
-    assert told[1:] in said if told.startswith("…") else said.startswith(told)
+    assert list(reported) == [check.__name__]  # B072
+    text = reported[check.__name__]
+    assert message[1:] in text if message.startswith("…") else text.startswith(message)
     with pytest.raises((ContractBroken, StoreError)):
         check(make)
 
 
-def test_a_store_that_ignores_the_limit_is_found_out():
+def test_a_store_that_ignores_the_limit_fails_the_check_of_the_limit():
     assert list(faults(Generous)) == ["it_honours_the_limit"]  # B043, B072
     assert (
         faults(Generous)["it_honours_the_limit"]
@@ -486,18 +486,18 @@ def test_a_store_that_ignores_the_limit_is_found_out():
     )
 
 
-def test_each_check_finds_some_fault():
+def test_each_check_has_a_faulty_store():
     assert {check for _, check, _ in BROKEN} == set(EVERY)
 
 
-def test_a_store_that_answers_with_nothing_is_told_for_each_check_that_writes():
-    found = faults(Speechless)
+def test_a_store_whose_write_returns_none_fails_the_check_of_results():
+    reported = faults(Speechless)
 
-    assert found["it_answers_with_results"] == "Speechless answered write with a NoneType, not a WriteResult"
-    assert "it_has_the_three_operations" not in found
+    assert reported["it_answers_with_results"] == "Speechless answered write with a NoneType, not a WriteResult"
+    assert "it_has_the_three_operations" not in reported
 
 
-def test_namespaces_are_no_part_of_what_every_store_has_to_pass():
+def test_the_check_of_namespaces_is_optional():
     assert it_keeps_namespaces_apart not in CHECKS
     assert faults(Mixing) == {}
     assert all(check.__doc__ for check in EVERY)

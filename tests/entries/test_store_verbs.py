@@ -1,4 +1,4 @@
-"""The three verbs over whatever stands for a store, and what becomes of a store that fails."""
+"""The functions recall, write and list_entries over any store, and the errors of a failing store."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def shelf():
     return Own
 
 
-def test_a_store_is_whatever_has_the_three_operations(shelf):
+def test_any_object_with_the_three_operations_is_a_store(shelf):
     store: Store = shelf()
 
     opts = {"tenant": "t-1"}
@@ -65,7 +65,7 @@ def test_a_store_is_whatever_has_the_three_operations(shelf):
 
 
 @pytest.mark.parametrize("form", ["instance", "class"])
-def test_a_store_may_come_with_options_or_without_and_as_its_class(shelf, form):
+def test_a_store_may_be_an_instance_or_a_class_with_or_without_options(shelf, form):
     given = shelf() if form == "instance" else shelf
     opts = {"tenant": "t-1", "model": object()}
 
@@ -85,7 +85,7 @@ def test_a_store_may_come_with_options_or_without_and_as_its_class(shelf, form):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (None, "None is not a store, it has no recall, write, list_entries"),
         ("redis://", "'redis://' is not a store, it has no recall, write, list_entries"),
@@ -102,15 +102,15 @@ def test_a_store_may_come_with_options_or_without_and_as_its_class(shelf, form):
         ),
     ],
 )
-def test_anything_else_is_no_store(given, told):
-    for ask in (lambda: recall(given, REQUEST), lambda: write(given, ENTRY), lambda: list_entries(given)):
-        with pytest.raises(TypeError) as no:
-            ask()  # B038
-        way_out = "; give a store, a class of stores, or a pair (store, options)"
-        assert str(no.value) == told.replace("GIVEN", repr(given)) + way_out
+def test_other_values_are_refused_as_stores(given, message):
+    for call in (lambda: recall(given, REQUEST), lambda: write(given, ENTRY), lambda: list_entries(given)):
+        with pytest.raises(TypeError) as refusal:
+            call()  # B038
+        correction = "; give a store, a class of stores, or a pair (store, options)"
+        assert str(refusal.value) == message.replace("GIVEN", repr(given)) + correction
 
 
-def test_a_class_may_say_itself_which_store_its_options_mean(shelf):
+def test_a_store_class_may_select_the_store_by_its_options(shelf):
     one, other = shelf(), shelf()
 
     class Named(shelf):
@@ -126,19 +126,19 @@ def test_a_class_may_say_itself_which_store_its_options_mean(shelf):
     assert (one.kept, other.kept) == ({}, {"mem_1": ENTRY})
 
 
-def test_requests_may_be_given_as_plain_values():
+def test_requests_may_be_plain_values():
     store = InMemoryStore()
 
     write(store, ENTRY)
     write(store, {"id": "mem_2", "agent_id": "demo", "content": "hi"})
 
-    asked = {"agent_id": "demo", "query": "hello", "limit": 1}
-    assert recall(store, asked).entries == recall(store, **asked).entries
+    request = {"agent_id": "demo", "query": "hello", "limit": 1}
+    assert recall(store, request).entries == recall(store, **request).entries
     assert recall(store, REQUEST, limit=1).request == RecallRequest.from_input(REQUEST, limit=1)
     assert [entry.id for entry in list_entries(store)] == ["mem_1", "mem_2"]
 
 
-def test_what_is_no_request_does_not_reach_the_store(shelf):
+def test_an_invalid_request_does_not_reach_the_store(shelf):
     with pytest.raises(ValueError, match=r"^invalid memory recall request: query is missing"):
         recall(shelf(), agent_id="demo")
     with pytest.raises(ValueError, match=r"^invalid memory entry: content is missing"):
@@ -166,43 +166,43 @@ class Broken(InMemoryStore):
 
 @pytest.mark.parametrize("verb", ["recall", "write", "list_entries"])
 @pytest.mark.parametrize("fault", [OSError("disk gone"), KeyError("x"), ZeroDivisionError("by zero"), ValueError("v")])
-def test_a_store_that_fails_is_one_error_that_carries_the_reason(verb, fault):
+def test_a_failing_store_raises_a_store_error_with_the_reason(verb, fault):
     store = Broken(fault)
-    ask = {"recall": lambda: recall(store, REQUEST), "write": lambda: write(store, ENTRY)}
+    calls = {"recall": lambda: recall(store, REQUEST), "write": lambda: write(store, ENTRY)}
 
-    with pytest.raises(StoreError) as no:
-        ask.get(verb, lambda: list_entries(store))()
+    with pytest.raises(StoreError) as refusal:
+        calls.get(verb, lambda: list_entries(store))()
 
-    assert no.value.reason is no.value.__cause__ is fault  # B047
-    assert str(no.value) == f"Broken could not {verb}: {type(fault).__name__}: {fault}"
-    assert no.value.code == "store_unavailable"
+    assert refusal.value.reason is refusal.value.__cause__ is fault  # B047
+    assert str(refusal.value) == f"Broken could not {verb}: {type(fault).__name__}: {fault}"
+    assert refusal.value.code == "store_unavailable"
 
 
-def test_a_store_that_says_why_in_our_own_words_keeps_code_and_hint():
-    with pytest.raises(StoreError) as no:
+def test_a_jidomem_error_of_a_store_keeps_code_and_hint():
+    with pytest.raises(StoreError) as refusal:
         recall(Broken(Busy("another writer", hint="try again")), REQUEST)
-    assert (no.value.code, no.value.hint) == ("busy", "try again")  # B047
-    assert str(no.value) == "Broken could not recall: another writer"
-    assert isinstance(no.value.reason, Busy)
+    assert (refusal.value.code, refusal.value.hint) == ("busy", "try again")  # B047
+    assert str(refusal.value) == "Broken could not recall: another writer"
+    assert isinstance(refusal.value.reason, Busy)
 
 
 @pytest.mark.parametrize(
     "fault", [StoreError("down", reason=7), InvalidRequest("no such option"), TooLarge("too much")]
 )
-def test_an_error_of_the_store_and_a_refusal_of_what_was_asked_come_through_as_they_are(fault):
-    with pytest.raises(type(fault)) as no:
+def test_a_store_error_and_a_refused_request_are_raised_unchanged(fault):
+    with pytest.raises(type(fault)) as refusal:
         recall(Broken(fault), REQUEST)
-    assert no.value is fault
+    assert refusal.value is fault
 
 
 @pytest.mark.parametrize("verb", ["recall", "write"])
-def test_an_answer_that_is_no_result_is_an_error_of_the_store(verb):
-    with pytest.raises(StoreError, match=rf"(?m)^Broken answered {verb} with a list, not a \w+Result$") as no:
+def test_an_invalid_result_of_a_store_is_a_store_error(verb):
+    with pytest.raises(StoreError, match=rf"(?m)^Broken answered {verb} with a list, not a \w+Result$") as refusal:
         recall(Broken([ENTRY]), REQUEST) if verb == "recall" else write(Broken([ENTRY]), ENTRY)
-    assert no.value.reason == [ENTRY]
-    assert no.value.hint == f"let {verb} return a {verb.capitalize()}Result"
+    assert refusal.value.reason == [ENTRY]
+    assert refusal.value.hint == f"let {verb} return a {verb.capitalize()}Result"
 
 
-def test_a_list_that_is_none_is_an_error_of_the_store():
+def test_an_invalid_list_of_a_store_is_a_store_error():
     with pytest.raises(StoreError, match=r"^Broken could not list_entries: TypeError: "):
         list_entries(Broken(7))

@@ -1,4 +1,4 @@
-"""Directives: effects as data, which do nothing until they are performed."""
+"""Directives: effects as data, without effect until they are performed."""
 
 import sys
 from itertools import count
@@ -22,14 +22,14 @@ from jidomem.records.directive import (
 
 
 def test_a_query_has_the_fields_of_its_kind_and_their_defaults():  # A115 A116
-    asked = MemoryQuery(request_id="req_1", query={"text": "which index?", "top_k": 3}, provider="vector")
+    query = MemoryQuery(request_id="req_1", query={"text": "which index?", "top_k": 3}, provider="vector")
 
-    assert type(asked).__slots__ == ("request_id", "query", "provider", "opts", "reply_signal_type")
-    assert (asked.query, asked.opts) == ({"text": "which index?", "top_k": 3}, {})
-    assert asked.reply_signal_type == "jido.memory.result"
+    assert type(query).__slots__ == ("request_id", "query", "provider", "opts", "reply_signal_type")
+    assert (query.query, query.opts) == ({"text": "which index?", "top_k": 3}, {})
+    assert query.reply_signal_type == "jido.memory.result"
 
 
-def test_an_upsert_has_items_of_key_value_and_perhaps_an_embedding():  # A115 A117
+def test_an_upsert_has_items_with_key_value_and_optional_embedding():  # A115 A117
     upsert = MemoryUpsert(
         request_id="req_2",
         items=[{"key": "a", "value": None}, {"key": "b", "value": {"n": 1}, "embedding": [1, 0.5]}],
@@ -43,7 +43,7 @@ def test_an_upsert_has_items_of_key_value_and_perhaps_an_embedding():  # A115 A1
     assert (upsert.provider, upsert.opts) == ("vector", {"x": 1})
 
 
-def test_a_delete_has_keys_and_takes_options_too():  # A115 A118
+def test_a_delete_has_keys_and_options():  # A115 A118
     deletion = MemoryDelete(request_id="req_3", keys=["a", "b"], provider="kv", opts={"reason": "stale"})
 
     assert type(deletion).__slots__ == ("request_id", "keys", "provider", "opts")
@@ -51,17 +51,17 @@ def test_a_delete_has_keys_and_takes_options_too():  # A115 A118
     assert (deletion.opts, MemoryDelete(keys=["a"]).opts) == ({"reason": "stale"}, {})
 
 
-def test_a_request_id_is_made_where_none_is_given(monkeypatch):  # A119
+def test_a_directive_without_a_request_id_gets_one(monkeypatch):  # A119
     ids = count(1)
     monkeypatch.setattr(clock, "new_id", lambda: f"id-{next(ids)}")
 
-    made = [MemoryQuery(query={"key": "a"}), remember("a", 1), forget("a")]
+    directives = [MemoryQuery(query={"key": "a"}), remember("a", 1), forget("a")]
 
-    assert [each.request_id for each in made] == ["req_id-1", "req_id-2", "req_id-3"]
+    assert [each.request_id for each in directives] == ["req_id-1", "req_id-2", "req_id-3"]
     assert forget("a", request_id="mine").request_id == "mine"
 
 
-def test_the_names_are_constants():  # A128
+def test_the_types_of_directives_and_signals_are_constants():  # A128
     assert (
         MemoryQuery.__name__,
         MemoryUpsert.__name__,
@@ -75,7 +75,7 @@ def test_the_names_are_constants():  # A128
     assert directive.RESULT_SIGNAL == "jido.memory.result"
 
 
-def test_the_verbs_of_agent_code_give_directives():  # A114
+def test_recall_lookup_remember_and_forget_return_directives():  # A114
     assert recall("rust", top_k=1).query["top_k"] == 1
     assert recall("rust", top_k=2, request_id="r") == MemoryQuery(request_id="r", query={"text": "rust", "top_k": 2})
     assert lookup("a", provider="kv", request_id="r") == MemoryQuery(request_id="r", query={"key": "a"}, provider="kv")
@@ -87,37 +87,37 @@ def test_the_verbs_of_agent_code_give_directives():  # A114
     )
 
 
-def test_making_a_directive_touches_no_file_no_network_and_no_thread():  # A114 A120
+def test_creating_a_directive_uses_no_file_network_or_thread():  # A114 A120
     recall("warm up")
-    met, watched = [], [True]
+    events, watching = [], [True]
 
     def audit(event, arguments):
-        if watched and event.split(".")[0] in ("open", "os", "socket", "sqlite3", "subprocess", "_thread", "shutil"):
-            met.append((event, arguments))
+        if watching and event.split(".")[0] in ("open", "os", "socket", "sqlite3", "subprocess", "_thread", "shutil"):
+            events.append((event, arguments))
 
     sys.addaudithook(audit)
     recall("rust"), lookup("a"), remember("a", {"n": 1}, embedding=[1.0]), forget("a", "b")
-    watched.clear()
+    watching.clear()
 
-    assert met == []
+    assert events == []
 
 
-def test_a_directive_is_a_value_that_later_changes_do_not_reach():
+def test_a_directive_is_immutable_and_independent_of_its_arguments():
     query, opts = {"text": "rust"}, {"x": 1}
-    asked = MemoryQuery(query=query, opts=opts)
+    memory_query = MemoryQuery(query=query, opts=opts)
 
     query["text"] = opts["x"] = "other"
 
-    assert (asked.query, asked.opts) == ({"text": "rust"}, {"x": 1})
-    for made, name in ((asked, "provider"), (remember("a", 1), "items"), (forget("a"), "keys")):
+    assert (memory_query.query, memory_query.opts) == ({"text": "rust"}, {"x": 1})
+    for each, name in ((memory_query, "provider"), (remember("a", 1), "items"), (forget("a"), "keys")):
         with pytest.raises(AttributeError):
-            setattr(made, name, "other")
+            setattr(each, name, "other")
     with pytest.raises(AttributeError):
         UpsertItem("a", 1).key = "b"
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "message"),
     [
         (lambda: MemoryQuery(query="rust"), "query='rust' is not a mapping of names"),
         (lambda: MemoryQuery(query={}), "the query asks for nothing"),
@@ -146,14 +146,14 @@ def test_a_directive_is_a_value_that_later_changes_do_not_reach():
         (lambda: lookup(""), "key='' is not a text"),
     ],
 )
-def test_what_is_no_directive_is_refused_where_it_is_made(make, says):
+def test_an_invalid_directive_is_refused_on_creation(make, message):
     with pytest.raises(InvalidRequest) as refusal:
         make()
 
-    assert says in refusal.value.detail
+    assert message in refusal.value.detail
     assert refusal.value.hint
 
 
-def test_a_signal_says_whether_all_was_done():
+def test_a_signal_is_ok_by_its_status():
     assert Signal("t", {"status": "ok"}).ok
     assert not Signal("t", {"status": "error"}).ok

@@ -29,7 +29,7 @@ from jidomem.records.directive import (
 
 
 class Counting:
-    """A provider of somebody else: its state says how often it was asked, and each call moves it on."""
+    """A foreign provider: its state counts its calls."""
 
     def __init__(self):
         self.seen = []
@@ -66,7 +66,7 @@ class Counting:
 
 
 class Searching(Counting):
-    """It gives rows in an order of its own, and more than were asked for."""
+    """It returns rows in its own order, and more than requested."""
 
     def query(self, state, query, opts):
         calls, kept = self._next(state, opts, "query")
@@ -83,7 +83,7 @@ class TestTheProviderOfSomebodyElse(ProviderContract):
         """It hands out what it holds."""
 
 
-def having(provider, **opts):
+def registering(provider, **opts):
     providers = Providers()
     providers.register("mine", provider, opts)
     return providers
@@ -94,12 +94,12 @@ def clock_of(*moments):
     return lambda: next(ticks)
 
 
-def test_a_provider_needs_four_calls_and_may_answer_queries():  # A104 A112
+def test_a_provider_has_four_methods_and_an_optional_query():  # A104 A112
     assert isinstance(Counting(), Provider)
     assert not isinstance(Counting(), Searchable)
     assert isinstance(Searching(), Searchable)
 
-    providers = having(Searching())
+    providers = registering(Searching())
 
     assert providers.names == ("inline", "mine")
     assert execute_directive(recall("anything", provider="mine", opts={"x": 1}), providers).ok
@@ -107,8 +107,8 @@ def test_a_provider_needs_four_calls_and_may_answer_queries():  # A104 A112
         assert held.provider.seen == [("query", 0, {"x": 1})]
 
 
-class Telling:
-    """A provider that tells what each call was given."""
+class RecordingProvider:
+    """A provider that records the arguments of each call."""
 
     def __init__(self):
         self.given = []
@@ -134,9 +134,9 @@ class Telling:
         return Answer(state, [])
 
 
-def test_each_call_of_a_provider_is_given_the_options_of_its_directive_and_its_own_are_those_of_init():  # A104
-    provider, vector = Telling(), [1.0, 0.5]
-    providers = having(provider, tenant="t-1")
+def test_a_provider_receives_directive_options_in_calls_and_its_own_in_init():  # A104
+    provider, vector = RecordingProvider(), [1.0, 0.5]
+    providers = registering(provider, tenant="t-1")
     directives = [
         lookup("a", provider="mine", opts={"depth": 1}),
         remember("a", 2, provider="mine", opts={"ttl": 3}),
@@ -160,7 +160,7 @@ def test_each_call_of_a_provider_is_given_the_options_of_its_directive_and_its_o
     ]
 
 
-def test_a_provider_that_cannot_be_opened_is_not_registered():  # A105
+def test_a_provider_whose_init_fails_is_not_registered():  # A105
     providers = Providers()
 
     with pytest.raises(InvalidRequest, match="it cannot be opened like that"):
@@ -171,7 +171,7 @@ def test_a_provider_that_cannot_be_opened_is_not_registered():  # A105
     assert providers.names == ("inline", "mine")
 
 
-def test_what_lacks_a_call_is_no_provider():  # A104
+def test_a_provider_without_a_method_a_class_or_an_empty_name_is_refused():  # A104
     class Half:
         def init(self, opts): ...
 
@@ -185,9 +185,9 @@ def test_what_lacks_a_call_is_no_provider():  # A104
         Providers().register("", InlineProvider())
 
 
-def test_each_call_gets_the_state_that_the_last_one_gave():  # A106
+def test_each_call_receives_the_state_of_the_previous_call():  # A106
     provider = Counting()
-    providers = having(provider)
+    providers = registering(provider)
 
     execute_directive(MemoryUpsert(items=[{"key": k, "value": k} for k in "abc"], provider="mine"), providers)
     execute_directive(lookup("absent", provider="mine"), providers)
@@ -196,26 +196,26 @@ def test_each_call_gets_the_state_that_the_last_one_gave():  # A106
     assert [at for _, at, _ in provider.seen] == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_call_that_fails_leaves_the_state_as_it_was():  # A106 A125
+def test_a_failed_call_does_not_change_the_state():  # A106 A125
     provider = Counting()
-    providers = having(provider)
+    providers = registering(provider)
     items = [{"key": "a", "value": 1}, {"key": "b", "value": "poison"}, {"key": "c", "value": 3}]
 
     failed = execute_directive(MemoryUpsert(items=items, provider="mine"), providers)
-    kept = execute_directive(lookup("a", provider="mine"), providers)
+    stored = execute_directive(lookup("a", provider="mine"), providers)
     missing = execute_directive(lookup("c", provider="mine"), providers)
 
     assert failed.data["status"] == "error"
     assert failed.data["result"] == {"count": 1, "items": [{"key": "a", "call": 1}]}
     assert failed.data["reason"]["code"] == "provider_failed"
     assert failed.data["reason"]["detail"] == "the provider 'mine' failed: ZeroDivisionError: it went wrong half way"
-    assert [row["value"] for row in kept.data["result"]] == [1]
+    assert [row["value"] for row in stored.data["result"]] == [1]
     assert missing.data["result"] == []
     assert [at for _, at, _ in provider.seen] == [0, 1, 1, 2]
 
 
-def test_a_delete_that_fails_half_way_tells_what_is_gone_and_what_was_missing():  # A125
-    providers = having(Counting())
+def test_a_partly_failed_delete_reports_deleted_and_missing_keys():  # A125
+    providers = registering(Counting())
     execute_directive(MemoryUpsert(items=[{"key": k, "value": k} for k in "ab"], provider="mine"), providers)
 
     failed = execute_directive(forget("a", "absent", "poison", "b", provider="mine"), providers)
@@ -225,7 +225,7 @@ def test_a_delete_that_fails_half_way_tells_what_is_gone_and_what_was_missing():
     assert execute_directive(lookup("b", provider="mine"), providers).data["result"][0]["value"] == "b"
 
 
-def test_what_is_no_directive_has_no_request_and_no_provider():
+def test_the_signal_of_an_invalid_directive_has_no_request_and_no_provider():
     signal = execute_directive("remember this", Providers())
 
     assert (signal.data["request_id"], signal.data["result"]) == (None, None)
@@ -233,29 +233,29 @@ def test_what_is_no_directive_has_no_request_and_no_provider():
 
 
 @pytest.mark.parametrize("outcome", [StoredValue(1, 2), Missing(1), Done(1), Scored("a", 1.0, 2), Answer(1, ())])
-def test_an_outcome_is_a_value(outcome):
+def test_an_outcome_is_immutable(outcome):
     with pytest.raises(AttributeError):
         setattr(outcome, type(outcome).__slots__[0], 7)
 
 
-def test_a_key_may_be_asked_for_with_a_limit():
+def test_a_lookup_of_a_key_accepts_a_limit():
     providers = Providers()
     execute_directive(remember("a", 1), providers)
 
-    found = execute_directive(MemoryQuery(query={"key": "a", "top_k": 3}), providers)
+    signal = execute_directive(MemoryQuery(query={"key": "a", "top_k": 3}), providers)
 
-    assert found.data["result"] == [{"key": "a", "score": 1.0, "value": 1}]
+    assert signal.data["result"] == [{"key": "a", "score": 1.0, "value": 1}]
 
 
 def test_a_provider_without_queries_reports_them_as_unsupported():  # A107
-    asked = execute_directive(recall("anything"), Providers())
+    signal = execute_directive(recall("anything"), Providers())
 
-    assert asked.data["status"] == "error"
-    assert asked.data["reason"]["code"] == "unsupported"
-    assert "'inline' answers no queries" in asked.data["reason"]["detail"]
+    assert signal.data["status"] == "error"
+    assert signal.data["reason"]["code"] == "unsupported"
+    assert "'inline' answers no queries" in signal.data["reason"]["detail"]
 
 
-def test_a_stored_none_is_found_and_an_absent_key_is_not():  # A108
+def test_a_stored_none_is_found_and_a_missing_key_is_not():  # A108
     providers = Providers()
     execute_directive(remember("nothing", None), providers)
 
@@ -265,22 +265,22 @@ def test_a_stored_none_is_found_and_an_absent_key_is_not():  # A108
     assert execute_directive(lookup("absent"), providers).data["result"] == []
 
 
-def test_inline_performs_what_names_no_provider():  # A109
+def test_a_directive_without_a_provider_is_performed_by_inline():  # A109
     providers = Providers()
 
-    kept = execute_directive(remember("a", {1, 2}), providers)
+    signal = execute_directive(remember("a", {1, 2}), providers)
 
-    assert kept.data["meta"]["provider"] == "inline"
+    assert signal.data["meta"]["provider"] == "inline"
     with providers.locked("inline") as held:
         assert held.state == {"a": {1, 2}}
 
 
 @pytest.mark.parametrize("top", [1, 2, 3])
-def test_results_are_key_score_and_value_the_best_first_and_at_most_top_k(top):  # A123
-    found = execute_directive(recall("anything", top_k=top, provider="mine"), having(Searching()))
+def test_query_results_have_key_score_and_value_ordered_by_score_up_to_top_k(top):  # A123
+    signal = execute_directive(recall("anything", top_k=top, provider="mine"), registering(Searching()))
 
     assert (
-        found.data["result"]
+        signal.data["result"]
         == [
             {"key": "high", "score": 0.9, "value": 2},
             {"key": "high too", "score": 0.9, "value": 3},
@@ -289,9 +289,11 @@ def test_results_are_key_score_and_value_the_best_first_and_at_most_top_k(top): 
     )
 
 
-def test_a_signal_answers_with_the_request_its_status_the_result_and_who_took_how_long():  # A121 A122 A124
+def test_a_signal_has_request_status_result_provider_and_latency():  # A121 A122 A124
     signal = execute_directive(
-        recall("anything", request_id="req_7", provider="mine"), having(Searching()), monotonic=clock_of(5.0, 5.0125)
+        recall("anything", request_id="req_7", provider="mine"),
+        registering(Searching()),
+        monotonic=clock_of(5.0, 5.0125),
     )
 
     assert signal.type == "jido.memory.result"
@@ -300,27 +302,27 @@ def test_a_signal_answers_with_the_request_its_status_the_result_and_who_took_ho
     assert signal.data["meta"] == {"provider": "mine", "latency_ms": 12.5, "directive": "MemoryQuery"}
 
 
-def test_a_query_may_ask_for_an_answer_of_another_type():  # A116
+def test_the_signal_of_a_query_has_the_requested_reply_type():  # A116
     providers = Providers()
-    asked = MemoryQuery(query={"key": "a"}, reply_signal_type="planner.recalled")
+    memory_query = MemoryQuery(query={"key": "a"}, reply_signal_type="planner.recalled")
     failing = MemoryQuery(query={"text": "a"}, reply_signal_type="planner.recalled")
 
-    assert [execute_directive(each, providers).type for each in (asked, failing)] == ["planner.recalled"] * 2
+    assert [execute_directive(each, providers).type for each in (memory_query, failing)] == ["planner.recalled"] * 2
 
 
-def test_an_upsert_and_a_delete_answer_with_the_count_of_their_items():  # A126 A119
+def test_the_signals_of_upsert_and_delete_count_their_items():  # A126 A119
     providers = Providers()
     items = [{"key": "a", "value": 1}, {"key": "b", "value": 2}]
 
-    kept = execute_directive(MemoryUpsert(request_id="req_1", items=items), providers)
-    gone = execute_directive(MemoryDelete(request_id="req_2", keys=["a", "absent", "b"]), providers)
+    stored = execute_directive(MemoryUpsert(request_id="req_1", items=items), providers)
+    deleted = execute_directive(MemoryDelete(request_id="req_2", keys=["a", "absent", "b"]), providers)
 
-    assert (kept.type, kept.data["request_id"], kept.data["result"]) == (
+    assert (stored.type, stored.data["request_id"], stored.data["result"]) == (
         "jido.memory.result",
         "req_1",
         {"count": 2, "items": [{"key": "a"}, {"key": "b"}]},
     )
-    assert (gone.type, gone.data["request_id"], gone.data["result"]) == (
+    assert (deleted.type, deleted.data["request_id"], deleted.data["result"]) == (
         "jido.memory.result",
         "req_2",
         {"count": 2, "items": [{"key": "a"}, {"key": "b"}], "missing": ["absent"]},
@@ -336,7 +338,7 @@ class Broken(InlineProvider):
 
 
 @pytest.mark.parametrize(
-    ("directive", "code", "says"),
+    ("directive", "code", "message"),
     [
         (recall("a", provider="nowhere"), "not_found", "no provider 'nowhere'"),
         (recall("fail", provider="searching"), "policy_denied", "you may not look"),
@@ -349,7 +351,7 @@ class Broken(InlineProvider):
         (None, "invalid_argument", "NoneType is not a directive"),
     ],
 )
-def test_a_failure_is_an_error_signal_with_its_reason_and_never_raised(directive, code, says):  # A125
+def test_a_failure_is_an_error_signal_with_its_reason(directive, code, message):  # A125
     providers = Providers()
     providers.register("searching", Searching())
     providers.register("broken", Broken())
@@ -358,18 +360,18 @@ def test_a_failure_is_an_error_signal_with_its_reason_and_never_raised(directive
 
     assert (signal.type, signal.data["status"]) == ("jido.memory.result", "error")
     assert signal.data["reason"]["code"] == code
-    assert says in signal.data["reason"]["detail"]
+    assert message in signal.data["reason"]["detail"]
     assert signal.data["reason"]["hint"]
 
 
-def test_the_nearest_name_is_told_where_a_provider_is_unknown():
+def test_an_unknown_provider_is_refused_with_the_nearest_name():
     reason = execute_directive(lookup("a", provider="inlin"), Providers()).data["reason"]
 
     assert reason["hint"] == "did you mean 'inline'?"
 
 
-def test_registering_a_name_again_puts_another_in_its_place():
-    providers = having(Counting())
+def test_a_repeated_registration_replaces_the_provider():
+    providers = registering(Counting())
     execute_directive(remember("a", 1, provider="mine"), providers)
 
     providers.register("mine", InlineProvider(), {"data": {"a": 2}})
@@ -377,15 +379,15 @@ def test_registering_a_name_again_puts_another_in_its_place():
     assert execute_directive(lookup("a", provider="mine"), providers).data["result"][0]["value"] == 2
 
 
-def test_directives_of_several_threads_lose_nothing():
+def test_concurrent_directives_are_all_performed():
     providers, start = Providers(), Barrier(4)
 
-    def keep(name):
+    def store(name):
         start.wait()
         for n in range(100):
             execute_directive(remember(f"{name}-{n}", n), providers)
 
-    threads = [Thread(target=keep, args=(name,)) for name in "abcd"]
+    threads = [Thread(target=store, args=(name,)) for name in "abcd"]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
 
@@ -393,37 +395,37 @@ def test_directives_of_several_threads_lose_nothing():
         assert len(held.state) == 400
 
 
-def imported(*paths):
-    """Every module of ours that modules import, and they in turn."""
-    package, found, waiting = Path(jidomem.__file__).parent, set(), [*paths]
-    while waiting:
-        for node in ast.walk(ast.parse(waiting.pop().read_text("utf-8"))):
+def imported_modules(*paths):
+    """Each jidomem module that the modules import, directly or indirectly."""
+    package, modules, pending = Path(jidomem.__file__).parent, set(), [*paths]
+    while pending:
+        for node in ast.walk(ast.parse(pending.pop().read_text("utf-8"))):
             names = [alias.name for alias in getattr(node, "names", ())] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
             for name in names:
                 below = package.joinpath(*name.split(".")[1:])
                 file = below.with_suffix(".py") if below.with_suffix(".py").is_file() else below / "__init__.py"
-                if name.startswith("jidomem.") and file.is_file() and name not in found:
-                    found.add(name)
-                    waiting.append(file)
-    return found
+                if name.startswith("jidomem.") and file.is_file() and name not in modules:
+                    modules.add(name)
+                    pending.append(file)
+    return modules
 
 
 @pytest.mark.parametrize("folder", ["working"])
-def test_nothing_an_agent_holds_or_does_can_reach_a_provider(folder):  # A113
+def test_working_memory_imports_no_provider(folder):  # A113
     modules = sorted((Path(jidomem.__file__).parent / folder).glob("*.py"))
 
-    reached = imported(*modules)
+    reached = imported_modules(*modules)
 
     assert f"jidomem.{folder}" in {f"jidomem.{path.parent.name}" for path in modules}
     assert "jidomem.records.directive" in reached
     assert {name for name in reached if name.startswith("jidomem.providers")} == set()
 
 
-def test_directives_themselves_cannot_reach_a_provider():  # A113 A114
+def test_directives_import_no_provider():  # A113 A114
     package = Path(jidomem.__file__).parent
 
-    reached = imported(package / "records" / "directive.py")
+    reached = imported_modules(package / "records" / "directive.py")
     assert not any(name.startswith("jidomem.providers") for name in reached)
-    assert "jidomem.providers.dispatch" in imported(package / "providers" / "conformance.py")
+    assert "jidomem.providers.dispatch" in imported_modules(package / "providers" / "conformance.py")

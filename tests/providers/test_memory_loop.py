@@ -1,4 +1,4 @@
-"""The loop of an agent: directives are performed, their signals are routed into actions, and the memory is another."""
+"""The loop of an agent: directives are performed, and their signals are routed into actions that change its memory."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ def embed(text):
     return [text.lower().split().count(word) + 0.01 for word in WORDS]
 
 
-def settle(agent, directives, providers, mounted):
+def perform_all(agent, directives, providers, mounted):
     """Perform directives and route their signals, until no directive is left."""
-    waiting, signals = list(directives), []
-    while waiting:
-        signals.append(execute_directive(waiting.pop(0), providers))
+    pending, signals = list(directives), []
+    while pending:
+        signals.append(execute_directive(pending.pop(0), providers))
         agent, more = mounted.route(agent, signals[-1])
-        waiting += more
+        pending += more
     return agent, signals
 
 
@@ -50,14 +50,14 @@ class Planner:
         )
 
 
-def test_what_is_asked_of_a_provider_comes_back_as_a_signal_and_into_memory(memory):  # A127 A154
+def test_the_signal_of_a_query_updates_tasks_and_facts_of_the_agent(memory):  # A127 A154
     providers = Providers()
     providers.register("graph", GraphProvider(), {"memory": memory, "project": "p"})
     agent, mounted = mount(Agent(), [Planner()])
     task = {"type": "task", "summary": "ship the index", "assigned_to": "planner"}
-    asked = MemoryQuery(query={"name": "open-tasks"}, provider="graph", reply_signal_type="planner.recalled")
+    request = MemoryQuery(query={"name": "open-tasks"}, provider="graph", reply_signal_type="planner.recalled")
 
-    after, signals = settle(agent, [remember("ship", task, provider="graph"), asked], providers, mounted)
+    after, signals = perform_all(agent, [remember("ship", task, provider="graph"), request], providers, mounted)
 
     assert [(signal.type, signal.ok) for signal in signals] == [
         ("jido.memory.result", True),
@@ -68,11 +68,11 @@ def test_what_is_asked_of_a_provider_comes_back_as_a_signal_and_into_memory(memo
     assert (tasks_open(agent), get(after).rev) == ([], get(agent).rev + 2)
 
 
-def test_a_failure_reaches_the_memory_as_well_and_stops_nobody():  # A125 A127
+def test_an_error_signal_is_routed_into_the_memory_of_the_agent():  # A125 A127
     agent, mounted = mount(Agent(), [Planner()])
-    asked = recall("anything", provider="nowhere", reply_signal_type="planner.recalled")
+    request = recall("anything", provider="nowhere", reply_signal_type="planner.recalled")
 
-    after, signals = settle(agent, [asked], Providers(), mounted)
+    after, signals = perform_all(agent, [request], Providers(), mounted)
 
     assert signals[0].data["status"] == "error"
     assert world_get(after, "trouble") == "there is inline; register it first"
@@ -86,18 +86,18 @@ def test_an_agent_remembers_recalls_summarizes_and_forgets_through_a_plugin():  
     thread = Thread().append("message", {"role": "user", "text": "we ship the build on friday"}, at=1)
 
     agent, directives = rag.summarize(agent, thread, now=2)
-    agent, _ = settle(agent, [rag.remember("toolchain", "the build needs rust"), *directives], providers, mounted)
-    asked = rag.recall("rust build", top_k=2)
-    agent, _ = settle(agent, [asked], providers, mounted)
-    recalled = [row["key"] for row in rag.recalled(agent, asked.request_id)["result"]]
-    agent, _ = settle(agent, [rag.forget("toolchain")], providers, mounted)
-    left = rag.recalled(agent, asked.request_id)["result"]
+    agent, _ = perform_all(agent, [rag.remember("toolchain", "the build needs rust"), *directives], providers, mounted)
+    request = rag.recall("rust build", top_k=2)
+    agent, _ = perform_all(agent, [request], providers, mounted)
+    recalled = [row["key"] for row in rag.recalled(agent, request.request_id)["result"]]
+    agent, _ = perform_all(agent, [rag.forget("toolchain")], providers, mounted)
+    remaining = rag.recalled(agent, request.request_id)["result"]
 
     assert recalled == ["toolchain", "rag:summary"]
-    assert [row["value"] for row in left] == ["user: we ship the build on friday"]
+    assert [row["value"] for row in remaining] == ["user: we ship the build on friday"]
 
 
-def test_an_agent_that_is_started_again_finds_what_it_remembered(tmp_path):  # A154
+def test_a_restarted_agent_recalls_stored_memories(tmp_path):  # A154
     rag = RagPlugin("graph")
 
     def run(directive):
@@ -105,36 +105,38 @@ def test_an_agent_that_is_started_again_finds_what_it_remembered(tmp_path):  # A
             providers = Providers()
             providers.register("graph", GraphProvider(), {"memory": memory})
             agent, mounted = mount(Agent(), [rag])
-            agent, _ = settle(agent, [directive], providers, mounted)
-            again = MemoryPlugin().restore(Agent(), MemoryPlugin().checkpoint(agent))
-            return rag.recalled(again, directive.request_id)
+            agent, _ = perform_all(agent, [directive], providers, mounted)
+            restored = MemoryPlugin().restore(Agent(), MemoryPlugin().checkpoint(agent))
+            return rag.recalled(restored, directive.request_id)
 
     run(rag.remember("toolchain", "the build needs rust"))
-    found = run(rag.recall("which rust does the build need?"))
+    signal = run(rag.recall("which rust does the build need?"))
 
-    assert [(row["key"], row["value"]["content"]) for row in found["result"]] == [("toolchain", "the build needs rust")]
+    assert [(row["key"], row["value"]["content"]) for row in signal["result"]] == [
+        ("toolchain", "the build needs rust")
+    ]
 
 
-def test_a_summary_is_projected_as_the_thread_grows_and_kept_where_it_is_found():  # A138 A154
+def test_a_scheduled_summary_of_a_growing_thread_is_stored_and_recalled():  # A138 A154
     providers = Providers()
     providers.register("vector", VectorProvider(), {"embed": embed})
     agent, mounted = mount(Agent(), [RagPlugin("vector")])
-    schedule, thread = Schedule(Remembering(), after_entries=2), Thread()
+    schedule, thread = Schedule(StoringProjector(), after_entries=2), Thread()
 
     for text in ("hello", "we ship soon", "no, on friday", "friday"):
         thread = thread.append("message", text, at=thread.entry_count())
         schedule, step = schedule.tick(get(agent), thread, now=thread.entry_count())
-        agent, _ = settle(Agent(state={"__memory__": step.memory}), step.directives, providers, mounted)
+        agent, _ = perform_all(Agent(state={"__memory__": step.memory}), step.directives, providers, mounted)
 
-    found = execute_directive(recall("friday", top_k=1, provider="vector"), providers).data["result"]
-    assert (found[0]["key"], found[0]["value"].splitlines()[2]) == ("summary:3", "no, on friday")
+    rows = execute_directive(recall("friday", top_k=1, provider="vector"), providers).data["result"]
+    assert (rows[0]["key"], rows[0]["value"].splitlines()[2]) == ("summary:3", "no, on friday")
     assert world_get(agent, "summary")["covers_seq"] == [0, 3]
 
 
-class Remembering:
+class StoringProjector:
     """An action that stores a summary in the memory too."""
 
     def project(self, memory, thread, ctx):
         after = SummaryProjector().project(memory, thread, ctx)
-        told = after.world_get("summary")
-        return after, [remember(f"summary:{told['covers_seq'][1]}", told["content"], provider="vector")]
+        summary = after.world_get("summary")
+        return after, [remember(f"summary:{summary['covers_seq'][1]}", summary["content"], provider="vector")]

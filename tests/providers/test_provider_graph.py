@@ -1,4 +1,4 @@
-"""The graph provider: upserts, deletes and queries of a project's memory, judged like every other intent."""
+"""The graph provider: upserts, deletes and queries of the memory of a project, validated as intents."""
 
 import json
 from threading import Barrier, Thread
@@ -17,7 +17,7 @@ STORE = {"type": "decision", "summary": "Use Oxigraph", "rationale": "it embeds"
 BY_TEXT = {"text": "what does the build need? Rust? Oxigraph?"}
 
 
-class OverARoot(ProviderContract):
+class GraphContract(ProviderContract):
     search = BY_TEXT
 
     @pytest.fixture(autouse=True)
@@ -28,14 +28,14 @@ class OverARoot(ProviderContract):
         return GraphProvider(), {"memory": self.memory, "project": "p"}
 
 
-class TestTextsInTheGraph(OverARoot):
+class TestTextsInTheGraph(GraphContract):
     values = (RUST, RUST_NOW)
 
     def same(self, given, got):
         return got["summary"] == given
 
 
-class TestIntentsInTheGraph(OverARoot):
+class TestIntentsInTheGraph(GraphContract):
     values = (STORE, {"type": "lesson", "summary": "Oxigraph takes one process"})
 
     def same(self, given, got):
@@ -47,14 +47,14 @@ class TestIntentsInTheGraph(OverARoot):
 
 @pytest.fixture
 def providers(memory):
-    found = Providers()
-    found.register("graph", GraphProvider(), {"memory": memory, "project": "p"})
-    return found
+    registered = Providers()
+    registered.register("graph", GraphProvider(), {"memory": memory, "project": "p"})
+    return registered
 
 
 @pytest.fixture
 def do(providers):
-    """Performs a directive, and gives the data of its signal."""
+    """Perform a directive and return the data of its signal."""
     return lambda directive: execute_directive(directive, providers).data
 
 
@@ -62,18 +62,18 @@ def upsert(key, value):
     return remember(key, value, provider="graph")
 
 
-def test_an_upsert_is_an_intent_and_answers_with_its_receipt(do, reader):  # A117 A126
+def test_an_upsert_submits_an_intent_and_returns_its_receipt(do, reader):  # A117 A126
     result = do(upsert("toolchain", RUST))["result"]
 
     (item,) = result["items"]
-    kept = reader.get_memory("p", item["iri"])
+    stored = reader.get_memory("p", item["iri"])
     assert (result["count"], item["key"], item["status"]) == (1, "toolchain", "asserted")
-    assert (kept["type"], kept["status"], kept["commit"]) == ("fact", "active", item["commit"])
-    assert kept["properties"]["summary"] == [RUST]
-    assert kept["properties"]["key"] == ["toolchain"]
+    assert (stored["type"], stored["status"], stored["commit"]) == ("fact", "active", item["commit"])
+    assert stored["properties"]["summary"] == [RUST]
+    assert stored["properties"]["key"] == ["toolchain"]
 
 
-def test_an_upsert_of_the_same_key_supersedes_and_says_so_for_ever(do, reader):
+def test_an_upsert_of_an_existing_key_supersedes_its_memory(do, reader):
     first = do(upsert("toolchain", RUST))["result"]["items"][0]["iri"]
     second = do(upsert("toolchain", RUST_NOW))["result"]["items"][0]["iri"]
 
@@ -87,17 +87,17 @@ def test_an_upsert_of_the_same_key_supersedes_and_says_so_for_ever(do, reader):
     }
 
 
-def test_an_upsert_of_the_same_value_keeps_nothing_more(do, memory):
+def test_an_upsert_of_the_same_value_writes_nothing(do, memory):
     first = do(upsert("toolchain", RUST))["result"]["items"][0]
     before = memory.catch_up("p")
 
-    again = do(upsert("toolchain", f"  {RUST} "))["result"]["items"][0]
+    repeated = do(upsert("toolchain", f"  {RUST} "))["result"]["items"][0]
 
-    assert (again["status"], again["iri"]) == ("deduplicated", first["iri"])
+    assert (repeated["status"], repeated["iri"]) == ("deduplicated", first["iri"])
     assert memory.catch_up("p") == before
 
 
-def test_what_was_got_can_be_put_again_with_a_change(do, reader):
+def test_a_looked_up_value_can_be_upserted_with_a_change(do, reader):
     first = do(upsert("store", STORE))["result"]["items"][0]["iri"]
     value = do(lookup("store", provider="graph"))["result"][0]["value"]
 
@@ -109,89 +109,89 @@ def test_what_was_got_can_be_put_again_with_a_change(do, reader):
     assert reader.get_memory("p", changed["iri"])["properties"]["topic"] == ["store"]
 
 
-def test_a_value_may_supersede_more_than_what_is_under_its_key(do, memory):
+def test_an_upsert_may_supersede_further_memories(do, memory):
     first = do(upsert("toolchain", RUST))["result"]["items"][0]["iri"]
     other = memory.writer.remember("p", "cargo is old").iri
     value = {"summary": RUST_NOW, "supersedes": [other, first], "extra_triples": None}
 
-    kept = do(upsert("toolchain", value))["result"]["items"][0]["iri"]
+    stored = do(upsert("toolchain", value))["result"]["items"][0]["iri"]
 
-    assert [memory.reader.get_memory("p", old)["superseded_by"] for old in (first, other)] == [[kept], [kept]]
-    assert memory.reader.get_memory("p", kept)["properties"]["key"] == ["toolchain"]
+    assert [memory.reader.get_memory("p", old)["superseded_by"] for old in (first, other)] == [[stored], [stored]]
+    assert memory.reader.get_memory("p", stored)["properties"]["key"] == ["toolchain"]
 
 
-def test_a_delete_withdraws_for_a_reason_and_history_still_tells(do, reader):  # A118
+def test_a_delete_withdraws_the_memory_with_its_reason(do, reader):  # A118
     item = do(upsert("toolchain", RUST))["result"]["items"][0]["iri"]
 
-    gone = do(forget("toolchain", "absent", provider="graph", opts={"reason": "we build with Bazel"}))
+    deleted = do(forget("toolchain", "absent", provider="graph", opts={"reason": "we build with Bazel"}))
 
-    marker = gone["result"]["items"][0]["iri"]
-    assert (gone["result"]["count"], gone["result"]["missing"]) == (1, ["absent"])
+    marker = deleted["result"]["items"][0]["iri"]
+    assert (deleted["result"]["count"], deleted["result"]["missing"]) == (1, ["absent"])
     assert reader.get_memory("p", item)["invalidated_by"] == [marker]
     assert reader.get_memory("p", marker)["properties"]["rationale"] == ["we build with Bazel"]
     assert do(lookup("toolchain", provider="graph"))["result"] == []
     assert do(recall("rust", provider="graph"))["result"] == []
 
 
-def test_a_delete_without_a_reason_says_who_forgot_what(do, memory):
+def test_a_delete_without_a_reason_records_agent_and_key(do, memory):
     do(upsert("toolchain", RUST))
 
     marker = do(forget("toolchain", provider="graph"))["result"]["items"][0]["iri"]
 
-    said = memory.reader.get_memory("p", marker)["properties"]["rationale"]
-    assert said == [f"{memory.writer.agent} forgot 'toolchain'"]
+    rationale = memory.reader.get_memory("p", marker)["properties"]["rationale"]
+    assert rationale == [f"{memory.writer.agent} forgot 'toolchain'"]
 
 
-def test_a_query_for_a_text_is_a_recall_by_key_and_score(do, memory):  # A123
+def test_a_query_for_a_text_is_a_recall_with_keys_and_scores(do, memory):  # A123
     do(upsert("toolchain", RUST))
     unkeyed = memory.writer.remember("p", "Rust comes from rustup, and the build pins it").iri
     do(upsert("lunch", "lunch is at noon"))
 
-    found = do(recall("the Rust of the build", provider="graph"))["result"]
+    rows = do(recall("the Rust of the build", provider="graph"))["result"]
     best = do(recall("the Rust of the build", top_k=1, provider="graph"))["result"]
 
-    assert {row["key"] for row in found} == {"toolchain", unkeyed}
-    assert [row["score"] for row in found] == sorted((row["score"] for row in found), reverse=True)
-    assert {row["value"]["content"] for row in found} >= {RUST}
-    assert best == found[:1]
+    assert {row["key"] for row in rows} == {"toolchain", unkeyed}
+    assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
+    assert {row["value"]["content"] for row in rows} >= {RUST}
+    assert best == rows[:1]
 
 
-def test_a_recall_may_be_narrowed_and_refuses_what_narrows_nothing(do):
+def test_a_recall_accepts_filters_and_refuses_unknown_ones(do):
     do(upsert("toolchain", RUST))
     do(upsert("store", {**STORE, "summary": "Use Oxigraph for the build"}))
     ask = {"text": "build"}
 
-    found = do(MemoryQuery(query={**ask, "kinds": ["decision"]}, provider="graph"))["result"]
+    rows = do(MemoryQuery(query={**ask, "kinds": ["decision"]}, provider="graph"))["result"]
     unknown = do(MemoryQuery(query={**ask, "kind": ["decision"]}, provider="graph"))["reason"]
     limited = do(MemoryQuery(query={**ask, "limit": 2, "project": "q"}, provider="graph"))["reason"]
 
-    assert [row["key"] for row in found] == ["store"]
+    assert [row["key"] for row in rows] == ["store"]
     assert (unknown["code"], unknown["hint"]) == ("invalid_argument", "did you mean 'kinds'?")
     assert limited["detail"] == "a query for a text has no 'limit'"
 
 
-def test_what_is_found_is_plain_json(do):
+def test_query_results_are_plain_json(do):
     do(upsert("toolchain", {"summary": RUST, "expires_on": "2026-12-01", "topic": "toolchain", "about": ["a.py"]}))
     queries = [{"text": "build", "explain": True}, {"name": "timeline"}, {"name": "facts"}, {"key": "toolchain"}]
 
-    found = [do(MemoryQuery(query=query, provider="graph")) for query in queries]
+    results = [do(MemoryQuery(query=query, provider="graph")) for query in queries]
 
-    assert [len(data["result"]) for data in found] == [1, 1, 1, 1]
-    assert json.loads(json.dumps(found)) == found
-    assert found[0]["result"][0]["value"]["metadata"]["recorded_at"].endswith("Z")
+    assert [len(data["result"]) for data in results] == [1, 1, 1, 1]
+    assert json.loads(json.dumps(results)) == results
+    assert results[0]["result"][0]["value"]["metadata"]["recorded_at"].endswith("Z")
 
 
-def test_a_recall_may_be_of_a_session_and_of_who_asks(do, memory):
+def test_a_recall_may_be_limited_to_an_agent_and_a_session(do, memory):
     do(upsert("toolchain", RUST))
     do(upsert("store", {**STORE, "summary": "Use Oxigraph for the build", "asserted_in": "s-2"}))
     ask = {"text": "build", "agent_id": "planner", "session_id": "s-2", "scope": "session"}
 
-    found = do(MemoryQuery(query=ask, provider="graph"))["result"]
+    rows = do(MemoryQuery(query=ask, provider="graph"))["result"]
 
-    assert [row["key"] for row in found] == ["store"]
+    assert [row["key"] for row in rows] == ["store"]
 
 
-def test_a_question_may_be_about_what_holds_at_another_time(do):
+def test_a_named_query_accepts_valid_at(do):
     do(upsert("freeze", {"summary": "we release nothing", "valid_until": "2026-12-01T00:00:00Z"}))
     ask = {"name": "facts"}
 
@@ -201,23 +201,23 @@ def test_a_question_may_be_about_what_holds_at_another_time(do):
     assert ([row["key"] for row in during], after) == (["freeze"], [])
 
 
-def test_a_query_by_name_is_a_question_of_the_playbook(do, memory):
+def test_a_query_by_name_runs_the_named_query(do, memory):
     ship = do(upsert("ship", {"type": "task", "summary": "ship it", "assigned_to": "planner"}))["result"]["items"][0]
     other = memory.writer.submit_intent("p", intent(type="task", summary="tell everybody", assigned_to="planner")).iri
 
-    found = do(MemoryQuery(query={"name": "open-tasks"}, provider="graph"))["result"]
+    rows = do(MemoryQuery(query={"name": "open-tasks"}, provider="graph"))["result"]
     one = do(MemoryQuery(query={"name": "open-tasks", "top_k": 1}, provider="graph"))["result"]
     history = do(MemoryQuery(query={"name": "history", "params": {"item": ship["iri"]}}, provider="graph"))
 
-    assert {(row["key"], row["value"]["summary"], row["score"]) for row in found} == {
+    assert {(row["key"], row["value"]["summary"], row["score"]) for row in rows} == {
         ("ship", "ship it", 1.0),
         (other, "tell everybody", 1.0),
     }
-    assert one == found[:1]
+    assert one == rows[:1]
     assert history["status"] == "ok", history
 
 
-def test_a_question_may_be_about_another_moment(do, memory):
+def test_a_named_query_accepts_as_of(do, memory):
     do(upsert("ship", {"type": "task", "summary": "ship it", "assigned_to": "planner"}))
     then = memory.sources.now()
     do(forget("ship", provider="graph"))
@@ -229,29 +229,29 @@ def test_a_question_may_be_about_another_moment(do, memory):
     assert [row["value"]["summary"] for row in before] == ["ship it"]
 
 
-def test_a_refusal_carries_the_intent_that_would_be_accepted(do):  # A125
+def test_a_refused_upsert_returns_the_corrected_intent(do):  # A125
     refused = do(upsert("ship", {"type": "task", "summary": "ship it", "status": "InProgres"}))
 
     assert (refused["status"], refused["reason"]["code"]) == ("error", "shape_violation")
     assert refused["reason"]["hint"] == "resubmit fixed_intent as it stands"
-    mended = do(upsert("ship", refused["reason"]["fixed_intent"]))
-    assert mended["result"]["items"][0]["status"] == "asserted"
+    corrected = do(upsert("ship", refused["reason"]["fixed_intent"]))
+    assert corrected["result"]["items"][0]["status"] == "asserted"
     assert do(lookup("ship", provider="graph"))["result"][0]["value"]["status"] == "InProgress"
 
 
-def test_a_conflict_carries_what_settles_it(do, memory):
-    there = memory.writer.submit_intent("p", decision(topic="store", summary="Use a folder")).iri
+def test_a_conflicting_upsert_returns_the_choices_that_settle_it(do, memory):
+    existing = memory.writer.submit_intent("p", decision(topic="store", summary="Use a folder")).iri
 
     refused = do(upsert("store", STORE))["reason"]
 
-    assert (refused["code"], refused["conflicts"][0]["iri"]) == ("conflict", there)
+    assert (refused["code"], refused["conflicts"][0]["iri"]) == ("conflict", existing)
     assert [choice["choice"] for choice in refused["choices"]] == ["supersedes", "coexists_with", "topic"]
-    settled = do(upsert("store", {**STORE, **refused["choices"][0]["fields"], "reason": "two machines write"}))
-    assert settled["result"]["items"][0]["status"] == "asserted"
-    assert memory.reader.get_memory("p", there)["superseded_by"] == [settled["result"]["items"][0]["iri"]]
+    accepted = do(upsert("store", {**STORE, **refused["choices"][0]["fields"], "reason": "two machines write"}))
+    assert accepted["result"]["items"][0]["status"] == "asserted"
+    assert memory.reader.get_memory("p", existing)["superseded_by"] == [accepted["result"]["items"][0]["iri"]]
 
 
-def test_items_before_the_one_that_is_refused_are_kept_and_counted(do):  # A125
+def test_items_before_a_refused_item_are_stored_and_counted(do):  # A125
     items = [
         {"key": "a", "value": RUST},
         {"key": "b", "value": {"type": "decision", "summary": "Use X"}},
@@ -264,25 +264,25 @@ def test_items_before_the_one_that_is_refused_are_kept_and_counted(do):  # A125
     assert [bool(do(lookup(key, provider="graph"))["result"]) for key in "abc"] == [True, False, False]
 
 
-def test_a_memory_without_a_key_goes_by_its_iri(do, memory):
-    there = memory.writer.remember("p", RUST).iri
+def test_a_memory_without_a_key_is_addressed_by_its_iri(do, memory):
+    existing = memory.writer.remember("p", RUST).iri
 
-    found = do(lookup(there, provider="graph"))["result"]
-    changed = do(upsert(there, RUST_NOW))["result"]["items"][0]["iri"]
+    rows = do(lookup(existing, provider="graph"))["result"]
+    changed = do(upsert(existing, RUST_NOW))["result"]["items"][0]["iri"]
 
-    assert found[0]["value"]["summary"] == RUST
-    assert memory.reader.get_memory("p", there)["superseded_by"] == [changed]
+    assert rows[0]["value"]["summary"] == RUST
+    assert memory.reader.get_memory("p", existing)["superseded_by"] == [changed]
     assert do(forget(changed, provider="graph"))["result"]["count"] == 1
 
 
-def test_an_iri_may_be_a_key_and_stays_a_text(do, reader):
+def test_a_key_may_be_an_iri_and_is_stored_as_text(do, reader):
     item = do(upsert("https://example.org/toolchain", RUST))["result"]["items"][0]["iri"]
 
     assert reader.get_memory("p", item)["properties"]["key"] == ["https://example.org/toolchain"]
     assert do(lookup("https://example.org/toolchain", provider="graph"))["result"][0]["value"]["iri"] == item
 
 
-def test_a_proposal_that_waits_for_a_curator_holds_no_key(tmp_path):
+def test_a_pending_proposal_is_not_found_by_its_key(tmp_path):
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "config.toml").write_text('project = "p"\n[conflicts]\ndecision = "propose"\n')
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
@@ -290,14 +290,14 @@ def test_a_proposal_that_waits_for_a_curator_holds_no_key(tmp_path):
         providers = Providers()
         providers.register("graph", GraphProvider(), {"memory": memory})
 
-        kept = execute_directive(upsert("store", STORE), providers).data["result"]["items"][0]
-        found = execute_directive(lookup("store", provider="graph"), providers).data["result"]
+        stored = execute_directive(upsert("store", STORE), providers).data["result"]["items"][0]
+        rows = execute_directive(lookup("store", provider="graph"), providers).data["result"]
 
-    assert (kept["status"], found) == ("proposed", [])
+    assert (stored["status"], rows) == ("proposed", [])
 
 
 @pytest.mark.parametrize(
-    ("directive", "code", "says"),
+    ("directive", "code", "message"),
     [
         (upsert("a", None), "invalid_argument", "'a' cannot have a NoneType: the graph stores memories"),
         (upsert("a", 7), "invalid_argument", "'a' cannot have a int"),
@@ -343,23 +343,23 @@ def test_a_proposal_that_waits_for_a_curator_holds_no_key(tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_honoured_is_refused(do, directive, code, says):  # A125
+def test_invalid_directives_of_the_graph_are_refused(do, directive, code, message):  # A125
     do(upsert("there", RUST))
 
     data = do(directive)
 
     assert (data["status"], data["reason"]["code"]) == ("error", code)
-    assert says in data["reason"]["detail"]
+    assert message in data["reason"]["detail"]
 
 
-def test_nothing_is_found_in_a_project_nobody_wrote_to(do):
+def test_an_empty_project_has_no_results(do):
     queries = [{"text": "rust"}, {"name": "open-tasks"}, {"key": "a"}]
 
     assert [do(MemoryQuery(query=query, provider="graph"))["result"] for query in queries] == [[], [], []]
     assert do(forget("a", provider="graph"))["result"]["missing"] == ["a"]
 
 
-def test_a_graph_provider_is_over_an_open_memory(memory):
+def test_a_graph_provider_requires_an_open_memory(memory):
     with pytest.raises(InvalidRequest, match="a graph provider needs an open memory"):
         GraphProvider().init({"project": "p"})
     with pytest.raises(InvalidRequest, match="has no 'projects'"):
@@ -368,7 +368,7 @@ def test_a_graph_provider_is_over_an_open_memory(memory):
     assert GraphProvider().init({"memory": memory}).project == memory.project
 
 
-def test_processes_that_upsert_one_key_at_once_leave_one_value_to_be_found(tmp_path):
+def test_concurrent_upserts_of_one_key_leave_one_value(tmp_path):
     start, provider = Barrier(2), GraphProvider()
     with jidomem.open(tmp_path / "root") as first, jidomem.open(tmp_path / "root") as second:
         states = [provider.init({"memory": memory, "project": "p"}) for memory in (first, second)]
@@ -382,11 +382,11 @@ def test_processes_that_upsert_one_key_at_once_leave_one_value_to_be_found(tmp_p
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
 
-        found = [[provider.get(state, f"shared {n}", {}).value["summary"] for n in range(6)] for state in states]
-        in_force = second.reader.ask("facts", project="p")
+        summaries = [[provider.get(state, f"shared {n}", {}).value["summary"] for n in range(6)] for state in states]
+        active = second.reader.ask("facts", project="p")
         provider.delete(states[1], "shared 0", {})
         after = [provider.get(state, "shared 0", {}) for state in states]
 
-    assert found[0] == found[1]
-    assert sorted(row["summary"] for row in in_force) == sorted(found[0])
+    assert summaries[0] == summaries[1]
+    assert sorted(row["summary"] for row in active) == sorted(summaries[0])
     assert all(isinstance(each, Missing) for each in after)

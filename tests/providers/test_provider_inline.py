@@ -1,4 +1,4 @@
-"""The inline provider: plain mappings in its state, and nothing else."""
+"""The inline provider: its state is a plain mapping."""
 
 import pytest
 
@@ -13,7 +13,7 @@ class TestInline(ProviderContract):
         return InlineProvider(), {}
 
 
-def test_each_call_leaves_the_state_it_was_given_as_it_was():  # A109
+def test_a_call_does_not_change_the_state_it_receives():  # A109
     provider = InlineProvider()
     first = provider.init({"data": {"kept": [1]}})
 
@@ -24,11 +24,11 @@ def test_each_call_leaves_the_state_it_was_given_as_it_was():  # A109
     assert provider.get(second, "new", {}) == StoredValue(second, {1, 2})
 
 
-def test_the_mapping_it_starts_from_stays_its_givers():
-    given = {"a": [1]}
-    state = InlineProvider().init({"data": given})
+def test_the_initial_mapping_is_copied():
+    data = {"a": [1]}
+    state = InlineProvider().init({"data": data})
 
-    given["a"].append(2)
+    data["a"].append(2)
 
     assert state == {"a": [1]}
 
@@ -36,7 +36,7 @@ def test_the_mapping_it_starts_from_stays_its_givers():
 @pytest.mark.parametrize(
     ("opts", "hint"), [({"dat": {}}, "did you mean 'data'?"), ({"embed": 1, "data": {}}, "it takes data")]
 )
-def test_an_option_it_does_not_know_is_refused_with_what_it_takes(opts, hint):
+def test_an_unknown_init_option_is_refused_with_the_known_one(opts, hint):
     with pytest.raises(InvalidRequest) as refusal:
         InlineProvider().init(opts)
 
@@ -44,7 +44,7 @@ def test_an_option_it_does_not_know_is_refused_with_what_it_takes(opts, hint):
     assert refusal.value.hint == hint
 
 
-def test_a_call_that_takes_no_options_says_so():
+def test_an_option_of_a_call_is_refused():
     with pytest.raises(InvalidRequest) as refusal:
         InlineProvider().get({}, "a", {"fresh": True})
 

@@ -1,4 +1,4 @@
-"""The contract of providers as tests: it lets a sound one pass and finds the fault of each that is not."""
+"""The contract tests of providers: a sound provider passes, and each faulty one fails the test of its fault."""
 
 import subprocess
 import sys
@@ -19,11 +19,11 @@ def failing(provider, contract=ProviderContract, **fields):
 
     failed = set()
     for name in [name for name in dir(Contract) if name.startswith("test_")]:
-        checked = Contract()
+        instance = Contract()
         for field, value in fields.items():
-            setattr(checked, field, value)
+            setattr(instance, field, value)
         try:
-            getattr(checked, name)()
+            getattr(instance, name)()
         except Exception:
             failed.add(name.removeprefix("test_"))
     return failed
@@ -89,12 +89,12 @@ class Unasked(InlineProvider):
         return Answer(state, [Scored(key, 1.0, value) for key, value in state.items()])
 
 
-def test_a_sound_provider_passes_all_of_it():
+def test_a_sound_provider_passes_all_contract_tests():
     assert failing(InlineProvider()) == set()
 
 
 @pytest.mark.parametrize(
-    ("provider", "finds"),
+    ("provider", "failed_test"),
     [
         (Forgetful(), "a_put_takes_the_place_of_the_last"),
         (NoneIsMissing(), "none_is_a_value_or_refused_and_never_missing"),
@@ -108,11 +108,11 @@ def test_a_sound_provider_passes_all_of_it():
         (object(), "it_has_the_calls_of_the_contract"),
     ],
 )
-def test_each_fault_is_found_by_the_test_that_names_it(provider, finds):
-    assert finds in failing(provider)
+def test_each_faulty_provider_fails_its_contract_test(provider, failed_test):
+    assert failed_test in failing(provider)
 
 
-def test_a_search_in_the_wrong_order_is_found():
+def test_a_provider_with_results_in_the_wrong_order_fails():
     vectors = {"put_opts": {"embedding": (1.0, 0.5)}, "search": {"vector": [1, 0]}}
 
     class Apart(ProviderContract):
@@ -120,14 +120,14 @@ def test_a_search_in_the_wrong_order_is_found():
             vector = (1.0, 0.0) if value == self.values[0] else (0.0, 1.0)
             return provider.put(state, key, value, {"embedding": vector}).state
 
-    finds = "a_query_gives_at_most_the_limit_the_best_first"
-    assert finds in failing(Backwards(), Apart, **vectors)
-    assert finds not in failing(VectorProvider(), Apart, **vectors)
+    failed_test = "a_query_gives_at_most_the_limit_the_best_first"
+    assert failed_test in failing(Backwards(), Apart, **vectors)
+    assert failed_test not in failing(VectorProvider(), Apart, **vectors)
 
 
-def test_the_kit_needs_no_pytest():
+def test_the_contract_tests_do_not_import_pytest():
     program = "import sys, jidomem.providers.conformance; print('pytest' in sys.modules)"
 
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert done.stdout == "False\n"
+    assert result.stdout == "False\n"

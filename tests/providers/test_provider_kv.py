@@ -25,7 +25,7 @@ class TestKeyValue(ProviderContract):
         return KeyValueProvider(), {}
 
 
-class TestKept(ProviderContract):
+class TestPersistent(ProviderContract):
     @pytest.fixture(autouse=True)
     def _root(self, opened_state):
         self.state = opened_state(TABLES)
@@ -35,8 +35,8 @@ class TestKept(ProviderContract):
 
 
 @pytest.fixture
-def kept(tmp_path):
-    """What opens the provider on one file, each time with a connection of its own."""
+def open_namespace(tmp_path):
+    """Return a function that opens the provider on one file, each time with a new connection."""
     opened = []
 
     def provider(namespace="architect"):
@@ -49,7 +49,7 @@ def kept(tmp_path):
         state.close()
 
 
-def test_threads_share_one_table_and_lose_nothing():  # A110
+def test_concurrent_puts_and_deletes_of_one_table_are_all_performed():  # A110
     provider, start = KeyValueProvider(), Barrier(8)
     table = provider.init({})
 
@@ -69,7 +69,7 @@ def test_threads_share_one_table_and_lose_nothing():  # A110
     assert isinstance(provider.get(table, "a-1", {}), Missing)
 
 
-def test_it_keeps_nothing_beyond_its_own_life_and_writes_no_file(tmp_path, monkeypatch):  # A110
+def test_the_key_value_provider_shares_no_data_and_writes_no_file(tmp_path, monkeypatch):  # A110
     monkeypatch.chdir(tmp_path)
     provider = KeyValueProvider()
     first = provider.init({})
@@ -80,7 +80,7 @@ def test_it_keeps_nothing_beyond_its_own_life_and_writes_no_file(tmp_path, monke
     assert os.listdir(tmp_path) == []
 
 
-def test_what_is_kept_is_there_for_the_next_process(tmp_path):
+def test_a_persistent_value_survives_a_killed_process(tmp_path):
     program = """
 import sys
 from pathlib import Path
@@ -93,24 +93,24 @@ provider.put(state, "plan", {"steps": ["test", None]}, {})
 import os
 os._exit(9)  # as if it was killed
 """
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
+    result = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
     state = State(tmp_path, TABLES)
 
     opened = PersistentProvider().init({"state": state, "namespace": "architect"})
 
-    assert done.returncode == 9
+    assert result.returncode == 9
     assert PersistentProvider().get(opened, "plan", {}) == StoredValue(opened, {"steps": ["test", None]})
     state.close()
 
 
-def test_asking_of_a_root_where_nothing_was_kept_makes_no_file(kept, tmp_path):
-    assert isinstance(PersistentProvider().get(kept(), "a", {}), Missing)
-    assert isinstance(PersistentProvider().delete(kept(), "a", {}), Missing)
+def test_get_and_delete_of_an_empty_root_create_no_file(open_namespace, tmp_path):
+    assert isinstance(PersistentProvider().get(open_namespace(), "a", {}), Missing)
+    assert isinstance(PersistentProvider().delete(open_namespace(), "a", {}), Missing)
     assert os.listdir(tmp_path) == []
 
 
-def test_namespaces_keep_the_same_key_apart(kept):
-    provider, architect, planner = PersistentProvider(), kept("architect"), kept("planner")
+def test_namespaces_separate_equal_keys(open_namespace):
+    provider, architect, planner = PersistentProvider(), open_namespace("architect"), open_namespace("planner")
     provider.put(architect, "goal", 1, {})
     provider.put(planner, "goal", 2, {})
 
@@ -125,7 +125,7 @@ class Level(IntEnum):
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("value", "message"),
     [
         ({"goals": {1, 2}}, "value['goals'] is a set"),
         ([1, (2, 3)], "value[1] is a tuple"),
@@ -139,23 +139,23 @@ class Level(IntEnum):
         pytest.param(10**5000, "value is a number with thousands of digits", id="more digits than are read"),
     ],
 )
-def test_what_has_no_form_in_json_is_refused_by_its_place(kept, value, says):
-    state = kept()
+def test_a_value_without_a_json_form_is_refused_with_its_place(open_namespace, value, message):
+    state = open_namespace()
     PersistentProvider().put(state, "a", "before", {})
 
     with pytest.raises(InvalidRequest) as refusal:
         PersistentProvider().put(state, "a", value, {})
 
-    assert says in refusal.value.detail
+    assert message in refusal.value.detail
     assert PersistentProvider().get(state, "a", {}) == StoredValue(state, "before")
 
 
-def test_what_is_nested_without_end_is_refused(kept):
+def test_an_endlessly_nested_value_is_refused(open_namespace):
     endless = []
     endless.append(endless)
 
     with pytest.raises(InvalidRequest, match="value is nested too deep"):
-        PersistentProvider().put(kept(), "a", endless, {})
+        PersistentProvider().put(open_namespace(), "a", endless, {})
 
 
 JSON = st.recursive(
@@ -174,15 +174,15 @@ def opened(tmp_path_factory):
 
 @settings(max_examples=40)
 @given(key=st.text(min_size=1), value=JSON)
-def test_json_comes_back_as_it_was(opened, key, value):
+def test_any_json_value_is_returned_unchanged(opened, key, value):
     PersistentProvider().put(opened, key, value, {})
-    found = PersistentProvider().get(opened, key, {})
+    stored = PersistentProvider().get(opened, key, {})
 
-    assert (found.value, repr(found.value)) == (value, repr(value))
+    assert (stored.value, repr(stored.value)) == (value, repr(value))
 
 
 @pytest.mark.parametrize(
-    ("opts", "says"),
+    ("opts", "message"),
     [
         ({}, "a kept provider needs a state and a namespace"),
         ({"state": State}, "a kept provider needs a state and a namespace"),
@@ -190,14 +190,14 @@ def test_json_comes_back_as_it_was(opened, key, value):
         ({"state": State, "namespace": "a", "names": 1}, "the kept key-value provider has no 'names'"),
     ],
 )
-def test_options_that_cannot_be_honoured_are_refused(opts, says):
-    with pytest.raises(InvalidRequest, match=says) as refusal:
+def test_invalid_options_of_the_persistent_provider_are_refused(opts, message):
+    with pytest.raises(InvalidRequest, match=message) as refusal:
         PersistentProvider().init(opts)
 
     assert refusal.value.hint
 
 
-def test_a_file_that_is_none_of_ours_is_an_error_signal(tmp_path):  # A125
+def test_a_foreign_database_file_is_an_error_signal(tmp_path):  # A125
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "working.sqlite").write_text("no database, and long enough to be told from an empty one")
     providers = Providers()

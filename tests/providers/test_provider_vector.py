@@ -1,4 +1,4 @@
-"""The vector provider: values found by how alike their vectors are."""
+"""The vector provider: values found by the similarity of their vectors."""
 
 import math
 import random
@@ -16,7 +16,7 @@ WORDS = ("rust", "build", "index", "lunch")
 
 
 def embed(text):
-    """A vector of how often each of four words stands in a text, and a little of nothing."""
+    """A vector of the counts of four words in a text, each plus 0.01."""
     return [text.lower().split().count(word) + 0.01 for word in WORDS]
 
 
@@ -44,7 +44,7 @@ class TestAnotherBackend(ProviderContract):
 
 
 class Recorded(Scan):
-    """A backend of somebody else."""
+    """A foreign backend, which records its calls."""
 
     def __init__(self):
         super().__init__()
@@ -57,86 +57,86 @@ class Recorded(Scan):
 
 @pytest.fixture
 def providers():
-    found = Providers()
-    found.register("vector", VectorProvider(), {"embed": embed})
-    return found
+    registered = Providers()
+    registered.register("vector", VectorProvider(), {"embed": embed})
+    return registered
 
 
-def keep(providers, **texts):
+def upsert(providers, **texts):
     return execute_directive(
         MemoryUpsert(items=[{"key": key, "value": text} for key, text in texts.items()], provider="vector"), providers
     )
 
 
-def test_a_text_finds_what_is_most_like_it_scored_and_at_most_top_k(providers):  # A111 A123
-    keep(providers, a="the index", b="rust rust build", c="lunch", d="build the index in rust")
+def test_a_query_for_a_text_returns_the_most_similar_values_up_to_top_k(providers):  # A111 A123
+    upsert(providers, a="the index", b="rust rust build", c="lunch", d="build the index in rust")
 
-    found = execute_directive(recall("rust build", top_k=2, provider="vector"), providers).data["result"]
+    rows = execute_directive(recall("rust build", top_k=2, provider="vector"), providers).data["result"]
 
-    assert [(row["key"], row["value"]) for row in found] == [("b", "rust rust build"), ("d", "build the index in rust")]
-    assert found[0]["score"] > found[1]["score"]
+    assert [(row["key"], row["value"]) for row in rows] == [("b", "rust rust build"), ("d", "build the index in rust")]
+    assert rows[0]["score"] > rows[1]["score"]
 
 
-def test_a_text_is_answered_by_words_and_by_likeness_and_what_is_neither_is_left(providers):  # A111
+def test_a_query_for_a_text_matches_words_or_vectors(providers):  # A111
     items = {"named": ("the quokka sleeps", [0, 0, 0, 1]), "alike": ("a marsupial", [1, 0, 0, 0])}
     items |= {"both": ("rust for the quokka", [1, 0, 0, 0]), "neither": ("lunch", [0, 0, 0, 1])}
     for key, (text, vector) in items.items():
         execute_directive(remember(key, {"text": text}, embedding=vector, provider="vector"), providers)
 
-    found = execute_directive(recall("rust quokka", top_k=9, provider="vector"), providers).data["result"]
+    rows = execute_directive(recall("rust quokka", top_k=9, provider="vector"), providers).data["result"]
 
-    assert found[0]["key"] == "both"
-    assert {row["key"] for row in found[1:]} == {"named", "alike"}
+    assert rows[0]["key"] == "both"
+    assert {row["key"] for row in rows[1:]} == {"named", "alike"}
 
 
-def test_an_embedding_that_comes_along_is_used_in_the_place_of_the_text_s(providers):  # A111 A117
+def test_a_given_embedding_replaces_that_of_the_text(providers):  # A111 A117
     execute_directive(remember("a", "lunch", embedding=[1, 0, 0, 0], provider="vector"), providers)
-    keep(providers, b="lunch")
+    upsert(providers, b="lunch")
 
-    found = execute_directive(
+    rows = execute_directive(
         MemoryQuery(query={"vector": [1, 0, 0, 0], "top_k": 1}, provider="vector"), providers
     ).data["result"]
 
-    assert found == [{"key": "a", "score": pytest.approx(1.0), "value": "lunch"}]
+    assert rows == [{"key": "a", "score": pytest.approx(1.0), "value": "lunch"}]
 
 
-def test_another_backend_is_asked_in_the_place_of_the_scan():  # A111
+def test_an_own_backend_replaces_the_scan():  # A111
     providers, backend = Providers(), Recorded()
     providers.register("vector", VectorProvider(), {"backend": lambda: backend})
     execute_directive(remember("a", "x", embedding=[1, 0], provider="vector"), providers)
 
-    found = execute_directive(MemoryQuery(query={"vector": [1, 0], "top_k": 7}, provider="vector"), providers)
+    signal = execute_directive(MemoryQuery(query={"vector": [1, 0], "top_k": 7}, provider="vector"), providers)
 
-    assert [row["key"] for row in found.data["result"]] == ["a"]
+    assert [row["key"] for row in signal.data["result"]] == ["a"]
     assert backend.calls == [7]
 
 
-def test_what_is_alike_comes_in_the_order_it_was_first_kept(providers):
-    keep(providers, c="rust", a="rust", b="rust")
-    keep(providers, c="rust")
+def test_equally_similar_values_keep_the_order_of_their_first_upsert(providers):
+    upsert(providers, c="rust", a="rust", b="rust")
+    upsert(providers, c="rust")
 
-    found = execute_directive(recall("rust", provider="vector"), providers).data["result"]
+    rows = execute_directive(recall("rust", provider="vector"), providers).data["result"]
 
-    assert [row["key"] for row in found] == ["c", "a", "b"]
+    assert [row["key"] for row in rows] == ["c", "a", "b"]
 
 
-def test_the_scan_finds_what_comparing_all_of_them_finds():
+def test_the_scan_has_the_results_of_a_full_comparison():
     chance, scan = random.Random(7), Scan()
     vectors = {f"k{n}": [chance.gauss(0, 1) for _ in range(16)] for n in range(200)}
     vectors = {key: [number / math.hypot(*vector) for number in vector] for key, vector in vectors.items()}
     for key, vector in vectors.items():
         scan.add(key, vector)
-    asked = vectors["k42"]
+    request = vectors["k42"]
 
-    found = scan.nearest(asked, 20)
+    nearest = scan.nearest(request, 20)
 
-    cosines = {key: sum(a * b for a, b in zip(asked, vector, strict=True)) for key, vector in vectors.items()}
-    assert [key for key, _ in found] == sorted(cosines, key=cosines.get, reverse=True)[:20]
-    assert [score for _, score in found] == pytest.approx([cosines[key] for key, _ in found], abs=1e-6)
+    cosines = {key: sum(a * b for a, b in zip(request, vector, strict=True)) for key, vector in vectors.items()}
+    assert [key for key, _ in nearest] == sorted(cosines, key=cosines.get, reverse=True)[:20]
+    assert [score for _, score in nearest] == pytest.approx([cosines[key] for key, _ in nearest], abs=1e-6)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-30, 1, 1e30, 1e300])
-def test_the_length_of_a_vector_says_nothing(scale):
+def test_the_length_of_a_vector_does_not_change_its_score(scale):
     provider = VectorProvider()
     state = provider.init({})
     provider.put(state, "a", "x", {"embedding": [3 * scale, 4 * scale]})
@@ -148,29 +148,29 @@ def test_the_length_of_a_vector_says_nothing(scale):
     assert (second.key, second.score) == ("b", pytest.approx(0, abs=1e-6))
 
 
-def test_an_empty_store_finds_nothing(providers):
+def test_an_empty_vector_store_has_no_results(providers):
     assert execute_directive(recall("rust", provider="vector"), providers).data["result"] == []
 
 
-def test_what_was_deleted_is_not_found_and_what_was_replaced_is_found_as_it_is(providers):
-    keep(providers, a="rust", b="rust")
+def test_deleted_values_are_not_found_and_replaced_values_are_current(providers):
+    upsert(providers, a="rust", b="rust")
     provider = VectorProvider()
     with providers.locked("vector") as held:
         provider.delete(held.state, "a", {})
-    keep(providers, b="lunch")
+    upsert(providers, b="lunch")
 
-    found = execute_directive(recall("rust", provider="vector"), providers).data["result"]
+    rows = execute_directive(recall("rust", provider="vector"), providers).data["result"]
 
-    assert found == []
-    asked = MemoryQuery(query={"vector": embed("rust")}, provider="vector")
-    (row,) = execute_directive(asked, providers).data["result"]
+    assert rows == []
+    request = MemoryQuery(query={"vector": embed("rust")}, provider="vector")
+    (row,) = execute_directive(request, providers).data["result"]
     assert (row["key"], row["value"], row["score"] < 0.1) == ("b", "lunch", True)
     (row,) = execute_directive(recall("lunch", provider="vector"), providers).data["result"]
     assert row["key"] == "b"
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda p, s: p.put(s, "a", "x", {"embedding": [1, 2, 3]}), "a vector of 3 numbers among vectors of 2"),
         (lambda p, s: p.query(s, {"vector": [1]}, {}), "a vector of 1 numbers among vectors of 2"),
@@ -187,7 +187,7 @@ def test_what_was_deleted_is_not_found_and_what_was_replaced_is_found_as_it_is(p
         (lambda p, s: p.init({"dimension": True}), "dimension=True is not a dimension"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_and_changes_nothing(call, says):
+def test_invalid_calls_of_the_vector_provider_are_refused_and_change_nothing(call, message):
     provider = VectorProvider()
     state = provider.init({"dimension": 2})
     provider.put(state, "kept", "x", {"embedding": [1, 0]})
@@ -195,18 +195,18 @@ def test_what_cannot_be_honoured_is_refused_and_changes_nothing(call, says):
     with pytest.raises(InvalidRequest) as refusal:
         call(provider, state)
 
-    assert says in refusal.value.detail
+    assert message in refusal.value.detail
     assert refusal.value.hint
     assert [row.key for row in provider.query(state, {"vector": [0, 1]}, {}).rows] == ["kept"]
 
 
-def test_a_value_without_text_needs_an_embedding(providers):
+def test_a_value_without_text_or_embedding_is_refused(providers):
     reason = execute_directive(remember("a", {"n": 1}, provider="vector"), providers).data["reason"]
 
     assert reason["detail"] == "'a' has no embedding, and its value has no text"
 
 
-def test_a_model_that_fails_or_gives_no_vector_is_an_error_signal():  # A125
+def test_a_failing_or_invalid_embedder_is_an_error_signal():  # A125
     providers = Providers()
     providers.register("down", VectorProvider(), {"embed": lambda text: 1 / 0})
     providers.register("odd", VectorProvider(), {"embed": lambda text: "vector"})

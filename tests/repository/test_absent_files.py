@@ -1,4 +1,4 @@
-"""Files that a memory is about and that are not there: the receipt warns of them, with the nearest name."""
+"""Absent files that a memory is about: the receipt warns of them, with the nearest name."""
 
 import subprocess
 
@@ -28,7 +28,7 @@ def writer(tmp_path):
         ("lib/models/anthropic.py", ""),
     ],
 )
-def test_a_receipt_warns_of_a_file_that_is_not_there(writer, entry, nearest):
+def test_a_receipt_warns_of_an_absent_file_with_the_nearest_name(writer, entry, nearest):
     assert writer.submit_intent("p", intent(about=[entry])).warnings == (MISSING.format(entry) + nearest,)
 
 
@@ -41,14 +41,14 @@ def test_a_windows_path_of_the_repository_is_stored_with_slashes(writer, entry):
     assert writer.restated("p", receipt.iri)["about"] == [path]
 
 
-def test_a_retry_gets_the_first_receipt_although_the_file_of_a_windows_path_was_deleted(writer, tmp_path):
+def test_a_retry_returns_the_first_receipt_after_the_file_was_deleted(writer, tmp_path):
     keyed = intent(about=[r"lib\models\openai.py"], idempotency_key="k")
     first = writer.submit_intent("p", keyed)
     (tmp_path / "lib" / "models" / "openai.py").unlink()
 
-    again = writer.submit_intent("p", keyed)
+    repeated = writer.submit_intent("p", keyed)
 
-    assert again == first
+    assert repeated == first
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ def test_a_namespace_or_an_escaped_sign_is_no_windows_path(writer, entry):
 
 
 @pytest.mark.parametrize("entry", ["lib/models/openai.py", "lib/**/*.py", "https://example.org/a.py", "TCP/IP", "os"])
-def test_a_receipt_does_not_warn_of_what_is_there_or_names_no_file(writer, entry):
+def test_a_receipt_does_not_warn_of_existing_files_patterns_and_names(writer, entry):
     assert writer.submit_intent("p", intent(about=[entry])).warnings == ()
 
 
-def test_a_memory_outside_of_a_repository_is_about_any_file(memory):
+def test_a_receipt_outside_a_repository_does_not_warn_of_absent_files(memory):
     assert memory.writer.submit_intent("p", intent(about=["lib/modles/opnai.py"])).warnings == ()

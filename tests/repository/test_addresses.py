@@ -1,4 +1,4 @@
-"""Web addresses of a repository's own files stand for the files: as they are asked for, and in imported records."""
+"""Web addresses of files of a repository are read as paths: in queries and in imported records."""
 
 import subprocess
 
@@ -29,18 +29,18 @@ def shop(tmp_path, monkeypatch):
     for name in ("src/worker.py", "src/other.py", "docs/adr/0001-queue.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(RECORD if name.endswith(".md") else "x = 1\n")
-    for words in (
+    for arguments in (
         ["init", "-q"],
         ["remote", "add", "origin", "git@github.com:bo/shop.git"],
         ["remote", "add", "upstream", "https://github.com/ana/Shop"],
         ["add", "-A"],
     ):
-        subprocess.run(["git", *words], check=True)
+        subprocess.run(["git", *arguments], check=True)
     return tmp_path
 
 
-def run(*words):
-    return CliRunner().invoke(cli, words)
+def run(*arguments):
+    return CliRunner().invoke(cli, arguments)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def run(*words):
         ("ssh://git@git.example.org:2222/group/sub/shop.git", "git.example.org/group/sub/shop"),
     ],
 )
-def test_a_remote_is_its_host_and_name_however_it_is_reached(url, name):
+def test_a_remote_is_identified_by_host_and_name_in_any_url_form(url, name):
     assert remote_names(f'[remote "origin"]\n\turl = {url}\n') == {name}
 
 
@@ -69,25 +69,25 @@ def test_a_remote_is_its_host_and_name_however_it_is_reached(url, name):
         ("https://github.com/ana/shop/blob/main/../../../etc/passwd", None),
     ],
 )
-def test_an_address_of_a_remote_stands_for_the_file_below_the_repository(shop, address, path):
+def test_the_address_of_a_file_in_a_remote_is_a_path_of_the_repository(shop, address, path):
     tree = Worktree.around(shop / ".jidomem")
 
     assert Addresses.of(tree).path(address) == path
 
 
-def test_a_record_that_links_to_a_file_by_its_web_address_governs_the_file(shop):
+def test_a_record_with_the_web_address_of_a_file_governs_the_file(shop):
     assert run("init", "--from", "docs/adr").exit_code == 0
 
     assert "Keep one queue" in run("governing", "src/worker.py").stdout
     assert "Keep one queue" not in run("governing", "src/other.py").stdout
 
 
-def test_governing_takes_the_web_address_of_a_file_and_another_address_is_no_path(shop):
+def test_governing_accepts_the_web_address_of_a_file_and_ignores_foreign_addresses(shop):
     run("init", "--project", "shop")
     run("remember", "The worker is slow", "--type", "decision", "--rationale", "r",
         "--about", "https://github.com/ana/shop/blob/main/src/worker.py")  # fmt: skip
 
-    for asked in ("src/worker.py", "https://github.com/bo/shop/blob/main/src/worker.py#L1"):
-        assert "The worker is slow" in run("governing", asked).stdout, asked
-    elsewhere = run("governing", "https://example.org/src/worker.py")
-    assert (elsewhere.exit_code, elsewhere.stdout, elsewhere.stderr) == (0, "", "none\n")
+    for address in ("src/worker.py", "https://github.com/bo/shop/blob/main/src/worker.py#L1"):
+        assert "The worker is slow" in run("governing", address).stdout, address
+    foreign = run("governing", "https://example.org/src/worker.py")
+    assert (foreign.exit_code, foreign.stdout, foreign.stderr) == (0, "", "none\n")

@@ -1,4 +1,4 @@
-"""Asking git: nothing that a repository names is run, nothing is fetched, and what git lacks is told."""
+"""Calls of git: no program of the repository is run, nothing is fetched, and missing objects are reported."""
 
 import subprocess
 import tempfile
@@ -14,20 +14,20 @@ from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 
-def git(folder, *words):
-    named = ("-c", "user.name=t", "-c", "user.email=t@t")
-    return subprocess.run(["git", *named, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+def git(folder, *arguments):
+    identity = ("-c", "user.name=t", "-c", "user.email=t@t")
+    return subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(cli, [str(word) for word in words])
+def run(*arguments, code=0):
+    result = CliRunner().invoke(cli, [str(word) for word in arguments])
     assert result.exit_code == code, result.stdout + result.stderr
     return result
 
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A repository whose memory is about a file that was renamed since; it is the working directory."""
+    """A repository whose memory is about a file renamed later; it is the working directory."""
     folder = tmp_path / "repository"
     (folder / "src").mkdir(parents=True)
     (folder / "src/a.py").write_text("print(1)\n")
@@ -47,42 +47,42 @@ def repository(tmp_path, monkeypatch):
     return folder
 
 
-def lose(repository, ref, *names):
-    """Take the objects of what these names were at a revision away."""
+def delete_objects(repository, ref, *names):
+    """Delete the objects of these paths at a revision."""
     for name in names:
         identity = git(repository, "rev-parse", f"{ref}:{name}").strip()
         (repository / ".git/objects" / identity[:2] / identity[2:]).unlink()
 
 
-ASKING = (["check"], ["check", "--since", "HEAD", "notes.ttl"], ["ontology", "diff", "--from", "HEAD"])
+GIT_COMMANDS = (["check"], ["check", "--since", "HEAD", "notes.ttl"], ["ontology", "diff", "--from", "HEAD"])
 
 
-@pytest.mark.parametrize("words", ASKING, ids=" ".join)
-def test_a_repository_that_promises_objects_gets_no_program_run(repository, tmp_path, words):
+@pytest.mark.parametrize("arguments", GIT_COMMANDS, ids=" ".join)
+def test_a_promisor_repository_runs_no_program(repository, tmp_path, arguments):
     marker, script = tmp_path / "ran", tmp_path / "run.sh"
     script.write_text(f"#!/bin/sh\ntouch {marker}\n")
     script.chmod(0o755)
-    lose(repository, "HEAD", "src/a.py", "notes.ttl", ".jidomem/ontology/own.ttl")
+    delete_objects(repository, "HEAD", "src/a.py", "notes.ttl", ".jidomem/ontology/own.ttl")
     for name, value in {"core.repositoryFormatVersion": "1", "extensions.partialClone": "origin",
                         "remote.origin.promisor": "true", "remote.origin.url": f"ext::{script} %S",
                         "remote.origin.uploadpack": str(script), "core.sshCommand": str(script),
                         "protocol.ext.allow": "always", "protocol.file.allow": "always"}.items():  # fmt: skip
         git(repository, "config", name, value)
 
-    CliRunner().invoke(cli, words)
+    CliRunner().invoke(cli, arguments)
 
     assert not marker.exists()
 
 
-def test_a_clone_that_lacks_what_a_revision_held_is_told_and_not_taken_for_empty(repository):
-    lose(repository, "HEAD", ".jidomem/ontology/own.ttl")
+def test_a_missing_object_of_a_revision_is_an_error(repository):
+    delete_objects(repository, "HEAD", ".jidomem/ontology/own.ttl")
 
-    refused = run("ontology", "diff", "--from", "HEAD", code=2)
+    result = run("ontology", "diff", "--from", "HEAD", code=2)
 
-    assert "git lacks the content of ontology/own.ttl in 'HEAD'" in refused.stderr
+    assert "git lacks the content of ontology/own.ttl in 'HEAD'" in result.stderr
 
 
-def test_a_hook_that_says_where_the_repository_is_changes_nothing(repository, monkeypatch):
+def test_git_variables_of_a_hook_do_not_change_the_check(repository, monkeypatch):
     monkeypatch.setenv("GIT_DIR", ".git")
     monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
 
@@ -90,44 +90,44 @@ def test_a_hook_that_says_where_the_repository_is_changes_nothing(repository, mo
     assert "src/a.py is changed" in run("check").stdout
 
 
-REFUSING = (["check", "--since", "HEAD"], ["ontology", "diff", "--from", "HEAD"], ["setup", "git"])
+REFUSED_COMMANDS = (["check", "--since", "HEAD"], ["ontology", "diff", "--from", "HEAD"], ["setup", "git"])
 
 
-@pytest.mark.parametrize("words", REFUSING, ids=" ".join)
-def test_a_repository_of_another_user_is_refused_with_the_command_that_allows_it(repository, monkeypatch, words):
+@pytest.mark.parametrize("arguments", REFUSED_COMMANDS, ids=" ".join)
+def test_a_repository_of_another_user_is_refused_with_the_command_that_allows_it(repository, monkeypatch, arguments):
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
 
-    refused = CliRunner().invoke(cli, words)
+    result = CliRunner().invoke(cli, arguments)
 
-    assert refused.exit_code == 2
-    assert refused.stderr == (
+    assert result.exit_code == 2
+    assert result.stderr == (
         f"error: git refuses the repository {repository}: it belongs to another user\n"
         f"hint: git config --global --add safe.directory {repository}\n"
     )
 
 
-def test_doctor_says_of_a_repository_of_another_user_no_more_than_how_to_allow_it(repository, monkeypatch):
+def test_doctor_reports_a_repository_of_another_user_with_the_command_that_allows_it(repository, monkeypatch):
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
 
-    shown = run("status", "--doctor").stdout
+    output = run("status", "--doctor").stdout
 
-    (line,) = (line for line in shown.splitlines() if "another user" in line)
+    (line,) = (line for line in output.splitlines() if "another user" in line)
     assert line == f"warn  git          git refuses the repository {repository}: it belongs to another user"
-    assert f"do: git config --global --add safe.directory {repository}\n" in shown
-    assert "line ends" not in shown
-    assert "does not ignore" not in shown
+    assert f"do: git config --global --add safe.directory {repository}\n" in output
+    assert "line ends" not in output
+    assert "does not ignore" not in output
 
 
-def test_doctor_passes_on_why_git_cannot_use_a_repository(repository):
+def test_doctor_reports_the_error_of_git(repository):
     (repository / ".git/config").write_text("[core\n")
 
-    shown = run("status", "--doctor").stdout
+    output = run("status", "--doctor").stdout
 
-    assert "warn  git          git cannot use the repository: fatal: bad config line 1" in shown
-    assert "line ends" not in shown
+    assert "warn  git          git cannot use the repository: fatal: bad config line 1" in output
+    assert "line ends" not in output
 
 
-def test_code_of_a_repository_of_another_user_is_imported_all_the_same(repository, monkeypatch):
+def test_code_of_a_repository_of_another_user_is_imported(repository, monkeypatch):
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
 
     run("root", "import", "code", ".")
@@ -135,31 +135,34 @@ def test_code_of_a_repository_of_another_user_is_imported_all_the_same(repositor
     assert "src/b.py" in run("ask", "modules").stdout
 
 
-def test_a_tree_that_somebody_made_up_writes_nothing_elsewhere(repository, tmp_path, monkeypatch):
+def test_a_forged_tree_writes_no_file_outside_its_folder(repository, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     inner = subprocess.run(
         ["git", "hash-object", "-w", "--stdin"], input="", capture_output=True, text=True, check=True
     )
     names = (b"!a.ttl", b"../../x.ttl")
     entry = b"".join(b"100644 %s\0" % name + bytes.fromhex(inner.stdout.strip()) for name in names)
-    made = subprocess.run(["git", "hash-object", "-w", "-t", "tree", "--literally", "--stdin"], input=entry,
+    forged = subprocess.run(["git", "hash-object", "-w", "-t", "tree", "--literally", "--stdin"], input=entry,
                           capture_output=True, check=True).stdout.decode().strip()  # fmt: skip
-    own = f"040000 tree {made}\tontology\n"
+    own = f"040000 tree {forged}\tontology\n"
     top = subprocess.run(["git", "mktree"], input=own, capture_output=True, text=True, check=True).stdout.strip()
-    whole = subprocess.run(["git", "mktree"], input=f"040000 tree {top}\t.jidomem\n", capture_output=True, text=True,
+    outer = subprocess.run(["git", "mktree"], input=f"040000 tree {top}\t.jidomem\n", capture_output=True, text=True,
                            check=True).stdout.strip()  # fmt: skip
-    commit = git(repository, "commit-tree", whole, "-m", "made up").strip()
+    commit = git(repository, "commit-tree", outer, "-m", "made up").strip()
 
     CliRunner().invoke(cli, ["ontology", "diff", "--from", commit])
 
     assert not (tmp_path / "x.ttl").exists()
 
 
-def test_a_machine_without_git_and_a_folder_that_is_gone_are_told_apart(tmp_path, monkeypatch):
-    with pytest.raises(InvalidRequest, match=f"git failed in {tmp_path}/gone: .*No such file") as gone:
+def test_missing_and_an_absent_have_different_errors(tmp_path, monkeypatch):
+    with pytest.raises(InvalidRequest, match=f"git failed in {tmp_path}/gone: .*No such file") as absent:
         ask(tmp_path / "gone", "status")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InvalidRequest, match="git is not installed") as missing:
         ask(tmp_path, "status")
 
-    assert [each.value.hint for each in (gone, missing)] == ["try it there: git log", "install git, then try again"]
+    assert [each.value.hint for each in (absent, missing)] == [
+        "try it there: git log",
+        "install git, then try again",
+    ]

@@ -1,4 +1,4 @@
-"""When files came into a repository: by real histories, renames, merges and shallow clones."""
+"""The first commits of files: in real histories with renames, merges and shallow clones."""
 
 import os
 import subprocess
@@ -18,16 +18,16 @@ class Repository:
         self.folder = folder
         self.git("init", "-q", "-b", "main", folder, at=folder.parent)
 
-    def git(self, *words, at=None, when="2020-01-01T00:00:00Z"):
+    def git(self, *arguments, at=None, when="2020-01-01T00:00:00Z"):
         author = {
-            f"GIT_{who}_{what}": "ana@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+            f"GIT_{role}_{field}": "ana@example.org" for role in ("AUTHOR", "COMMITTER") for field in ("NAME", "EMAIL")
         }
         dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
-        done = subprocess.run(
-            ["git", *map(str, words)], cwd=at or self.folder, env={**os.environ, **author, **dates}, check=True,
+        result = subprocess.run(
+            ["git", *map(str, arguments)], cwd=at or self.folder, env={**os.environ, **author, **dates}, check=True,
             capture_output=True, text=True,
         )  # fmt: skip
-        return done.stdout.strip()
+        return result.stdout.strip()
 
     def commit(self, when, files=None, *, moved=None):
         for old, new in (moved or {}).items():
@@ -50,7 +50,7 @@ def dates(folder, *paths):
     return {path: moment[:10] for path, moment in first_commits(folder, paths).items()}
 
 
-def test_a_file_is_dated_by_the_commit_that_added_it_and_not_by_later_changes(repository):
+def test_a_file_is_dated_by_the_commit_that_added_it(repository):
     repository.commit("2018-03-02", {ADR: TEXT})
     repository.commit("2021-01-01", {ADR: f"{TEXT}\nIt is called Ada.\n", "top.md": "x\n"})
     (repository.folder / "new.md").write_text("not committed\n")
@@ -77,7 +77,7 @@ def test_renames_are_followed_to_the_first_name_of_a_file(repository):
     }
 
 
-def test_a_file_that_came_with_a_branch_or_with_a_merge_itself_is_dated(repository):
+def test_a_file_added_on_a_branch_or_in_a_merge_is_dated(repository):
     repository.commit("2018-01-01", {"a.md": "a\n"})
     repository.git("checkout", "-q", "-b", "side")
     repository.commit("2018-02-01", {ADR: TEXT})
@@ -92,7 +92,7 @@ def test_a_file_that_came_with_a_branch_or_with_a_merge_itself_is_dated(reposito
     }
 
 
-def test_what_came_with_the_oldest_commit_of_a_shallow_clone_has_no_date(repository, tmp_path):
+def test_a_file_of_the_oldest_commit_of_a_shallow_clone_has_no_date(repository, tmp_path):
     repository.commit("2018-03-02", {ADR: TEXT})
     repository.commit("2019-03-02", {"docs/adr/0002-b.md": "# Something else\n"})
     repository.commit("2020-03-02", {"docs/adr/0003-c.md": "# A third\n"}, moved={ADR: "docs/adr/0004-d.md"})
@@ -104,7 +104,7 @@ def test_what_came_with_the_oldest_commit_of_a_shallow_clone_has_no_date(reposit
     }
 
 
-def test_a_clone_without_contents_is_dated_as_far_as_it_goes_and_fetches_nothing(repository, tmp_path):
+def test_a_file_of_a_clone_without_blobs_is_dated_without_a_fetch(repository, tmp_path):
     repository.commit("2018-03-02", {"queue.md": TEXT})
     repository.commit("2019-03-02", moved={"queue.md": ADR})
     repository.git("config", "uploadpack.allowFilter", "true")
@@ -118,14 +118,14 @@ def test_a_clone_without_contents_is_dated_as_far_as_it_goes_and_fetches_nothing
     assert repository.git("count-objects", "-v", at=clone) == before
 
 
-def test_paths_begin_at_the_folder_that_is_asked_about_and_files_from_outside_of_it_are_followed(repository):
+def test_paths_are_relative_to_the_folder_and_renames_from_outside_are_followed(repository):
     repository.commit("2018-03-02", {"notes/queue.md": TEXT})
     repository.commit("2019-03-02", moved={"notes/queue.md": f"shop [1]/{ADR}"})
 
     assert dates(repository.folder / "shop [1]", ADR) == {ADR: "2018-03-02"}
 
 
-def test_without_git_or_commits_there_is_no_date(repository, tmp_path):
+def test_files_without_git_or_commits_have_no_date(repository, tmp_path):
     assert first_commits(repository.folder, [ADR]) == {}
     repository.commit("2018-03-02", {ADR: TEXT})
     (tmp_path / "plain").mkdir()

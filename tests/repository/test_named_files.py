@@ -1,4 +1,4 @@
-"""The files that a page names are found from its folder, from the repository, or by a name that only one file has."""
+"""Files named in a page are found from its folder, from the repository, or by a unique name."""
 
 import subprocess
 
@@ -40,29 +40,29 @@ def repository(tmp_path):
         ("AGENTS.md", "no.py", None),
     ],
 )
-def test_a_name_without_a_folder_is_the_one_file_that_has_it_where_no_other_does(repository, page, word, path):
+def test_a_name_without_a_folder_is_resolved_if_it_is_unique(repository, page, word, path):
     assert PathFinder(repository).of(page)(word) == path
 
 
 def test_the_files_are_listed_once_for_all_names(repository, monkeypatch):
-    asked = []
+    calls = []
     list_files = worktree.listing
-    monkeypatch.setattr(worktree, "listing", lambda base: asked.append(base) or list_files(base))
+    monkeypatch.setattr(worktree, "listing", lambda base: calls.append(base) or list_files(base))
     find = PathFinder(repository).of("AGENTS.md")
 
     assert [find("run.py"), find("guide.md"), find("no.py"), find("docs/guide.md")] == [
         "src/agents/run.py", "docs/guide.md", None, "docs/guide.md",
     ]  # fmt: skip
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
-def test_no_name_is_looked_up_where_not_all_files_are_known(repository, monkeypatch):
+def test_a_name_is_not_resolved_with_more_files_than_the_limit(repository, monkeypatch):
     monkeypatch.setattr(worktree, "MOST_NAMED", 3)
 
     assert PathFinder(repository).of("AGENTS.md")("run.py") is None
 
 
-def test_a_file_that_git_lists_and_that_is_gone_is_none(repository):
+def test_a_deleted_file_that_git_lists_is_not_found(repository):
     subprocess.run(["git", "-C", repository, "add", "."], check=True)
     (repository / "src/agents/run.py").unlink()
 

@@ -1,4 +1,4 @@
-"""Where repositories keep their decision records, and what lies beside them."""
+"""The survey of a repository for decision records, and the reasons for skipped files."""
 
 import subprocess
 
@@ -12,7 +12,7 @@ NYGARD = "# 1. Use a queue\n\n## Status\n\nAccepted\n\n## Context\n\nBursts.\n\n
 FREE = "# Use a queue\n\nOrders come in bursts, so they wait in a queue.\n"
 RFC = "- Start Date: 2020-01-02\n- RFC PR: #1\n\n# Summary\n\nA queue.\n\n# Motivation\n\nBursts.\n"
 GUIDE = "# Queues\n\n## Decision trees\n\nThese are trees.\n\n## Status codes\n\n200.\n"
-#: A path, its content, and whether the file holds a record, or why it does not; None where nothing is said of it.
+#: A path, its content, and True for a record, the reason for a skipped file, or None for an unreported one.
 LAYOUTS = [
     # by the name of the folder, at any depth
     ("docs/adr/0001-use-a-queue.md", NYGARD, True),
@@ -89,16 +89,16 @@ LAYOUTS = [
 ]
 
 
-def outcomes(found):
-    """What became of each file of a look through a repository: True for a record, else why it is none."""
-    files = [file for source in found.sources if source.kind == ADR for file in source.files]
+def outcomes(scan):
+    """The result for each file of a scan: True for a record, or the reason for a skipped file."""
+    files = [file for source in scan.sources if source.kind == ADR for file in source.files]
     read = read_records(files)
-    became = {entry.place: True for entry in read.entries}
-    became |= {note.path: note.reason for note in read.notes if note in read.skipped}
-    return became | {each.path: each.why for each in found.passed}
+    results = {entry.place: True for entry in read.entries}
+    results |= {note.path: note.reason for note in read.notes if note in read.skipped}
+    return results | {each.path: each.why for each in scan.passed}
 
 
-def laid_out(base, files):
+def create_repository(base, files):
     for path, text in files.items():
         (base / path).parent.mkdir(parents=True, exist_ok=True)
         (base / path).write_text(text)
@@ -107,12 +107,10 @@ def laid_out(base, files):
 
 
 @pytest.mark.parametrize(("path", "text", "expected"), LAYOUTS, ids=lambda value: str(value)[:60])
-def test_a_decision_record_is_found_where_repositories_keep_them_and_anything_else_is_skipped_with_a_reason(
-    path, text, expected, tmp_path
-):
-    became = outcomes(scan_folder(laid_out(tmp_path, {path: text}), (ADR,)))
+def test_a_file_is_a_record_or_skipped_with_a_reason_by_path_and_content(path, text, expected, tmp_path):
+    results = outcomes(scan_folder(create_repository(tmp_path, {path: text}), (ADR,)))
 
-    assert became == ({} if expected is None else {path: expected})
+    assert results == ({} if expected is None else {path: expected})
 
 
 @pytest.mark.parametrize(
@@ -149,7 +147,7 @@ def test_a_decision_record_is_found_where_repositories_keep_them_and_anything_el
         ),
     ],
 )
-def test_parts_translations_and_older_versions_of_a_record_are_no_records_of_their_own(paths, copies):
+def test_parts_translations_and_older_versions_of_a_record_are_skipped(paths, copies):
     surveyed = survey(paths)
 
     assert dict(surveyed.passed) == copies
@@ -159,15 +157,15 @@ def test_parts_translations_and_older_versions_of_a_record_are_no_records_of_the
 @pytest.mark.parametrize(
     ("name", "text"), [(".adr-dir", "notes/log\n"), (".log4brains.yml", "project:\n  adrFolder: ./notes/log\n")]
 )
-def test_a_folder_that_the_configuration_of_another_tool_names_holds_records(name, text, tmp_path):
-    found = scan_folder(laid_out(tmp_path, {name: text, "notes/log/0001-use-a-queue.md": NYGARD}), (ADR,))
+def test_records_are_found_in_the_folder_configured_for_another_tool(name, text, tmp_path):
+    scan = scan_folder(create_repository(tmp_path, {name: text, "notes/log/0001-use-a-queue.md": NYGARD}), (ADR,))
 
-    assert outcomes(found) == {"notes/log/0001-use-a-queue.md": True}
+    assert outcomes(scan) == {"notes/log/0001-use-a-queue.md": True}
 
 
-def test_in_a_folder_that_somebody_names_every_numbered_page_with_a_part_of_a_record_is_one(tmp_path):
+def test_numbered_pages_in_a_named_folder_are_records_by_their_sections(tmp_path):
     files = {"notes/0001-a.md": NYGARD, "notes/0002-b.md": RFC, "notes/README.md": FREE, "notes/c.md": FREE}
-    base = laid_out(tmp_path, files)
+    base = create_repository(tmp_path, files)
 
     assert outcomes(from_path(base, base / "notes")) == {
         "notes/0001-a.md": True,
@@ -186,7 +184,7 @@ def test_in_a_folder_that_somebody_names_every_numbered_page_with_a_part_of_a_re
         "# A\n\n## 1. Context and Problem Statement\n\nBursts.\n\n## 2. Decision Outcome\n\nWe do.\n",
     ],
 )
-def test_a_page_reads_like_a_record_by_its_headings_in_any_form(text):
+def test_a_page_is_recognised_as_a_record_by_its_headings(text):
     assert reads_like_record(text)
     assert not reads_like_record(text.replace("Decision", "Discussion"))
     assert not reads_like_record("A decision.\nStatus\nDecision\n")

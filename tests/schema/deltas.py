@@ -1,4 +1,4 @@
-"""Deltas that break one constraint of one shipped shape and nothing else, and deltas that just hold it."""
+"""Generated deltas: each breaks one constraint of one shipped shape and no other, or conforms at its limit."""
 
 import re
 from itertools import pairwise
@@ -29,7 +29,7 @@ TEXT = ['"x"', '" x "', '"\\n.\\n"', '"ü"', '"日本"', '"\\""', '"0"']
 
 
 def entailed(rows):
-    """The types that follow from the class tree, of what is typed and of the individuals that *rows* refer to."""
+    """The types inferred from the class tree, of typed nodes and of the individuals that *rows* refer to."""
     types = [(subject, cls) for subject, predicate, cls in rows if predicate == TYPE]
     types += [(value, cls) for _, _, value in rows for cls in SCHEMA.individuals.get(value, ())]
     return [(subject, TYPE, above) for subject, cls in types for above in SCHEMA.ancestors(cls)]
@@ -70,7 +70,7 @@ KINDS = {
     "Entry": {"agentId": text, "entryId": text, "entryText": text}, "EntryRemoval": {"replaces": name},
 }  # fmt: skip
 ITEMS = [kind for kind in KINDS if kind not in ("Agent", "WorkSession", "Entry", "EntryRemoval", "RootCause")]
-#: The property a shape is about, and the kinds it is asked of.
+#: The property that a shape constrains, and the kinds to which it applies.
 ABOUT = {
     "AgentHasACapability": ("hasCapability", ["Agent"]), "AgentHasARole": ("hasRole", ["Agent"]),
     "ConventionHasALevel": ("hasEnforcementLevel", ["Convention"]),
@@ -106,13 +106,13 @@ def as_time(form):
 
 
 class Delta:
-    """Some described nodes, as the writer would hand them to the judge."""
+    """Described nodes, as the writer passes them to the validator."""
 
     def __init__(self, rng):
         self.rng, self.rows = rng, []
 
     def add(self, kind, node=None, **given):
-        """Describe a conforming node, but for the properties given: a value, or None for none."""
+        """Describe a conforming node, except for the given properties: a value, or None to omit the property."""
         node = node or iri(f"{BASE}memory/{self.rng.randint(0, 10**12)}")
         self.rows.append((node, TYPE, jido(kind)))
         for prop, make in KINDS[kind].items():
@@ -130,24 +130,24 @@ class Delta:
 
 
 def delta(rng, shape, parameter, broken):
-    """Rows that break *parameter* of *shape* and nothing else, or that just hold it."""
-    made = Delta(rng)
+    """Rows that break *parameter* of *shape* and nothing else, or that conform at its limit."""
+    result = Delta(rng)
     if rng.random() < 0.3:
-        made.add(rng.choice(sorted(KINDS)))
+        result.add(rng.choice(sorted(KINDS)))
     recipe = SPECIAL.get((shape, parameter)) or SPECIAL.get(shape)
     if recipe:
-        recipe(made, rng, broken)
+        recipe(result, rng, broken)
     else:
         prop, kinds = ABOUT[shape]
-        values, given = VALUES[parameter](made, rng, broken, shape, prop), {prop: None}
+        values, given = VALUES[parameter](result, rng, broken, shape, prop), {prop: None}
         if prop == "endedAt":
-            # what is compared with an end has to be before it, by the same clock, whatever the end is
+            # the start must be before the end, in the same time zone form
             zoned = ZONE.search(parse_literal(values[0]).text)
             given["startedAt"] = date_time("0001-01-01T00:00:00" + ("Z" if zoned else ""))
-        node = made.add(rng.choice(kinds), **given)
-        made.rows += [(node, jido(prop), value) for value in values]
-    rng.shuffle(made.rows)
-    return made.rows
+        node = result.add(rng.choice(kinds), **given)
+        result.rows += [(node, jido(prop), value) for value in values]
+    rng.shuffle(result.rows)
+    return result.rows
 
 
 def good(rng, shape, prop):
@@ -158,16 +158,16 @@ def good(rng, shape, prop):
     return time(rng) if prop == "endedAt" else literal(rng.choice(LEVELS))
 
 
-def at_least_one(made, rng, broken, shape, prop):
+def at_least_one(built, rng, broken, shape, prop):
     return [] if broken else [good(rng, shape, prop)]
 
 
-def at_most_one(made, rng, broken, shape, prop):
+def at_most_one(built, rng, broken, shape, prop):
     pool = [good(rng, shape, prop) for _ in range(9)] + (PROJECTS if prop == "appliesToProject" else [])
     return list(dict.fromkeys(pool))[: rng.randint(2, 3)] if broken else pool[:1]
 
 
-def of_class(made, rng, broken, shape, prop):
+def of_class(built, rng, broken, shape, prop):
     (cls,) = (value for subject, predicate, value in RULES
               if (local_name(subject), local_name(predicate)) == (shape, "class"))  # fmt: skip
     right = NAMES[local_name(cls)]
@@ -175,16 +175,16 @@ def of_class(made, rng, broken, shape, prop):
         others = [term for names in NAMES.values() for term in names if term not in right]
         return [rng.choice([*others, *IRIS, '"High"', "_:b", integer(3)])]
     if rng.random() < 0.3:
-        made.rows.append(("<urn:new>", TYPE, cls))
+        built.rows.append(("<urn:new>", TYPE, cls))
         return ["<urn:new>"]
     return [rng.choice(right)]
 
 
-def of_kind(made, rng, broken, shape, prop):
+def of_kind(built, rng, broken, shape, prop):
     return [rng.choice(['"text"', "_:b", '"x"@en', integer(1), '""'] if broken else IRIS)]
 
 
-def of_datatype(made, rng, broken, shape, prop):
+def of_datatype(built, rng, broken, shape, prop):
     if prop == "summary":
         return [
             rng.choice(['"x"@en', integer(5), "<urn:x>", f'"x"^^<{XSD}token>'] if broken else TEXT)
@@ -195,7 +195,7 @@ def of_datatype(made, rng, broken, shape, prop):
     return [as_time(rng.choice(wrong if broken else EDGE_TIMES))]
 
 
-def of_pattern(made, rng, broken, shape, prop):
+def of_pattern(built, rng, broken, shape, prop):
     if prop in ("hasTimestamp", "startedAt", "endedAt"):
         return [as_time(rng.choice(ODD_TIMES if broken else EDGE_TIMES))]
     if prop == "summary":
@@ -203,7 +203,7 @@ def of_pattern(made, rng, broken, shape, prop):
     return [rng.choice([*NO_TEXT, "_:b"] if broken else [*TEXT, "<urn:x>", '"x"@en', integer(0)])]
 
 
-def of_list(made, rng, broken, shape, prop):
+def of_list(built, rng, broken, shape, prop):
     allowed = ["proposed", "accepted", "deprecated", "rejected"] if prop == "decisionStatus" else LEVELS
     if not broken:
         return [literal(each) for each in rng.sample(allowed, rng.randint(1, 4))]
@@ -217,50 +217,50 @@ VALUES = {"minCount": at_least_one, "maxCount": at_most_one, "class": of_class, 
 
 
 def same_project(link):
-    def recipe(made, rng, broken):
+    def recipe(built, rng, broken):
         kind = rng.choice(["Task", "Bug", "Decision"])
-        old = made.add(kind)
+        old = built.add(kind)
         if broken and rng.random() < 0.3:
-            made.link((old, name(rng)), by=link)
+            built.link((old, name(rng)), by=link)
         else:
-            made.link((old, made.add(kind, appliesToProject=PROJECTS[broken])), by=link)
+            built.link((old, built.add(kind, appliesToProject=PROJECTS[broken])), by=link)
 
     return recipe
 
 
-def one_successor(made, rng, broken):
-    old, *new = [made.add("Task") for _ in range(rng.randint(3, 4) if broken else 2)]
-    made.link(*((old, each) for each in new))
+def one_successor(built, rng, broken):
+    old, *new = [built.add("Task") for _ in range(rng.randint(3, 4) if broken else 2)]
+    built.link(*((old, each) for each in new))
 
 
-def no_cycle(made, rng, broken):
-    chain = [made.add("Task") for _ in range(rng.randint(1 if broken else 2, 4))]
-    made.link(*pairwise(chain), *([(chain[-1], chain[0])] if broken else []))
+def no_cycle(built, rng, broken):
+    chain = [built.add("Task") for _ in range(rng.randint(1 if broken else 2, 4))]
+    built.link(*pairwise(chain), *([(chain[-1], chain[0])] if broken else []))
 
 
-def promoted(made, rng, broken):
-    """A fact in a hypothesis's place, without evidence or with it."""
-    old, new = made.add("Hypothesis"), made.add("Fact", derivedFrom=None if broken else name(rng))
-    made.link(rng.choice([(old, new)]))
+def promoted(built, rng, broken):
+    """A fact that supersedes a hypothesis, with or without evidence."""
+    old, new = built.add("Hypothesis"), built.add("Fact", derivedFrom=None if broken else name(rng))
+    built.link(rng.choice([(old, new)]))
     if rng.random() < 0.5:
-        made.link((new, old), by="supersedes")
+        built.link((new, old), by="supersedes")
 
 
-def of_another_kind(made, rng, broken):
-    """A fact without evidence in the place of what is no hypothesis: which class was replaced is what counts."""
-    old = made.add("Hypothesis" if not broken else rng.choice(["Fact", "Task", "Milestone"]))
-    made.link((made.add("Fact", derivedFrom=None if broken else name(rng)), old), by="supersedes")
+def of_another_kind(built, rng, broken):
+    """A fact without evidence that supersedes a memory of another class than Hypothesis."""
+    old = built.add("Hypothesis" if not broken else rng.choice(["Fact", "Task", "Milestone"]))
+    built.link((built.add("Fact", derivedFrom=None if broken else name(rng)), old), by="supersedes")
 
 
-def no_hypothesis_replaced(made, rng, broken):
+def no_hypothesis_replaced(built, rng, broken):
     if broken:
-        promoted(made, rng, True)
+        promoted(built, rng, True)
     else:
-        of_another_kind(made, rng, True)
+        of_another_kind(built, rng, True)
 
 
 def pair_in_time(rng, broken):
-    """The start of something, and ends of which one lies before it where that is *broken*."""
+    """A start, and ends; one end is before the start if *broken*."""
     start = f"2026-11-21T{rng.randint(2, 20):02}:{rng.randint(0, 59):02}:{rng.randint(0, 59):02}"
     hour = int(start[11:13])
     early = [
@@ -280,60 +280,62 @@ def pair_in_time(rng, broken):
     return date_time(f"{start}Z"), map(date_time, ends)
 
 
-def ends_after_start(made, rng, broken):
+def ends_after_start(built, rng, broken):
     start, ends = pair_in_time(rng, broken)
-    node = made.add("WorkSession", startedAt=start)
-    made.rows += [(node, jido("endedAt"), end) for end in ends]
+    node = built.add("WorkSession", startedAt=start)
+    built.rows += [(node, jido("endedAt"), end) for end in ends]
 
 
-def holds_before_it_ends(made, rng, broken):
+def holds_before_it_ends(built, rng, broken):
     start, ends = pair_in_time(rng, broken)
-    node = made.add(rng.choice(ITEMS), validFrom=start)
-    made.rows += [(node, jido("validUntil"), end) for end in ends]
+    node = built.add(rng.choice(ITEMS), validFrom=start)
+    built.rows += [(node, jido("validUntil"), end) for end in ends]
 
 
-def lesson(made, rng, broken):
-    node = made.add("LessonLearned", derivedFrom=None)
+def lesson(built, rng, broken):
+    node = built.add("LessonLearned", derivedFrom=None)
     if not broken:
-        made.rows.append(
+        built.rows.append(
             (node, jido("derivedFrom"), name(rng)) if rng.random() < 0.5 else (name(rng), jido("producedLesson"), node)
         )
 
 
-def undated(made, rng, broken):
-    """A memory that says whether it is undated: only yes is an answer."""
+def undated(built, rng, broken):
+    """A memory with the property isUndated, whose only valid value is true."""
     right, wrong = f'"true"^^<{XSD}boolean>', [f'"false"^^<{XSD}boolean>', '"true"', integer(1), "<urn:x>"]
-    node = made.add(rng.choice(ITEMS), hasTimestamp=None)
-    made.rows.append((node, jido("isUndated"), rng.choice(wrong) if broken else right))
+    node = built.add(rng.choice(ITEMS), hasTimestamp=None)
+    built.rows.append((node, jido("isUndated"), rng.choice(wrong) if broken else right))
 
 
-def assumption(made, rng, broken):
-    node = made.add("Assumption", expiresOn=None)
+def assumption(built, rng, broken):
+    node = built.add("Assumption", expiresOn=None)
     if not broken:
-        made.rows.append((node, jido(rng.choice(["expiresOn", "validUntil"])), time(rng)))
+        built.rows.append((node, jido(rng.choice(["expiresOn", "validUntil"])), time(rng)))
 
 
-def root_cause(made, rng, broken):
-    node = made.add("RootCause")
+def root_cause(built, rng, broken):
+    node = built.add("RootCause")
     if broken:
-        made.rows = [row for row in made.rows if row[1:] != (jido("hasRootCause"), node)]
+        built.rows = [row for row in built.rows if row[1:] != (jido("hasRootCause"), node)]
 
 
-def anchor(made, rng, broken):
+def anchor(built, rng, broken):
     blob, path = rng.choice(["ce01362503", "ab"]) * rng.choice([4, 8]), rng.choice(["src/a.py", "ü", ".x"])
     blob = (blob * 10)[: rng.choice([40, 64])]
     wrong = [f"{blob}{path}", f"{blob[1:]} {path}", f"{blob} /{path}", path, f"{blob} ", blob.upper() + " " + path]
-    made.rows.append((made.add("Fact"), jido("aboutBlob"), literal(rng.choice(wrong) if broken else f"{blob} {path}")))
+    built.rows.append(
+        (built.add("Fact"), jido("aboutBlob"), literal(rng.choice(wrong) if broken else f"{blob} {path}"))
+    )
 
 
 def turn(prop):
-    """A turn that says all a turn says, but for *prop* where that is broken."""
+    """A turn with all required properties, except for *prop* if broken."""
 
-    def recipe(made, rng, broken):
+    def recipe(built, rng, broken):
         node = name(rng)
-        said = {"partOfConversation": name(rng), "turnIndex": integer(rng.randint(0, 99))}
-        made.rows.append((node, TYPE, conv("ConversationTurn")))
-        made.rows += [(node, conv(each), value) for each, value in said.items() if not (broken and each == prop)]
+        values = {"partOfConversation": name(rng), "turnIndex": integer(rng.randint(0, 99))}
+        built.rows.append((node, TYPE, conv("ConversationTurn")))
+        built.rows += [(node, conv(each), value) for each, value in values.items() if not (broken and each == prop)]
 
     return recipe
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""Shapes an overlay may bring, however odd, and data however wild: judged as pyshacl judges them, or left to it."""
+"""Unusual shapes of overlays with random data: judged as by pyshacl, or left to it."""
 
 import random
 from dataclasses import replace
@@ -43,7 +43,7 @@ COMPILED = {
     **{f"kind {name}": f"my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:nodeKind sh:{name} ; sh:message 'm' ] ."
        for name in ("IRI", "BlankNode", "Literal", "BlankNodeOrIRI", "IRIOrLiteral", "BlankNodeOrLiteral")},
 }  # fmt: skip
-#: Compiled, but what nodes break is often pyshacl's to judge, or to word.
+#: Compiled shapes whose violations pyshacl often has to judge or to describe.
 IN_DOUBT = {
     "not after": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:lessThanOrEquals my:q ; sh:message 'm' ] .",
     "no message": "my:S sh:targetClass my:C ; sh:property [ sh:path my:p ; sh:minCount 1 ; sh:class my:D ; sh:in ( my:a my:b ) ] .",
@@ -90,8 +90,8 @@ def parsed(text):
     ]
 
 
-def wild(rng):
-    """Rows of a small world, with a class tree now and then."""
+def random_rows(rng):
+    """Random rows of a small graph, sometimes with a class tree."""
     rows = [(node, TYPE, f"<urn:my:{rng.choice('CCCDE')}>") for node in NODES if rng.random() < 0.7]
     pool = rng.choice([VALUES, NODES])
     rows += [(rng.choice(NODES), f"<urn:my:{rng.choice('ppq')}>", rng.choice(pool)) for _ in range(rng.randint(0, 7))]
@@ -103,46 +103,46 @@ def wild(rng):
     return rows
 
 
-def told(found):
-    """The findings in order, without the words where they are pyshacl's own: it words the same differently each time."""
+def comparable(findings):
+    """The findings in order, without the messages of pyshacl, which vary from run to run."""
     ours = {"m", "q", "n", "inner", "deep", *(parse_literal(o).text for _, p, o in RULES if p.endswith("#message>"))}
-    return sorted((f if f.message in ours else replace(f, message="") for f in found), key=repr)
+    return sorted((f if f.message in ours else replace(f, message="") for f in findings), key=repr)
 
 
-def agree(judge, reference, rows, focus=None):
-    """Hold both judges to the same findings, and return whether the compiled shapes were in no doubt."""
-    assert told(judge.findings(rows, focus)) == told(reference.findings(rows, focus)), rows
+def assert_agreement(judge, reference, rows, focus=None):
+    """Assert the same findings of both validators, and return whether the compiled one was certain."""
+    assert comparable(judge.findings(rows, focus)) == comparable(reference.findings(rows, focus)), rows
     return not judge.judged(rows, focus)[1]
 
 
-def judged(name, text, times):
-    """Judge wild deltas by both; return the judge, how many it was in no doubt about, and how many broke a rule."""
+def judge_by_both(name, text, count):
+    """Judge random deltas by both; return the validator, the number it was certain of, and the number with violations."""
     rng, rules = random.Random(name), parsed(text)
     judge, reference = CompiledValidator(rules), PyshaclValidator(rules)
     certain = broken = 0
-    for _ in range(times):
-        rows = wild(rng)
+    for _ in range(count):
+        rows = random_rows(rng)
         focus = None if rng.random() < 0.7 else set(rng.sample(NODES, 2))
         try:
-            found = reference.findings(rows, focus)
+            findings = reference.findings(rows, focus)
         except Failed:  # pyshacl compares no blank nodes
             continue
-        broken += bool(found)
-        certain += agree(judge, reference, rows, focus)
+        broken += bool(findings)
+        certain += assert_agreement(judge, reference, rows, focus)
     return judge, certain, broken
 
 
 @pytest.mark.parametrize("name", COMPILED)
-def test_an_odd_shape_that_is_compiled_is_judged_as_pyshacl_does(name):
-    judge, certain, broken = judged(name, COMPILED[name], 120)
+def test_a_compiled_shape_has_the_findings_of_pyshacl(name):
+    judge, certain, broken = judge_by_both(name, COMPILED[name], 120)
     assert judge.left == frozenset()
     assert certain == 120
     assert (broken > 0) == (name != "no least length")
 
 
 @pytest.mark.parametrize("name", IN_DOUBT)
-def test_what_only_pyshacl_can_compare_or_word_is_left_to_it_node_by_node(name):
-    judge, certain, broken = judged(name, IN_DOUBT[name], 120)
+def test_nodes_that_only_pyshacl_can_judge_are_left_to_it(name):
+    judge, certain, broken = judge_by_both(name, IN_DOUBT[name], 120)
     assert judge.left == frozenset()
     assert 10 <= certain < 120
     assert broken > 0
@@ -159,40 +159,40 @@ def test_a_node_in_doubt_has_only_the_findings_of_pyshacl():
     ]
 
     assert CompiledValidator(rules).judged(rows, None) == (set(), {"<urn:my:a>"})
-    assert not agree(CompiledValidator(rules), PyshaclValidator(rules), rows)
+    assert not assert_agreement(CompiledValidator(rules), PyshaclValidator(rules), rows)
 
 
-def test_a_number_that_is_none_is_in_no_order():
+def test_a_value_that_is_not_a_number_violates_an_order_constraint():
     judge = CompiledValidator(parsed(IN_DOUBT["not after"]))
     values = [("p", f'"NaN"^^<{XSD}decimal>'), ("q", f'"1.0"^^<{XSD}decimal>')]
     rows = [("<urn:my:a>", TYPE, "<urn:my:C>"), *(("<urn:my:a>", f"<urn:my:{name}>", value) for name, value in values)]
 
-    (found,) = judge.findings(rows, None)
-    assert (found.focus, found.path, found.severity) == ("<urn:my:a>", "<urn:my:p>", "violation")
+    (violation,) = judge.findings(rows, None)
+    assert (violation.focus, violation.path, violation.severity) == ("<urn:my:a>", "<urn:my:p>", "violation")
 
 
 @pytest.mark.parametrize("name", LEFT)
 @pytest.mark.filterwarnings("ignore::pyshacl.errors.ShapeRecursionWarning")
-def test_a_shape_that_is_not_covered_is_left_to_pyshacl(name):
-    judge, _, broken = judged(name, LEFT[name], 120)
+def test_an_uncovered_shape_is_left_to_pyshacl(name):
+    judge, _, broken = judge_by_both(name, LEFT[name], 120)
     assert len(judge.left) == 1
     assert broken > 0
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_anything_said_of_the_shipped_kinds_is_judged_as_pyshacl_does(seed):
+def test_random_statements_about_shipped_kinds_have_the_findings_of_pyshacl(seed):
     rng, judge, reference = random.Random(seed), CompiledValidator(RULES), PyshaclValidator(RULES)
     properties = sorted({prop for makers in KINDS.values() for prop in makers} - {"startedAt"})
     properties += ["supersededBy", "supersedes", "invalidatedBy", "derivedFrom", "severityLevel", "decisionStatus"]
     certain = 0
     for _ in range(150):
-        made = Delta(rng)
-        nodes = [made.add(rng.choice(sorted(KINDS))) for _ in range(rng.randint(1, 3))]
+        built = Delta(rng)
+        nodes = [built.add(rng.choice(sorted(KINDS))) for _ in range(rng.randint(1, 3))]
         pool = [*nodes, *VALUES, *(rng.choice(names) for names in NAMES.values()), literal("medium")]
-        made.rows = [row for row in made.rows if rng.random() < 0.9]
+        built.rows = [row for row in built.rows if rng.random() < 0.9]
         for _ in range(rng.randint(0, 5)):
-            made.rows.append((rng.choice(nodes), jido(rng.choice(properties)), rng.choice(pool)))
-        rows = [*made.rows, *entailed(made.rows)]
+            built.rows.append((rng.choice(nodes), jido(rng.choice(properties)), rng.choice(pool)))
+        rows = [*built.rows, *entailed(built.rows)]
         focus = None if rng.random() < 0.5 else set(rng.sample(nodes, 1))
-        certain += agree(judge, reference, rows, focus)
+        certain += assert_agreement(judge, reference, rows, focus)
     assert certain >= 140

@@ -1,4 +1,4 @@
-"""The mark of an overlay: it follows what is said, not how it is written; and every commit carries it."""
+"""The version of an overlay: it depends on the triples, not on their spelling; each commit records it."""
 
 import pytest
 from conftest import intent
@@ -19,7 +19,7 @@ TERMS = "my:Recipe a owl:Class ; rdfs:subClassOf jido:Fact ; rdfs:label 'recipe'
 RULE = "my:R a sh:NodeShape ; sh:targetClass my:Recipe ; sh:property [ sh:path my:serves ; sh:in ( 1 2 ) ] ."
 
 
-def laid(folder, terms=TERMS, rules=RULE):
+def write_overlay(folder, terms=TERMS, rules=RULE):
     for name, text in (("ontology", terms), ("shapes", rules)):
         (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / "mine.ttl").write_text(PREFIXES + text)
@@ -31,13 +31,13 @@ def version(folder):
 
 
 def test_the_version_of_the_ontology_names_the_overlay_it_was_extended_by(tmp_path):
-    shipped, _, mark = version(laid(tmp_path)).partition("+")
+    shipped, _, mark = version(write_overlay(tmp_path)).partition("+")
 
     assert shipped == ontology.load().version
     assert len(mark) == 12
 
 
-def test_an_overlay_that_says_nothing_leaves_the_version_alone(tmp_path):
+def test_an_empty_overlay_does_not_change_the_version(tmp_path):
     (tmp_path / "ontology").mkdir()
     assert version(tmp_path) == ontology.load().version
 
@@ -52,8 +52,8 @@ def test_an_overlay_that_says_nothing_leaves_the_version_alone(tmp_path):
         ),
     ],
 )
-def test_another_way_to_write_it_is_the_same_version(tmp_path, terms, rules):
-    assert version(laid(tmp_path / "a", terms, rules)) == version(laid(tmp_path / "b"))
+def test_equal_triples_in_another_spelling_have_the_same_version(tmp_path, terms, rules):
+    assert version(write_overlay(tmp_path / "a", terms, rules)) == version(write_overlay(tmp_path / "b"))
 
 
 @pytest.mark.parametrize(
@@ -65,23 +65,23 @@ def test_another_way_to_write_it_is_the_same_version(tmp_path, terms, rules):
         (TERMS, ""),
     ],
 )
-def test_whatever_else_is_said_is_another_version(tmp_path, terms, rules):
-    assert version(laid(tmp_path / "a", terms, rules)) != version(laid(tmp_path / "b"))
+def test_other_triples_have_another_version(tmp_path, terms, rules):
+    assert version(write_overlay(tmp_path / "a", terms, rules)) != version(write_overlay(tmp_path / "b"))
 
 
-def test_blank_nodes_in_a_circle_and_very_long_lists_are_named_in_time():
-    circle = [("_:a", "<urn:p>", "_:b"), ("_:b", "<urn:p>", "_:a")]
+def test_blank_nodes_of_cycles_and_of_long_lists_are_labelled():
+    cycle = [("_:a", "<urn:p>", "_:b"), ("_:b", "<urn:p>", "_:a")]
     chain = [(f"_:l{n}", "<urn:rest>", f"_:l{n + 1}") for n in range(20_000)]
 
-    assert label_blank_nodes(circle) == [("_:circle", "<urn:p>", "_:circle")] * 2
+    assert label_blank_nodes(cycle) == [("_:circle", "<urn:p>", "_:circle")] * 2
     assert len({row[0] for row in label_blank_nodes(chain)}) == 20_000
 
 
-def test_a_commit_records_the_version_that_judged_it_and_a_changed_overlay_counts_from_the_next_write_on(tmp_path):
+def test_a_commit_records_its_ontology_version_and_a_changed_overlay_applies_to_the_next_write(tmp_path):
     root = init(tmp_path, "p")
     with jidomem.open(root) as memory:
         memory.writer.submit_intent("p", intent(summary="one"))
-        extended = version(laid(root))
+        extended = version(write_overlay(root))
         memory.writer.submit_intent("p", intent(summary="two"))
         (root / "shapes" / "mine.ttl").unlink()
         (root / "ontology" / "mine.ttl").unlink()

@@ -1,4 +1,4 @@
-"""The schema: what it knows of the ontology, how it judges, and what an overlay may and may not add."""
+"""The schema: its view of the ontology, its validation, and the permitted content of an overlay."""
 
 import subprocess
 import sys
@@ -59,16 +59,16 @@ def triples(path):
 
 
 def changed(predicate, value):
-    """The conforming fact with one value put in the place of another; None takes it away."""
-    kept = [row for row in FACT if row[1] != predicate]
-    return kept if value is None else [*kept, (A, predicate, value)]
+    """The conforming fact with one value replaced; None removes it."""
+    others = [row for row in FACT if row[1] != predicate]
+    return others if value is None else [*others, (A, predicate, value)]
 
 
-def shapes_of(found):
-    return [local_name(finding.shape) for finding in found]
+def shapes_of(findings):
+    return [local_name(finding.shape) for finding in findings]
 
 
-def test_a_class_is_all_that_lies_above_it(shipped):
+def test_a_class_is_an_instance_of_all_its_ancestors(shipped):
     assert shipped.is_a(jido("Bug"), jido("Bug"))
     assert shipped.is_a(jido("Bug"), ITEM)
     assert not shipped.is_a(jido("Error"), jido("Bug"))
@@ -85,7 +85,7 @@ def test_the_family_of_a_kind_is_the_class_directly_below_memory_item(shipped, c
     assert shipped.family(jido(cls)) == jido(family)
 
 
-def test_what_is_no_kind_of_memory_has_no_family(shipped):
+def test_a_class_that_is_no_kind_of_memory_has_no_family(shipped):
     assert [shipped.family(jido(name)) for name in ("MemoryItem", "Agent", "Nonsense")] == [None, None, None]
 
 
@@ -96,11 +96,11 @@ def test_the_nearest_declared_term_is_found_for_a_misspelt_one(shipped, written,
     assert shipped.nearest(jido(written)) == jido(meant)
 
 
-def test_nothing_is_near_to_what_is_like_nothing(shipped):
+def test_a_dissimilar_term_has_no_nearest_term(shipped):
     assert shipped.nearest(jido("xqzzk")) is None
 
 
-def test_individuals_know_their_classes_also_where_there_are_two(shipped):
+def test_an_individual_may_have_two_classes(shipped):
     assert shipped.individuals[jido("Abandoned")] == {jido("TaskStatus"), jido("SessionStatus")}
     assert shipped.deprecated == frozenset()
 
@@ -110,17 +110,17 @@ def test_loading_the_schema_imports_neither_rdflib_nor_pyshacl():
         "import sys; from jidomem.schema.ontology import load; load();"
         " print({'rdflib', 'pyshacl', 're2'} & set(sys.modules))"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "set()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "set()"
 
 
 def test_the_shipped_schema_is_read_once():
     assert ontology.load() is ontology.load()
 
 
-def test_a_finding_names_node_rule_path_value_and_what_to_do(shipped):
-    found = shipped.judge(changed(jido("hasConfidence"), jido("Planned")))
-    assert found == [
+def test_a_finding_has_node_shape_path_value_and_message(shipped):
+    findings = shipped.judge(changed(jido("hasConfidence"), jido("Planned")))
+    assert findings == [
         Finding(
             focus=A,
             shape=f"<{SHAPE}ItemHasOneConfidence>",
@@ -133,44 +133,44 @@ def test_a_finding_names_node_rule_path_value_and_what_to_do(shipped):
     ]
 
 
-def test_a_path_of_several_steps_is_shown_as_sparql_writes_it(shipped):
-    found = shipped.judge([*FACT, (A, jido("invalidatedBy"), B)])
-    assert [finding.path for finding in found] == ["jido:invalidatedBy / jido:appliesToProject"]
+def test_a_path_of_several_steps_is_shown_as_a_sparql_path(shipped):
+    findings = shipped.judge([*FACT, (A, jido("invalidatedBy"), B)])
+    assert [finding.path for finding in findings] == ["jido:invalidatedBy / jido:appliesToProject"]
 
 
-def test_an_item_is_judged_by_its_class_tree_and_values_by_theirs(shipped):
+def test_an_item_is_judged_by_the_shapes_of_its_superclasses(shipped):
     assert shipped.judge(FACT) == []
     assert shapes_of(shipped.judge(changed(TYPE, jido("ArchitecturalDecision")))) == ["DecisionHasRationale"]
 
 
 @pytest.mark.parametrize("text", ['"abc"', '"2026-11-21"', '"2026-02-30T00:00:00Z"', '""'])
-def test_an_ill_typed_literal_is_a_finding_that_shows_it_as_written(shipped, text, caplog, capsys):
-    found = shipped.judge(changed(jido("hasTimestamp"), text + DATE_TIME))
+def test_an_ill_typed_literal_is_a_finding_with_the_literal(shipped, text, caplog, capsys):
+    findings = shipped.judge(changed(jido("hasTimestamp"), text + DATE_TIME))
 
-    assert [(local_name(f.shape), f.value) for f in found] == [("ItemHasOneTimestamp", text + DATE_TIME)]
+    assert [(local_name(f.shape), f.value) for f in findings] == [("ItemHasOneTimestamp", text + DATE_TIME)]
     assert (caplog.text, capsys.readouterr()) == ("", ("", ""))
 
 
-def test_a_session_whose_dates_are_ill_typed_is_judged_and_not_a_crash(shipped):
+def test_a_session_with_ill_typed_dates_is_a_finding(shipped):
     session = triples(CASES / "SessionEndsAfterItsStart" / "violates.ttl")
     broken = [(s, p, f'"soon"{DATE_TIME}' if p == jido("endedAt") else o) for s, p, o in session]
     assert shapes_of(shipped.judge(broken)) == ["SessionEndIsATime"]
 
 
 @pytest.mark.parametrize("by_reference", [True, False])
-def test_a_session_whose_dates_cannot_be_compared_breaks_the_rule_that_compares_them(by_reference):
+def test_a_session_with_incomparable_dates_violates_the_comparing_shape(by_reference):
     session = triples(CASES / "SessionEndsAfterItsStart" / "conforms.ttl")
     broken = [(s, p, f'"1999-02-30T00:00:00Z"{DATE_TIME}' if p == jido("endedAt") else o) for s, p, o in session]
-    found = ontology.load(by_reference=by_reference).judge([*broken, *FACT])
-    assert shapes_of(found) == ["SessionEndIsATime", "SessionEndsAfterItsStart"]
+    findings = ontology.load(by_reference=by_reference).judge([*broken, *FACT])
+    assert shapes_of(findings) == ["SessionEndIsATime", "SessionEndsAfterItsStart"]
 
 
-def test_lexical_forms_are_left_alone(shipped):
+def test_a_finding_keeps_the_lexical_form_of_a_value(shipped):
     nought = '"007"^^<http://www.w3.org/2001/XMLSchema#integer>'
     assert [f.value for f in shipped.judge(changed(jido("summary"), nought)) if f.value] == [nought]
 
 
-def test_only_the_nodes_of_the_focus_are_judged_and_none_for_an_empty_one(shipped):
+def test_only_focus_nodes_are_judged(shipped):
     both = [row for node in (A, B) for row in ((node, TYPE, jido("Fact")), (node, jido("summary"), '"x"'))]
 
     assert {finding.focus for finding in shipped.judge(both)} == {A, B}
@@ -178,7 +178,7 @@ def test_only_the_nodes_of_the_focus_are_judged_and_none_for_an_empty_one(shippe
     assert shipped.judge(both, []) == []
 
 
-def test_the_focus_does_not_keep_a_rule_from_looking_at_the_nodes_around_it(shipped):
+def test_a_shape_of_a_focus_node_reads_its_neighbours(shipped):
     case = triples(CASES / "PromotedHypothesisHasEvidence" / "violates.ttl")
     replacing_a_fact = [(s, p, jido("Fact") if o == jido("Hypothesis") else o) for s, p, o in case]
     fact = "<https://jido.ai/memory/f>"
@@ -187,38 +187,38 @@ def test_the_focus_does_not_keep_a_rule_from_looking_at_the_nodes_around_it(ship
     assert shipped.judge(replacing_a_fact, [fact]) == []
 
 
-def test_a_node_of_the_focus_that_no_rule_speaks_about_is_a_finding(shipped):
+def test_a_focus_node_without_a_shape_is_a_finding(shipped):
     stub = ("<https://jido.ai/projects/demo>", TYPE, jido("Project"))
-    found = shipped.judge([*FACT, stub], [A, stub[0], "<urn:nowhere>"])
-    assert [(f.focus, f.shape, f.severity) for f in found] == [("<urn:nowhere>", EVERY_ITEM_IS_JUDGED, "violation")]
+    findings = shipped.judge([*FACT, stub], [A, stub[0], "<urn:nowhere>"])
+    assert [(f.focus, f.shape, f.severity) for f in findings] == [("<urn:nowhere>", EVERY_ITEM_IS_JUDGED, "violation")]
 
 
-def test_findings_come_in_one_order(shipped):
+def test_findings_are_ordered(shipped):
     bare = [(node, TYPE, jido("Decision")) for node in (B, A)]
-    found = shipped.judge(bare)
-    assert found == shipped.judge(reversed(bare))
-    assert [finding.focus for finding in found] == [A] * 7 + [B] * 7
+    findings = shipped.judge(bare)
+    assert findings == shipped.judge(reversed(bare))
+    assert [finding.focus for finding in findings] == [A] * 7 + [B] * 7
 
 
-def test_threads_may_judge_at_once(shipped):
+def test_concurrent_judgements_have_the_same_findings(shipped):
     bad = changed(jido("summary"), None)
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda _: shapes_of(shipped.judge(bad)), range(24)))
     assert results == [["ItemHasOneSummary"]] * 24
 
 
-# The same input, judged by pyshacl's own front door over data and ontology: the oracle.
+# The oracle: the same input, validated by the public function of pyshacl over data and ontology.
 
 
 @cache
 def rules_and_classes():
-    """The shapes as a graph, and of the ontology what SHACL needs: the class tree and the members of classes."""
+    """The shapes as a graph, and the part of the ontology that SHACL needs: class tree and members of classes."""
     rules = [row for path in files.shape_files() for row in triples(path)]
     return rules, [row for row in ontology.load().triples if row[1] == TYPE or row[1].endswith("subClassOf>")]
 
 
 def read(rows):
-    """An rdflib graph, by rdflib's own parser, with the lexical forms as they are written."""
+    """An rdflib graph from the parser of rdflib, with unchanged lexical forms."""
     import rdflib
 
     rdflib.NORMALIZE_LITERALS = False
@@ -253,11 +253,11 @@ def oracle(data):
 
 
 def judged(data):
-    found = ontology.load().judge(data)
-    return {(f.focus, f.shape, f.value, f.severity, f.message) for f in found if f.shape != EVERY_ITEM_IS_JUDGED}
+    findings = ontology.load().judge(data)
+    return {(f.focus, f.shape, f.value, f.severity, f.message) for f in findings if f.shape != EVERY_ITEM_IS_JUDGED}
 
 
-def test_every_example_is_judged_as_pyshacl_judges_it():
+def test_every_example_has_the_findings_of_pyshacl():
     files = [*CASES.glob("*/*.ttl"), CASES.parent / "known-bad.ttl"]
     # The examples use the same names for different things, so each file's nodes are renamed apart.
     data = [
@@ -285,17 +285,17 @@ ROWS = st.one_of(
 
 @settings(max_examples=25)
 @given(st.lists(ROWS, max_size=12, unique=True))
-def test_anything_at_all_is_judged_as_pyshacl_judges_it(rows):
+def test_random_statements_have_the_findings_of_pyshacl(rows):
     assert judged([*FACT, *rows]) == oracle([*FACT, *rows])
 
 
-def test_plain_shapes_judge_plain_data(shipped):
+def test_a_graph_is_validated_by_plain_shapes(shipped):
     rules = triples(files.shape_files()[0])
     agent = ("<urn:a>", TYPE, jido("Agent"))
     assert shapes_of(validate_graph([agent], rules)) == ["AgentHasACapability", "AgentHasARole"]
 
 
-def test_plain_shapes_that_are_none_are_refused():
+def test_malformed_plain_shapes_are_refused():
     malformed = [("<urn:s>", TYPE, "<http://www.w3.org/ns/shacl#PropertyShape>")]
     with pytest.raises(Failed, match="the shapes cannot be used") as refusal:
         validate_graph(FACT, malformed)
@@ -315,7 +315,7 @@ def test_plain_shapes_that_are_none_are_refused():
         "my:R sh:targetClass jido:Fact ; sh:property [ sh:path _:p ; sh:minCount 1 ] . _:p sh:oneOrMorePath _:p .",
     ],
 )
-def test_malformed_rules_of_an_overlay_are_an_error_of_configuration(overlay, text):
+def test_malformed_shapes_of_an_overlay_are_a_configuration_error(overlay, text):
     folder = overlay("shapes/mine.ttl", text)
     with pytest.raises(Failed, match="the shapes cannot be used") as refusal:
         ontology.load([folder]).judge(FACT)
@@ -325,7 +325,7 @@ def test_malformed_rules_of_an_overlay_are_an_error_of_configuration(overlay, te
 # Overlays.
 
 
-def test_a_list_without_an_end_in_an_overlay_is_refused_with_its_file(overlay):
+def test_an_endless_list_in_an_overlay_is_refused_with_its_file(overlay):
     rdf = "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> ."
     endless = " my:R sh:targetClass jido:Fact ; sh:in _:l . _:l rdf:first 1 ; rdf:rest _:l ."
     with pytest.raises(Failed, match=r"mine.ttl: the shapes cannot be used: List contains a recursive") as refusal:
@@ -334,7 +334,7 @@ def test_a_list_without_an_end_in_an_overlay_is_refused_with_its_file(overlay):
     assert refusal.value.hint.startswith("end the list with rdf:nil; ")
 
 
-def test_a_fault_of_an_unnamed_node_is_told_of_the_shape_it_belongs_to_and_names_the_command_that_lists_all(overlay):
+def test_a_fault_of_a_blank_node_names_its_shape_and_the_check_command(overlay):
     shape = " my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:property [ sh:path jido:summary ; sh:pattern '(' ] ."
     with pytest.raises(Failed) as refusal:
         ontology.load([overlay("shapes/mine.ttl", shape)])
@@ -343,7 +343,7 @@ def test_a_fault_of_an_unnamed_node_is_told_of_the_shape_it_belongs_to_and_names
     assert refusal.value.hint.endswith("jidomem ontology check")
 
 
-def test_an_overlay_adds_kinds_of_memory_and_rules_for_them(overlay, shipped):
+def test_an_overlay_adds_kinds_of_memory_and_shapes(overlay, shipped):
     overlay("ontology/mine.ttl", "my:Recipe a owl:Class ; rdfs:subClassOf jido:Fact .")
     folder = overlay(
         "shapes/mine.ttl",
@@ -361,7 +361,7 @@ def test_an_overlay_adds_kinds_of_memory_and_rules_for_them(overlay, shipped):
     )
 
 
-def test_an_overlay_term_may_be_marked_as_no_longer_to_be_used(overlay):
+def test_an_overlay_may_deprecate_its_terms(overlay):
     extended = ontology.load([overlay("ontology/old.ttl", "my:Old a owl:Class ; owl:deprecated true .")])
     assert extended.deprecated == {"<urn:my:Old>"}
 
@@ -380,21 +380,21 @@ def test_an_overlay_term_may_be_marked_as_no_longer_to_be_used(overlay):
         ("ontology/o.ttl", "my:S a", "o.ttl:7", "correct the Turtle"),
     ],
 )  # fmt: skip
-def test_an_overlay_that_reaches_beyond_its_own_is_refused_with_file_and_term(overlay, name, text, complaint, hint):
+def test_an_overlay_that_changes_shipped_terms_or_runs_code_is_refused(overlay, name, text, complaint, hint):
     with pytest.raises(Failed, match=complaint) as refusal:
         ontology.load([overlay(name, text)])
     assert refusal.value.code == "invalid_config"
     assert hint in refusal.value.hint
 
 
-def test_severities_in_check_are_those_the_shape_states_for_a_whole_memory(shipped):
+def test_a_shape_may_have_another_severity_in_check(shipped):
     cause = [(s, p, jido("RootCause") if p == TYPE else o) for s, p, o in FACT]
     (rule,) = {finding.shape for finding in shipped.judge(cause)}
     stricter = (rule, jido("checkSeverity"), iri("http://www.w3.org/ns/shacl#Violation"))
     own = replace(shipped, _rules=(*shipped.rules, stricter), _judges=[])
-    found = own.judge(cause)
-    assert [replace(finding, severity="violation") for finding in found] == own.judge(cause, in_check=True)
-    assert [finding.severity for finding in found] == ["warning"]
+    findings = own.judge(cause)
+    assert [replace(finding, severity="violation") for finding in findings] == own.judge(cause, in_check=True)
+    assert [finding.severity for finding in findings] == ["warning"]
 
 
 @pytest.mark.parametrize(
@@ -408,7 +408,7 @@ def test_severities_in_check_are_those_the_shape_states_for_a_whole_memory(shipp
         ),
     ],
 )
-def test_an_annotation_of_an_overlay_that_is_no_truth_value_counts_as_false(tmp_path, folder, text):
+def test_an_overlay_annotation_that_is_no_boolean_is_false(tmp_path, folder, text):
     prefixes = (
         "@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix jido: <https://jido.ai/ontology#> ."
         " @prefix my: <https://my.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
