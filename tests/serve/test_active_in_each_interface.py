@@ -118,6 +118,17 @@ def settings_root():
         return memory.settings.root
 
 
+def entries(recalled):
+    """The results of a recall, without the ended decision that it names as such."""
+    return json.dumps(recalled["entries"])
+
+
+def without_ended_decision(markdown):
+    lines = [line for line in markdown.splitlines() if not re.match(r"(?:rejected|superseded) decision ", line)]
+    assert len(lines) == len(markdown.splitlines()) - 1
+    return "\n".join(lines)
+
+
 QUESTIONS = ("active-decisions", "recent-decisions", "decisions", "decision-log", "timeline", "patterns")
 OUTPUTS = {
     **{f"ask {name}": lambda name=name: at_command_line("ask", name, "--json") for name in QUESTIONS},
@@ -131,8 +142,10 @@ OUTPUTS = {
         at_command_line("ask", "changed-files", "--json") + "quagga accepted quagga unstated quagga taken"
     ),
     "governing": lambda: at_command_line("governing", "src/a.py", "--json"),
-    "recall": lambda: at_command_line("recall", "quagga", "--json", "--limit", "100"),
-    "recall for an agent": lambda: at_command_line("recall", "quagga", "--format", "md", "--limit", "100"),
+    "recall": lambda: entries(json.loads(at_command_line("recall", "quagga", "--json", "--limit", "100"))),
+    "recall for an agent": lambda: without_ended_decision(
+        at_command_line("recall", "quagga", "--format", "md", "--limit", "100")
+    ),
     "briefing": lambda: governing_sections(
         json.loads(at_command_line("agent", "briefing", "--about", "src/a.py", "--format", "json"))
     ),
@@ -144,7 +157,7 @@ OUTPUTS = {
     "the timeline page": lambda: over_http("/ui/p/timeline?state=active"),
     "the timeline page by words": lambda: over_http("/ui/p/timeline?state=active&q=quagga"),
     "MCP ask": lambda: json.dumps(over_mcp("ask", name="active-decisions")),
-    "MCP recall": lambda: json.dumps(over_mcp("recall", query="quagga", limit=100)),
+    "MCP recall": lambda: entries(over_mcp("recall", query="quagga", limit=100)),
     "MCP briefing": lambda: governing_sections(over_mcp("briefing", about=["src/a.py"])),
 }
 
