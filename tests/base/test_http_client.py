@@ -1,4 +1,4 @@
-"""The HTTP client: it ends at its deadline whatever a server does, and keeps connections that may be used again."""
+"""The HTTP client: it stops at its deadline with any server, and reuses connections."""
 
 import socket
 from contextlib import contextmanager, suppress
@@ -12,7 +12,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
 
 @contextmanager
 def server(answer):
-    """The origin of a server that gives each connection to *answer*, and the number of connections so far."""
+    """The origin of a server that passes each connection to *answer*, and the list of its connections."""
     count = []
 
     def attend(connection):
@@ -42,7 +42,7 @@ def limits(seconds, most=None):
     return HttpLimits(60, 60, monotonic_time() + seconds, most)
 
 
-def test_a_body_that_trickles_ends_at_the_deadline():
+def test_a_slow_body_ends_at_the_deadline():
     done = Event()
 
     def trickle(connection):
@@ -57,7 +57,7 @@ def test_a_body_that_trickles_ends_at_the_deadline():
     assert (type(answer), answer.is_late, answer.why) == (HttpFailure, True, "did not finish in the stated time")
 
 
-def test_requests_share_a_pooled_connection_and_one_the_server_closed_is_replaced():
+def test_requests_share_a_connection_and_a_closed_one_is_replaced():
     def serve(connection):
         for _ in range(2):
             connection.recv(4096)

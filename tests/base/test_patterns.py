@@ -1,4 +1,4 @@
-r"""Patterns that a stranger brings: run in linear time, and with the verdict that Python's engine gives."""
+r"""Untrusted patterns: they run in linear time, with the results of the engine of Python."""
 
 import re
 import sys
@@ -54,13 +54,13 @@ def finder(pattern):
 
 
 @pytest.mark.parametrize("pattern", ENDLESS)
-def test_a_pattern_that_goes_back_for_ever_elsewhere_ends_on_a_long_text(pattern):
-    # no time is asserted: in an engine that goes back this would not end before the test is killed
+def test_a_pattern_of_exponential_backtracking_ends_on_a_long_text(pattern):
+    # no time is asserted: with backtracking this would not end before the test is killed
     assert not finder(pattern)("a" * 100_000)
 
 
 @pytest.mark.parametrize("pattern", REFUSED)
-def test_what_is_not_run_is_refused_with_what_to_write_instead(pattern):
+def test_an_unsupported_pattern_is_refused_with_a_replacement(pattern):
     with pytest.raises(Unsearchable) as refusal:
         compiled(pattern)
 
@@ -69,19 +69,19 @@ def test_what_is_not_run_is_refused_with_what_to_write_instead(pattern):
 
 
 @pytest.mark.parametrize("flags", ["x", "q", "iq"])
-def test_a_flag_there_is_not_is_refused(flags):
+def test_an_unknown_flag_is_refused(flags):
     with pytest.raises(Unsearchable, match="there is no flag"):
         compiled("a", flags)
 
 
 @pytest.mark.parametrize("name", ["d", "w", "s"])
-def test_classes_know_the_signs_of_every_script(name):
-    known = [sign for sign in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(sign) not in ("Cn", "Cs")]
-    there = "".join(sign for sign in known if re.match(rf"\{name}", sign))
-    others = "".join(sign for sign in known if not re.match(rf"\{name}", sign))
+def test_character_classes_cover_all_scripts(name):
+    assigned = [sign for sign in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(sign) not in ("Cn", "Cs")]
+    matching = "".join(sign for sign in assigned if re.match(rf"\{name}", sign))
+    others = "".join(sign for sign in assigned if not re.match(rf"\{name}", sign))
 
     for is_there, is_not in ((rf"\{name}", rf"\{name.upper()}"), (rf"[\{name}]", rf"[^\{name}]")):
-        assert finder(rf"\A{is_there}+\Z")(there)
+        assert finder(rf"\A{is_there}+\Z")(matching)
         assert finder(rf"\A{is_not}+\Z")(others)
     if name != "w":  # in brackets \W is refused
         assert finder(rf"\A[\{name.upper()}]+\Z")(others)
@@ -113,17 +113,17 @@ FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 
 
 @given(PATTERN, st.text(SIGNS, max_size=12).map(lambda text: text.rstrip("\n")), st.sets(st.sampled_from("ims")))
-def test_whatever_is_run_is_found_where_the_engine_of_python_finds_it(pattern, text, flags):
+def test_any_supported_pattern_matches_as_in_python(pattern, text, flags):
     try:
-        elsewhere = re.compile(pattern, sum(FLAGS[flag] for flag in flags))
-        here = compiled(pattern, "".join(flags))
+        python_pattern = re.compile(pattern, sum(FLAGS[flag] for flag in flags))
+        re2_pattern = compiled(pattern, "".join(flags))
     except (re.error, Unsearchable):
         return  # what either refuses is held to nothing
 
-    found = elsewhere.search(text) is not None
-    assert (here.search(text) is not None) == found
+    is_match = python_pattern.search(text) is not None
+    assert (re2_pattern.search(text) is not None) == is_match
     if not flags:
-        assert finder(pattern)(text) == found
+        assert finder(pattern)(text) == is_match
 
 
 SHAPE = """\
@@ -155,7 +155,7 @@ JUDGES = pytest.mark.parametrize("config", ["", 'judge = "pyshacl"\n'], ids=["co
 
 
 @JUDGES
-def test_a_pattern_of_a_root_is_judged_alike_by_both_judges(tmp_path, config):
+def test_a_pattern_of_a_root_has_the_same_result_in_both_validators(tmp_path, config):
     pattern = 'sh:pattern "^(feat|fix): .+$"'
     with jidomem.open(root_with(tmp_path, pattern, config)) as memory:
         assert [is_accepted(memory, each) for each in ("feat: größer", "docs: größer", "FIX: it")] == [
@@ -166,7 +166,7 @@ def test_a_pattern_of_a_root_is_judged_alike_by_both_judges(tmp_path, config):
 
 
 @JUDGES
-def test_flags_of_a_root_are_honoured_by_both_judges(tmp_path, config):
+def test_flags_of_a_root_apply_in_both_validators(tmp_path, config):
     pattern = r'sh:pattern "^fix: .+\\.$" ; sh:flags "is"'
     with jidomem.open(root_with(tmp_path, pattern, config)) as memory:
         assert [is_accepted(memory, each) for each in ("FIX: one\ntwo.", "fix: one", "- \nfix: x.")] == [
@@ -177,28 +177,28 @@ def test_flags_of_a_root_are_honoured_by_both_judges(tmp_path, config):
 
 
 @JUDGES
-def test_a_pattern_that_never_ends_elsewhere_holds_up_no_write(tmp_path, config):
+def test_a_pattern_of_exponential_backtracking_does_not_block_a_write(tmp_path, config):
     with jidomem.open(root_with(tmp_path, r'sh:pattern "^(\\w+ ?)+:" ; sh:maxLength 200', config)) as memory:
         assert not is_accepted(memory, "a" * 150)
         assert is_accepted(memory, "b" * 50 + ":")
 
 
 @pytest.mark.parametrize(
-    ("constraint", "words"),
+    ("constraint", "message"),
     [
         ('sh:pattern "(?=a)b"', "which RE2 does not run: invalid perl operator"),
         ('sh:pattern "a" ; sh:flags "x"', "has the flags .* there is no flag 'x'"),
         ("sh:pattern my:x", "which is not a text"),
     ],
 )
-def test_a_root_with_a_pattern_that_is_not_run_is_not_opened(tmp_path, constraint, words):
-    with pytest.raises(Failed, match=rf"mine\.ttl: .*{words}") as refusal:
+def test_a_root_with_an_unsupported_pattern_is_not_opened(tmp_path, constraint, message):
+    with pytest.raises(Failed, match=rf"mine\.ttl: .*{message}") as refusal:
         jidomem.open(root_with(tmp_path, constraint))
 
     assert refusal.value.code == "invalid_config"
 
 
-def test_a_lazy_pattern_does_what_the_pattern_does_whichever_method_comes_first():
+def test_a_lazy_pattern_behaves_like_the_compiled_pattern():
     text, pattern, flags = "Ab1 aB22", r"(?P<letters>[a-b]+)\d", re.IGNORECASE
     compiled_at_once = re.compile(pattern, flags)
 

@@ -1,4 +1,4 @@
-"""The stems of words are found once, and not kept without bound."""
+"""The stems of words, and the limited cache of stems."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from jidomem.base import stems
 
 
-def test_a_name_of_many_words_counts_as_many_in_what_is_kept(monkeypatch):
+def test_a_name_of_many_words_counts_as_many_in_the_cache(monkeypatch):
     monkeypatch.setattr(stems, "CACHE_SIZE", 5)
     stemmer = stems.Stemmer()
     key = "4f0a9c3e7b1d"
@@ -36,7 +36,7 @@ def test_an_inflected_word_of_each_script_has_the_stem_of_its_other_forms():
     )
 
 
-def test_a_word_of_two_scripts_and_a_name_with_figures_keep_their_parts():
+def test_words_of_two_scripts_and_names_with_digits_are_split():
     stemmer = stems.Stemmer()
 
     assert stemmer.stems("PostgreSQL-сервера v2")[-1] == ("2", "2")
@@ -44,25 +44,25 @@ def test_a_word_of_two_scripts_and_a_name_with_figures_keep_their_parts():
     assert stemmer.stems("日本語") == [(word, word) for word, _ in stemmer.stems("日本語")]
 
 
-def test_stemmers_in_several_threads_make_the_stems_of_one():
+def test_concurrent_stemmers_have_the_stems_of_one():
     text = (
         " ".join(f"{stem}{end}" for stem in ("копи", "настройк", "сервер", "парол", "хранилищ") for end in "аеиую") * 40
     )
-    alone = stems.Stemmer().stems(text)
+    expected = stems.Stemmer().stems(text)
 
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda number: stems.Stemmer().stems(text), range(12)):
-            assert found == alone
+        for result in pool.map(lambda number: stems.Stemmer().stems(text), range(12)):
+            assert result == expected
 
 
-def test_a_stem_of_another_script_loads_the_stemmer_of_its_language_alone():
+def test_a_word_of_another_script_loads_the_stemmer_of_its_language_alone():
     code = (
         "import sys; from jidomem.base.stems import Stemmer; print(Stemmer().stems('серверов'));"
         " print(*sorted(name for name in sys.modules if 'snowball' in name and name.endswith('stemmer')))"
     )
-    done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout.splitlines() == [
+    assert result.stdout.splitlines() == [
         "[('серверов', 'сервер')]",
         "jidomem_snowball.basestemmer jidomem_snowball.russian_stemmer",
     ]

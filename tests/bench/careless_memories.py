@@ -1,4 +1,4 @@
-"""Memories that are broken on purpose: each scenario of the governance benchmark has to find one of them out."""
+"""Deliberately faulty memory systems: each scenario of the governance benchmark must detect one of them."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from bench.governance.vectors import vector
 
 
 class Careless(System):
-    """All in one file, read whole and written back: nothing is compared, ended, dated, signed or removed."""
+    """One file, read and rewritten as a whole: without comparison, withdrawal, dates, authors or erasure."""
 
     name = "careless"
 
@@ -88,7 +88,7 @@ class Failing(Careless):
 
 
 class Alarmist(Careless):
-    """Refuses whatever is said of something it has heard of."""
+    """Refuses each fact about a known subject."""
 
     name = "alarmist"
 
@@ -100,7 +100,7 @@ class Alarmist(Careless):
 
 
 class Scrambling(Careless):
-    """Writes vectors so that nobody sees them in its files."""
+    """Writes vectors in a form that the search of files does not recognise."""
 
     name = "scrambling"
 
@@ -110,7 +110,7 @@ class Scrambling(Careless):
 
 
 class Locked(Careless):
-    """Leaves a lock that nobody takes away where its process is killed."""
+    """Leaves a lock that is never removed if its process is killed."""
 
     name = "locked"
 

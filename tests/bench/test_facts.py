@@ -3,14 +3,14 @@
 from bench.facts import GOAL, Stream, accuracy, measured
 
 
-def test_a_stream_is_the_same_for_a_seed_and_as_long_as_asked_for():
+def test_a_stream_is_determined_by_its_seed_and_has_the_requested_length():
     stream = Stream(2_000)
 
     assert stream.facts == Stream(2_000).facts != Stream(2_000, seed=8).facts
     assert 2_000 * 4 <= sum(len(f"{fact.number}. {fact.text}\n") for fact in stream.facts) < 2_000 * 4 + 100
 
 
-def test_a_question_asks_for_a_fact_that_was_replaced_and_the_last_one_answers_it():
+def test_a_question_is_about_replaced_facts_and_answered_by_the_last_one():
     stream = Stream(2_000)
 
     for subject, *relations in (*stream.single(), *stream.multiple()):
@@ -23,16 +23,16 @@ def test_a_question_asks_for_a_fact_that_was_replaced_and_the_last_one_answers_i
         assert max(changes) > 1
 
 
-def test_all_answers_are_right_of_a_side_that_knows_the_current_values_and_none_of_one_that_knows_the_first():
+def test_the_accuracy_is_100_with_current_values_and_0_with_first_values():
     stream = Stream(2_000)
 
     assert accuracy(stream, stream.multiple(), stream.current) == 100
     assert accuracy(stream, stream.single(), lambda *key: stream.versions[key][0].value) == 0
 
 
-def test_facts_that_name_their_key_are_found_as_they_are_now(tmp_path):
-    found = measured(Stream(600), tmp_path)
+def test_the_measured_accuracy_of_keyed_facts_reaches_the_goal(tmp_path):
+    accuracies = measured(Stream(600), tmp_path)
 
-    assert min(found["by key"]) >= GOAL
-    assert min(found["recalled"]) >= GOAL
-    assert found["near"] > 50
+    assert min(accuracies["by key"]) >= GOAL
+    assert min(accuracies["recalled"]) >= GOAL
+    assert accuracies["near"] > 50

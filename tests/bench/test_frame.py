@@ -1,4 +1,4 @@
-"""The frame of the benchmarks: fair turns, spreads, one table, and what a figure needs to mean anything later."""
+"""The frame of the benchmarks: alternating runs, spreads, one table, and the context recorded with each figure."""
 
 import json
 import subprocess
@@ -12,27 +12,27 @@ from bench.frame import Options, Row, Spread, in_turn
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_sides_take_turns_and_every_second_round_goes_backwards():
+def test_sides_alternate_and_every_second_round_is_reversed():
     order = []
 
     times = in_turn({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=2)
 
     assert "".join(order) == "ab" + "ab" + "ba"
-    assert {name: len(found) for name, found in times.items()} == {"a": 2, "b": 2}
+    assert {name: len(durations) for name, durations in times.items()} == {"a": 2, "b": 2}
 
 
-def test_a_ratio_is_of_medians_and_its_spread_of_the_rounds():
+def test_a_ratio_has_the_medians_and_the_spread_of_rounds():
     ratio = Spread.ratio([2.0, 4.0, 6.0], [1.0, 1.0, 2.0])
 
     assert (ratio.middle, ratio.low, ratio.high) == (4.0, 2.0, 4.0)
     assert Spread.of([3.0]) == Spread(3.0, 3.0, 3.0)
 
 
-def test_a_run_prints_each_row_with_its_command_and_writes_where_and_when(tmp_path, capsys):
-    asked = []
+def test_a_run_prints_rows_with_commands_and_writes_machine_date_and_commit(tmp_path, capsys):
+    received = []
 
     def rows(options: Options):
-        asked.append(options)
+        received.append(options)
         yield Row("a | b", "2 ms", "1 ms", met=True, figures={"ms": [1.0]})
         yield Row("c", "-", "1 ms", met=False)
 
@@ -45,19 +45,19 @@ def test_a_run_prints_each_row_with_its_command_and_writes_where_and_when(tmp_pa
     assert {"commit", "date", "command", "machine", "rows", "quick"} <= set(report)
     assert {"cpu", "cores", "memory_gb", "python", "packages", "file_system"} <= set(report["machine"])
     assert report["rows"][0]["figures"] == {"ms": [1.0]}
-    assert (asked[0].memories, asked[0].quick) == (7, True)
-    assert not asked[0].folder.exists()
+    assert (received[0].memories, received[0].quick) == (7, True)
+    assert not received[0].folder.exists()
 
 
 def test_the_quick_run_of_one_benchmark_prints_its_table(tmp_path):
     command = [sys.executable, "-m", "bench", "--quick", "--only", "startup", "--memories", "20", "--rounds", "1"]
 
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=ROOT, env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
     )
 
-    assert done.returncode == 0, done.stderr
-    assert [line.split(" | ")[0] for line in done.stdout.splitlines()[2:]] == [
+    assert result.returncode == 0, result.stderr
+    assert [line.split(" | ")[0] for line in result.stdout.splitlines()[2:]] == [
         "| jidomem --help",
         "| jidomem guard, 20 memories, a file that 50 govern",
         "| jidomem guard, 20 memories, one that none does",
@@ -67,7 +67,7 @@ def test_the_quick_run_of_one_benchmark_prints_its_table(tmp_path):
     ]
 
 
-def test_each_benchmark_has_a_folder_of_its_own(capsys):
+def test_each_benchmark_has_its_own_folder(capsys):
     def rows(options: Options):
         (options.folder / "mine").mkdir()
         yield Row("made", "-", "1 ms")
@@ -76,17 +76,17 @@ def test_each_benchmark_has_a_folder_of_its_own(capsys):
     assert capsys.readouterr().out.count("| made |") == 2
 
 
-def test_a_benchmark_that_breaks_off_says_so_and_stops_no_other(tmp_path, capsys):
+def test_a_failed_benchmark_is_reported_and_the_others_run(tmp_path, capsys):
     def broken(options: Options):
         yield Row("first", "-", "1 ms")
         raise ValueError("no such disk")
 
-    ran = frame.run(
+    is_complete = frame.run(
         {"bench.x": broken, "bench.y": lambda options: [Row("second", "-", "2 ms")]},
         Namespace(quick=False, memories=1, rounds=1, json=tmp_path / "found.json"),
     )
 
-    assert not ran
+    assert not is_complete
     assert [row["what"] for row in json.loads((tmp_path / "found.json").read_text())["rows"]] == [
         "first", "bench.x", "second",
     ]  # fmt: skip

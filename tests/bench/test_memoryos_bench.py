@@ -1,4 +1,4 @@
-"""Retrieval from full tiers is measured, beside a list of the same pages, and held to its goal."""
+"""The benchmark of retrieval from full tiers, compared with a list of the same pages and with its goal."""
 
 import re
 
@@ -7,7 +7,7 @@ from bench.frame import Options
 
 
 # D114
-def test_retrieval_is_measured_in_milliseconds_beside_a_list_and_has_a_goal(tmp_path, monkeypatch):
+def test_retrieval_is_measured_in_milliseconds_and_compared_with_a_list_and_a_goal(tmp_path, monkeypatch):
     for size in ("PAGES", "ENTRIES", "PERSONAS", "FACTS"):
         monkeypatch.setattr(memoryos, size, 2)
     options = Options(20, quick=True, rounds=2, folder=tmp_path)

@@ -1,4 +1,4 @@
-"""Changes of the code that tests are to notice: which are tried, which are left alone, and what is said of them."""
+"""Mutants of the code: which are generated, which code is not changed, and how survivors are reported."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def changes(source: str) -> list[str]:
     return [mutant.what for mutant in mutants("odd.py", source)]
 
 
-def test_operators_constants_branches_answers_and_calls_are_changed():
+def test_operators_constants_branches_results_and_calls_are_mutated():
     assert changes(CODE) == ["a > b -> True", "a > b -> False", "a > b -> a >= b", "a -> None", "b -> None"]
     assert changes("x = f(not a, key=1)\nprint(x)\n") == [
         "not a -> a",
@@ -36,7 +36,7 @@ def test_operators_constants_branches_answers_and_calls_are_changed():
     assert changes("x = a and f'{b}s'\n") == ["a and f'{b}s' -> a or f'{b}s'", "'s' -> 'XXs'"]
 
 
-def test_types_docstrings_and_log_lines_are_left_alone():
+def test_types_docstrings_and_log_calls_are_not_mutated():
     source = '''"""What it is."""
 from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
@@ -54,18 +54,18 @@ class Odd:
     assert changes(source) == []
 
 
-def test_a_changed_module_is_compiled_with_that_one_change():
+def test_a_mutant_is_compiled_with_its_change_alone():
     compiled = {}
 
     for number, mutant in enumerate(list(mutants("odd.py", CODE))[:3]):
-        found: dict = {}
-        exec(next(m for m in mutants("odd.py", CODE) if m.what == mutant.what).compiled("odd.py"), found)
-        compiled[number] = [found["larger"](*pair) for pair in ((1, 2), (2, 1))]
+        namespace: dict = {}
+        exec(next(m for m in mutants("odd.py", CODE) if m.what == mutant.what).compiled("odd.py"), namespace)
+        compiled[number] = [namespace["larger"](*pair) for pair in ((1, 2), (2, 1))]
 
     assert compiled == {0: [1, 2], 1: [2, 1], 2: [2, 2]}
 
 
-def test_what_no_test_notices_is_listed_and_too_much_of_it_fails_while_no_file_changes(tmp_path):
+def test_surviving_mutants_are_listed_and_fail_the_run_and_no_file_is_changed(tmp_path):
     code = f"EDGES = [] + []\n{CODE}"  # lists have no difference: the changed module cannot be imported
     (tmp_path / "odd.py").write_text(code)
     (tmp_path / "conftest.py").write_text("import odd\n")
@@ -76,21 +76,21 @@ def test_what_no_test_notices_is_listed_and_too_much_of_it_fails_while_no_file_c
     )
 
     command = [sys.executable, "-c", RUN, str(tmp_path)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    refused = subprocess.run([*command, "even"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    refusal = subprocess.run([*command, "even"], cwd=ROOT, capture_output=True, text=True, timeout=120)
 
-    assert ran.stdout.splitlines() == [
+    assert result.stdout.splitlines() == [
         "left out, for it fails without any change: test_odd.py::test_broken",
         "survived: odd.py:3: a > b -> a >= b",
         "odd: 5 of 6 killed (83%), 6 there are",
-    ], ran.stderr
-    assert ran.returncode == 1
+    ], result.stderr
+    assert result.returncode == 1
     assert (tmp_path / "odd.py").read_text() == code
-    assert refused.returncode == 2
-    assert "even: name one of odd, or a file of theirs" in refused.stderr
+    assert refusal.returncode == 2
+    assert "even: name one of odd, or a file of theirs" in refusal.stderr
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_the_files_of_each_target_exist(target):
-    named = [name for name in (*target.files(), *target.tests) if not (ROOT / name).exists()]
-    assert (named, target.files() != []) == ([], True)
+    missing = [name for name in (*target.files(), *target.tests) if not (ROOT / name).exists()]
+    assert (missing, target.files() != []) == ([], True)

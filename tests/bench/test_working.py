@@ -1,4 +1,4 @@
-"""What is said of the cost of each tier is measured, in its unit, and as a ratio."""
+"""The benchmark of the tiers: the cost of each in its unit and as a ratio."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from bench.frame import Options
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_both_tiers_are_measured_and_long_term_memory_beside_short_term_memory(tmp_path, monkeypatch):
+def test_both_tiers_are_measured_and_long_term_compared_with_short_term(tmp_path, monkeypatch):
     # E094
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     rows = {row.what: row for row in working.rows(Options(20, quick=True, rounds=2, folder=tmp_path))}
@@ -27,7 +27,7 @@ def test_both_tiers_are_measured_and_long_term_memory_beside_short_term_memory(t
         assert len(row.figures["s"]) == 2
 
 
-def test_the_documentation_tells_what_each_tier_is():
+def test_the_documentation_states_duration_size_and_speed_of_each_tier():
     # E094
     page = (ROOT / "docs" / "two-tiers.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| (lasts|how much|reached in) \| (.+) \|$", page, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""The site that `ci/docs` makes of the pages: without a warning, whole, and of use without a network."""
+"""The site that `ci/docs` builds from the pages: complete, without warnings, and usable without a network."""
 
 import html.parser
 import re
@@ -19,22 +19,22 @@ BUILD = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html
 def site(tmp_path_factory):
     """The site, built once."""
     out = tmp_path_factory.mktemp("site")
-    done = subprocess.run([*BUILD, "-d", out / ".read", DOCS, out], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run([*BUILD, "-d", out / ".read", DOCS, out], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
     return out
 
 
-def test_every_page_is_built_and_can_be_searched_for(site):
+def test_every_page_is_built_and_in_the_search_index(site):
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}
 
     assert {page for page in pages if not (site / f"{page}.html").exists()} == set()
     index = (site / "searchindex.js").read_text("utf-8")
-    found = re.search(r'"?docnames"?:\s*\[([^\]]*)\]', index)
-    assert set(re.findall(r'"([^"]+)"', found[1])) == pages
+    match = re.search(r'"?docnames"?:\s*\[([^\]]*)\]', index)
+    assert set(re.findall(r'"([^"]+)"', match[1])) == pages
 
 
 class Fetched(html.parser.HTMLParser):
-    """What a browser fetches for a page by itself."""
+    """The addresses that a browser loads for a page."""
 
     def __init__(self):
         super().__init__()
@@ -46,7 +46,7 @@ class Fetched(html.parser.HTMLParser):
             self.addresses += [given[key] for key in ("src", "href") if given.get(key)]
 
 
-def test_no_page_fetches_anything_from_elsewhere(site):
+def test_no_page_loads_remote_files(site):
     for path in site.rglob("*.html"):
         fetched = Fetched()
         fetched.feed(path.read_text("utf-8"))
@@ -62,15 +62,15 @@ def test_a_page_in_no_table_of_contents_fails_the_build(tmp_path):
     (tmp_path / "index.md").write_text("# A page\n\n<!-- contents -->\n\n- [Time](time.md): of two clocks\n")
     (tmp_path / "lost.md").write_text("# Nobody leads here\n")
 
-    done = subprocess.run(
+    result = subprocess.run(
         [*BUILD, "-b", "dummy", tmp_path, tmp_path / "out"], capture_output=True, text=True, check=False
     )
 
-    assert done.returncode == 1
-    assert "lost.md: WARNING: document isn't included in any toctree" in done.stderr
+    assert result.returncode == 1
+    assert "lost.md: WARNING: document isn't included in any toctree" in result.stderr
 
 
-def test_a_list_is_a_table_of_contents_where_the_line_above_says_so():
+def test_a_list_below_the_contents_comment_is_a_table_of_contents():
     conf = runpy.run_path(str(DOCS / "conf.py"))
     lists = [
         "- [x](x.md)\n",
@@ -83,10 +83,10 @@ def test_a_list_is_a_table_of_contents_where_the_line_above_says_so():
     assert conf["tables_of_contents"](page) == [("How to", ["a", "d/c"])]
 
 
-def test_the_page_of_proofs_shows_the_table_below_its_own_words():
+def test_the_page_of_proofs_has_the_generated_table_below_its_text():
     conf = runpy.run_path(str(DOCS / "conf.py"))
-    made = "# Statements and their proofs\n\n1 statement\n\n| A001 |\n"
+    table = "# Statements and their proofs\n\n1 statement\n\n| A001 |\n"
 
-    page = conf["shown_in"]("statements/table", "# Proofs\n\nMade by tests.\n", made)
+    page = conf["shown_in"]("statements/table", "# Proofs\n\nMade by tests.\n", table)
 
     assert page == "# Proofs\n\nMade by tests.\n\n1 statement\n\n| A001 |\n"

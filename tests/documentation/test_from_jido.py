@@ -1,4 +1,4 @@
-"""What the page for those who come from Elixir names of ours is there."""
+"""The names in the page for users of Jido in Elixir exist."""
 
 import importlib
 import re
@@ -13,8 +13,8 @@ OURS = [row[1] for row in re.findall(r"^\| (.+?) \| (.+?) \|", PAGE.read_text("u
 NAMES = sorted({name for cell in OURS for name in re.findall(r"`(jidomem(?:\.\w+)+)`", cell)})
 
 
-def found(name):
-    """What *name* stands for: a module, or what is in one."""
+def resolve(name):
+    """The module or member of a module that *name* denotes."""
     module, rest = name, []
     while module:
         try:
@@ -29,16 +29,16 @@ def found(name):
     raise LookupError(name)
 
 
-def test_the_page_names_most_of_what_elixir_has():
+def test_the_page_names_more_than_70_names():
     assert len(NAMES) > 70
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_of_ours_is_there(name):
-    assert found(name) is not None
+def test_a_name_in_the_page_exists(name):
+    assert resolve(name) is not None
 
 
-def test_a_verb_of_ours_is_there():
+def test_the_commands_in_the_page_exist():
     verbs = {verb for cell in OURS for verb in re.findall(r"`jidomem (\w+)", cell)}
 
     assert verbs

@@ -1,4 +1,4 @@
-"""The settings a page shows are taken where they are set: in a root, in one's own configuration, or as waivers."""
+"""The settings shown in pages are accepted: in a root, in the user configuration, or as waivers."""
 
 import re
 import tomllib
@@ -18,7 +18,7 @@ BLOCKS = [
     for block in re.findall(r"^```toml\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
 ]
 WAIVERS = [each for each in BLOCKS if "[[waiver]]" in each[1]]
-#: What only one's own configuration may say.
+#: Blocks that only the user configuration may have.
 OWN = [each for each in BLOCKS if re.search(r"^(index =|\[(limits|embedder|model|reranker)\])", each[1], re.MULTILINE)]
 OF_ROOTS = [each for each in BLOCKS if each not in WAIVERS and each not in OWN]
 
@@ -28,12 +28,12 @@ def names(blocks):
 
 
 @pytest.mark.parametrize(("page", "block"), WAIVERS, ids=names(WAIVERS))
-def test_waivers_that_a_page_shows_are_taken(page, block):
+def test_the_waivers_in_a_page_are_accepted(page, block):
     assert len(read_baseline(page, block.encode()).waivers) == block.count("[[waiver]]")
 
 
 @pytest.mark.parametrize(("page", "block"), OF_ROOTS, ids=names(OF_ROOTS))
-def test_what_a_page_shows_of_a_root_is_taken_and_known(page, block, tmp_path):
+def test_the_root_settings_in_a_page_are_accepted(page, block, tmp_path):
     root = init(tmp_path / "kitchen", "kitchen")
     with (root / "config.toml").open("a", encoding="utf-8") as config:
         config.write(block)
@@ -46,7 +46,7 @@ def test_what_a_page_shows_of_a_root_is_taken_and_known(page, block, tmp_path):
 
 
 @pytest.mark.parametrize(("page", "block"), OWN, ids=names(OWN))
-def test_what_a_page_shows_of_ones_own_configuration_is_taken_there_and_in_no_root(page, block, tmp_path, monkeypatch):
+def test_the_user_settings_in_a_page_are_accepted_there_and_refused_in_a_root(page, block, tmp_path, monkeypatch):
     monkeypatch.delenv("JIDOMEM_EMBEDDER")
     root = init(tmp_path / "kitchen", "kitchen")
     bare = settings.load(root)
@@ -55,10 +55,10 @@ def test_what_a_page_shows_of_ones_own_configuration_is_taken_there_and_in_no_ro
     own.write_text(block, "utf-8")
     own.chmod(0o600)
 
-    found = settings.load(root)
+    loaded = settings.load(root)
 
-    said = tomllib.loads(block)
-    differs = [getattr(found, key) for key in said] != [getattr(bare, key) for key in said]
+    values = tomllib.loads(block)
+    differs = [getattr(loaded, key) for key in values] != [getattr(bare, key) for key in values]
     assert differs == (page != "docs/http.md")  # which shows the defaults
     own.unlink()
     (root / "config.toml").write_text(block, "utf-8")

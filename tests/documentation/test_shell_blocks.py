@@ -1,4 +1,4 @@
-"""No page shows a command that nobody runs, but for the few that are named here."""
+"""Each command in a page is run by a test, except for those listed here."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ from bench import frame
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-#: What runs the blocks of a language, and on which pages there may be such blocks (None: on all).
+#: The tests that run the blocks of a language, and the pages that may have such blocks (None: all).
 RUN = {
     "console": ("tests/test_docs.py, test_readme.py and documentation/test_run_pages.py", None),
     "python": ("the same", None),
@@ -22,7 +22,7 @@ RUN = {
     "pycon": ("as examples of docstrings", re.compile(r"docs/reference/python.*")),
 }
 DATA = {"text", "toml", "json", "yaml", "sql", "sparql", "turtle", "py"}
-#: Commands that cannot be run in a test, each by its page; the words beside it say why.
+#: Commands that cannot be run in a test, by page; the comments state the reasons.
 NOT_RUN = {
     "README.md": {"./ci/demo", "./ci/test"},  # CI is these: test_readme.py
     "docs/benchmarks.md": {  # minutes and hours: below it is tested that they take these options
@@ -66,7 +66,7 @@ def lines_of_a_list(line):
 
 
 def commands(page):
-    """The commands of the blocks that nobody runs, without the words beside them."""
+    """The commands of the blocks that no test runs, without comments."""
     for language, lines in blocks(page):
         if language is None or language == "text":
             for line in lines:
@@ -89,31 +89,31 @@ def test_each_block_is_data_or_of_a_language_that_is_run(page):
         assert allowed, f"```{language} is run by {by}: show {lines[:1]} as ```console"
 
 
-def test_the_commands_that_are_not_run_are_those_named_here():
-    shown = {name(page): {*found} for page in PAGES if (found := [*commands(page)])}
+def test_the_commands_that_are_not_run_are_listed():
+    shown = {name(page): {*listed} for page in PAGES if (listed := [*commands(page)])}
 
     assert shown == NOT_RUN
 
 
 @pytest.mark.parametrize("command", sorted(NOT_RUN["docs/benchmarks.md"] | NOT_RUN["docs/comparison.md"]))
-def test_what_takes_hours_is_there_and_takes_the_options_shown(command):
-    program, *words = shlex.split(command)
+def test_a_long_running_command_exists_and_has_the_options_shown(command):
+    program, *arguments = shlex.split(command)
     if program.startswith("ci/"):
-        said = (ROOT / program).read_text("utf-8") + (ROOT / "bench" / "mutate.py").read_text("utf-8")
+        source = (ROOT / program).read_text("utf-8") + (ROOT / "bench" / "mutate.py").read_text("utf-8")
         assert (ROOT / program).stat().st_mode & 0o111
-        assert {word for word in words if word.startswith("--")} <= {*re.findall(r'"(--[a-z-]+)"', said)}
-        assert all((ROOT / word).is_file() for word in words if word.endswith(".py"))
+        assert {word for word in arguments if word.startswith("--")} <= {*re.findall(r'"(--[a-z-]+)"', source)}
+        assert all((ROOT / word).is_file() for word in arguments if word.endswith(".py"))
     else:
-        _, module, *given = words
+        _, module, *options = arguments
         parser = frame.parser(module)
         parser.add_argument("--only", nargs="+")
-        asked = parser.parse_args(given)
-        for each in [module.removeprefix("bench").lstrip("."), *(asked.only or ())]:
-            there = (ROOT / "bench" / each).with_suffix(".py") if each else ROOT / "bench" / "__main__.py"
-            assert there.is_file() or (ROOT / "bench" / each / "__main__.py").is_file(), each
+        parsed = parser.parse_args(options)
+        for each in [module.removeprefix("bench").lstrip("."), *(parsed.only or ())]:
+            path = (ROOT / "bench" / each).with_suffix(".py") if each else ROOT / "bench" / "__main__.py"
+            assert path.is_file() or (ROOT / "bench" / each / "__main__.py").is_file(), each
 
 
-def test_the_extras_that_pages_have_installed_are_there():
+def test_the_extras_in_pages_exist():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     shown = {extra for page in PAGES for extra in re.findall(r"jidomem\[(\w+)\]", page.read_text("utf-8"))}
 
@@ -121,7 +121,7 @@ def test_the_extras_that_pages_have_installed_are_there():
     assert shown <= {*extras}
 
 
-def test_a_command_in_text_is_seen(tmp_path):
+def test_a_command_in_a_text_block_is_found(tmp_path):
     page = tmp_path / "page.md"
     text = "```text\nfound: 1\njidomem serve  # on 8700\n```\n"
     page.write_text(f"- a list\n    - in it\n\n{text}\n    pip install x\n\n```console\n$ git x\n```\n")

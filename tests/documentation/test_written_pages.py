@@ -1,4 +1,4 @@
-"""The reference is what the code says of itself: written anew it is the same, and nothing users meet is missing."""
+"""The reference is generated from the code: it is current and complete."""
 
 import ast
 import importlib
@@ -21,7 +21,7 @@ written = cache(written)
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_page_written_from_the_code_is_current(part):
+def test_a_generated_page_is_current(part):
     pages = written(part)
 
     assert pages
@@ -29,13 +29,13 @@ def test_a_page_written_from_the_code_is_current(part):
         assert (DOCS / name).read_text("utf-8") == text, f"run: python -m docs.generate {part}"
 
 
-def test_every_page_of_the_reference_is_written():
+def test_every_page_of_the_reference_is_generated():
     names = {name for part in PARTS for name in written(part)}
 
     assert {path.relative_to(DOCS).as_posix() for path in (DOCS / "reference").rglob("*.md")} == names
 
 
-def test_every_name_that_a_program_in_the_documentation_imports_is_in_the_reference():
+def test_every_name_imported_in_the_documentation_is_in_the_reference():
     known = {module for _, modules in python.PAGES.values() for module in modules}
     for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
         for block in re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
@@ -43,30 +43,34 @@ def test_every_name_that_a_program_in_the_documentation_imports_is_in_the_refere
                 if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "jidomem":
                     module = importlib.import_module(node.module)
                     for name in node.names:
-                        where = f"{page.name}: from {node.module} import {name.name}"
-                        whole = f"{node.module}.{name.name}"
-                        assert whole in known or (node.module in known and name.name in python.public(module)), where
+                        location = f"{page.name}: from {node.module} import {name.name}"
+                        full_name = f"{node.module}.{name.name}"
+                        assert full_name in known or (node.module in known and name.name in python.public(module)), (
+                            location
+                        )
 
 
 @pytest.mark.parametrize("name", ["Jidomem", "MemoryReader", "MemoryWriter"])
-def test_every_function_that_a_root_its_reader_and_its_writer_have_is_in_the_reference(name):
+def test_every_public_method_of_root_reader_and_writer_is_in_the_reference(name):
     page = written("python")["reference/python/jidomem.md"]
-    has = {key for key, _ in inspect.getmembers(getattr(jidomem, name), inspect.isfunction) if not key.startswith("_")}
+    functions = {
+        key for key, _ in inspect.getmembers(getattr(jidomem, name), inspect.isfunction) if not key.startswith("_")
+    }
 
     _, _, section = page.partition(f"\n### {name}\n")
     shown = re.findall(r"^#### (\w+)$", section.partition("\n### ")[0], re.MULTILINE)
 
-    assert has == set(shown)
+    assert functions == set(shown)
 
 
-def test_every_variable_of_the_environment_that_the_code_reads_is_in_the_reference():
+def test_every_environment_variable_of_the_code_is_in_the_reference():
     sources = [path.read_text("utf-8") for folder in ("cli", "jidomem") for path in (ROOT / folder).rglob("*.py")]
     read = {name for text in sources for name in re.findall(r"\bJIDOMEM_[A-Z_]+", text)}
 
     assert read - {"JIDOMEM_LIMITS"} == {name for name in configuration.ENVIRONMENT if name.startswith("JIDOMEM_")}
 
 
-def test_every_set_of_tools_that_can_be_chosen_is_in_the_reference():
+def test_every_toolset_is_in_the_reference():
     (chosen,) = (param for param in mcp_verb.params if param.name == "toolset")
 
     assert set(chosen.type.choices) == set(mcp.TOOLSETS)
@@ -84,7 +88,7 @@ def test_every_shape_with_a_message_is_in_the_reference():
     assert {name for name in named if f"| `{name}` |" not in page} == set()
 
 
-def test_the_error_page_says_of_each_code_what_to_do():
+def test_the_error_page_has_advice_for_each_code():
     rows = re.findall(
         r"^\| `(\w+)` \| (.+) \| (.+) \| \d+ \| \d+ \|$", (DOCS / "reference" / "errors.md").read_text(), re.MULTILINE
     )
@@ -93,7 +97,7 @@ def test_the_error_page_says_of_each_code_what_to_do():
     assert all(len(advice) > 8 for _, _, advice in rows)
 
 
-def test_a_key_that_the_settings_do_not_know_stops_the_page(monkeypatch):
+def test_an_unknown_settings_key_fails_the_generation(monkeypatch):
     monkeypatch.setitem(configuration._LIMITS, "colour", "which it is")
 
     with pytest.raises(KeyError, match="colour"):
@@ -101,20 +105,20 @@ def test_a_key_that_the_settings_do_not_know_stops_the_page(monkeypatch):
 
 
 def unknown_word(words):
-    """The first of *words* that names no command of the group before it; None for a command that exists."""
-    found = cli
+    """The first of *words* that is no command of the preceding group; None for an existing command."""
+    command = cli
     for word in words:
-        if not isinstance(found, click.Group):
+        if not isinstance(command, click.Group):
             return None
         if not re.fullmatch("[a-z][a-z-]*", word):  # an option, or a name that stands for a command
             return None
-        if (found := found.get_command(click.Context(found), word)) is None:
+        if (command := command.get_command(click.Context(command), word)) is None:
             return word
     return None
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)
-def test_each_command_that_a_page_names_exists(page):
+def test_each_command_in_a_page_exists(page):
     text = re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     context = click.Context(cli)
     groups = {name for name in cli.list_commands(context) if isinstance(cli.get_command(context, name), click.Group)}

@@ -1,4 +1,4 @@
-"""The shipped ontology: every term of the vocabulary is there, says what it means, and all of it holds together."""
+"""The shipped ontology: every term is declared and documented, and the ontology is consistent."""
 
 import re
 import warnings
@@ -35,7 +35,7 @@ def values(term, predicate):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_file_parses_strictly_and_is_written_the_one_way(path):  # E073
+def test_a_file_is_valid_turtle_in_the_canonical_layout(path):  # E073
     assert path.read_text("utf-8") == serialise([quad.triple for quad in parse(path)])
 
 
@@ -82,7 +82,7 @@ def test_a_term_has_a_label_a_definition_and_an_example_in_our_namespace(term):
         "definition": 1,
         "example": 1,
     }
-    assert all(parse_literal(text).language == "en" for found in texts.values() for text in found)
+    assert all(parse_literal(text).language == "en" for literals in texts.values() for text in literals)
     assert re.fullmatch(r"[A-Z].{15,}\.", parse_literal(texts["definition"][0]).text)
 
 
@@ -111,7 +111,7 @@ ElixirModule AshResource DSL Command Event Projection Function < CodeConcept
 """
 
 
-def test_the_classes_other_programs_write_are_declared_below_their_parents():  # E069, E070
+def test_the_documented_classes_are_declared_below_their_parents():  # E069, E070
     for group in re.split(r"[;\n]", CLASSES.strip()):
         names, _, parent = group.partition(" < ")
         for name in names.split():
@@ -120,7 +120,7 @@ def test_the_classes_other_programs_write_are_declared_below_their_parents():  #
             assert above == ([jido(parent)] if parent else []), name
 
 
-def test_twenty_five_classes_and_the_marker_of_what_was_forgotten_are_kinds_of_memory():  # E069, E070
+def test_25_classes_and_the_deleted_marker_are_kinds_of_memory():  # E069, E070
     kinds = ONTOLOGY.subclasses(jido("MemoryItem")) - {jido("MemoryItem")}
     assert len(kinds - {jido("DeletedMarker")}) == 25
     assert {jido(name) for name in ("Fact", "Decision", "Task", "Convention", "Error", "LessonLearned")} <= kinds
@@ -181,24 +181,26 @@ Commit: journalFormat>integer position>integer ontologyVersion>string
 @pytest.mark.parametrize(
     ("table", "is_object", "base"), [(OBJECT_PROPERTIES, True, JIDO), (DATA_PROPERTIES, False, XSD)]
 )
-def test_every_property_leads_from_its_kind_of_subject_to_its_kind_of_value(table, is_object, base):  # E071, E072
+def test_every_property_has_its_domain_and_range(table, is_object, base):  # E071, E072
     for line in table.strip().splitlines():
         domain, _, pairs = line.partition(": ")
         for name, _, range_ in (pair.partition(">") for pair in pairs.split()):
-            found = ONTOLOGY.properties[jido(name)]
-            assert (found.is_object, found.domain, found.range) == (is_object, {jido(domain)}, {iri(base + range_)}), (
-                name
-            )
+            declared = ONTOLOGY.properties[jido(name)]
+            assert (declared.is_object, declared.domain, declared.range) == (
+                is_object,
+                {jido(domain)},
+                {iri(base + range_)},
+            ), name
 
 
-def test_properties_of_any_subject_or_of_any_value_say_so():
+def test_properties_without_range_or_domain_are_declared_so():
     about, recorded = ONTOLOGY.properties[jido("about")], ONTOLOGY.properties[jido("recordedAt")]
     assert (about.is_object, about.range) == (None, frozenset())
     assert (recorded.domain, recorded.range) == (frozenset(), {iri(XSD + "dateTime")})
 
 
-def test_a_property_is_functional_only_where_a_merge_of_two_branches_cannot_bring_a_second_value():
-    functional = {local_name(name) for name, found in ONTOLOGY.properties.items() if found.functional}
+def test_a_property_is_functional_if_a_merge_of_branches_adds_no_second_value():
+    functional = {local_name(name) for name, declared in ONTOLOGY.properties.items() if declared.functional}
     assert {"summary", "appliesToProject", "hasTimestamp", "hasConfidence", "filePath"} <= functional
     assert functional.isdisjoint({"assertedBy", "assertedIn", "supersededBy", "startedAt", "endedAt", "repoBranch"})
 
@@ -206,7 +208,7 @@ def test_a_property_is_functional_only_where_a_merge_of_two_branches_cannot_brin
 SAME_NAMES = "Fact Decision Task Convention Error LessonLearned key context affectedModule verified"
 
 
-def test_names_of_an_earlier_day_are_mapped_to_ours():  # E065, E069, E071
+def test_names_of_earlier_vocabularies_are_aligned():  # E065, E069, E071
     for base in ("http://jidoka.ai/ontology#", "http://jidoka.ai/ontology/"):
         ours = dict.fromkeys(SAME_NAMES.split()) | {
             "Memory": "MemoryItem",
@@ -220,12 +222,12 @@ def test_names_of_an_earlier_day_are_mapped_to_ours():  # E065, E069, E071
     assert set(ONTOLOGY.alignment.values()) <= ONTOLOGY.declared
 
 
-def test_an_aligned_class_stands_for_a_class_and_an_aligned_property_for_a_property():
+def test_classes_are_aligned_with_classes_and_properties_with_properties():
     for foreign, ours in ONTOLOGY.alignment.items():
         assert (ours in ONTOLOGY.classes) == local_name(foreign)[0].isupper(), foreign
 
 
-def test_the_ontology_and_what_it_is_aligned_with_are_consistent():  # E073
+def test_the_ontology_and_its_alignments_are_consistent():  # E073
     closed = closure(files.ontology_files())
     errors = [
         str(o) for _, _, o in closed.triples((None, rdf("http://www.daml.org/2002/03/agents/agent-ont#error"), None))
@@ -241,7 +243,7 @@ def test_the_ontology_and_what_it_is_aligned_with_are_consistent():  # E073
     "statement",
     ["<urn:a> a jido:Agent , jido:Project .", "<urn:m> jido:hasConfidence jido:High , jido:Low ."],
 )
-def test_the_closure_finds_a_contradiction_where_there_is_one(statement, tmp_path):
+def test_the_closure_reports_a_contradiction(statement, tmp_path):
     (tmp_path / "data.ttl").write_text(f"@prefix jido: <{JIDO}> .\n{statement}\n")
     closed = closure([*files.ontology_files(), tmp_path / "data.ttl"])
     assert contradictions(closed)
@@ -269,7 +271,7 @@ def closure(paths: list[Path]):
 
 
 def contradictions(closed):
-    """What the closure reports as an error of the ontology."""
+    """The errors of the ontology in its closure."""
     return [str(text) for text in closed.objects(None, rdf("http://www.daml.org/2002/03/agents/agent-ont#error"))]
 
 

@@ -1,4 +1,4 @@
-"""The one way Turtle files of ontology/ and shapes/ are written; run it with file names to rewrite them."""
+"""The canonical layout of Turtle files in ontology/ and shapes/; run it with file names to rewrite them."""
 
 import re
 import sys
@@ -89,7 +89,7 @@ class _Writer:
         return f"{self.name(subject)} {first}" + "".join(f" ;\n    {part}" for part in rest) + " .\n"
 
     def rank(self, subject):
-        """Where a subject stands: ontology terms by kind, a node shape before the property shapes it owns."""
+        """The order of a subject: ontology terms by kind, a node shape before its property shapes."""
         types = [self.term(node) for node in self.of[subject].get("rdf:type", [])]
         kind = min((KINDS.index(name) for name in types if name in KINDS), default=len(KINDS))
         name = self.name(subject)
@@ -106,7 +106,7 @@ class _Writer:
 
     @staticmethod
     def prefixed_names(body):
-        """The prefixes that stand outside quoted text and angle brackets."""
+        """The prefixes outside quoted text and angle brackets."""
         bare = re.sub(r'"(?:[^"\\]|\\.)*"|<[^>]*>', "", body)
         return set(re.findall(r"\b[a-z]+:", bare))
 

@@ -1,4 +1,4 @@
-"""Threads that write and read at once what they wrote, while snapshots are kept and the index is built anew.
+"""Threads that write memories and read them at once, while snapshots are made and the index is rebuilt.
 
 python crowd.py ROOT SECONDS
 """
@@ -21,15 +21,15 @@ SMALL = {
 }
 
 
-def work(memory, name, end, seen):
+def work(memory, name, end, results):
     rng, count = random.Random(name), 0
     while time.monotonic() < end:
         count += 1
         receipt = memory.writer.remember("p", f"thing {name} {count}")
         if rng.random() < 0.5:
-            seen.append(memory.reader.get_memory("p", receipt.iri)["iri"] == receipt.iri)
+            results.append(memory.reader.get_memory("p", receipt.iri)["iri"] == receipt.iri)
         else:
-            seen.append(memory.reader.select("p", f"SELECT ?o WHERE {{ <{receipt.iri}> a ?o }}") != [])
+            results.append(memory.reader.select("p", f"SELECT ?o WHERE {{ <{receipt.iri}> a ?o }}") != [])
 
 
 def rebuild(memory, end):
@@ -42,16 +42,16 @@ def main(root, seconds):
     for name, value in SMALL.items():
         setattr(follower, name, value)
     store.BULK_LOAD_BYTES, store.MAX_BUFFERED_BYTES = 3_000, 20_000
-    end, seen = time.monotonic() + float(seconds), []
+    end, results = time.monotonic() + float(seconds), []
     with jidomem.open(Path(root)) as memory, jidomem.open(Path(root)) as other:
         memory.writer.remember("p", "the first")
-        crowd = [Thread(target=work, args=(at, name, end, seen)) for name, at in enumerate([memory] * 3 + [other])]
+        crowd = [Thread(target=work, args=(at, name, end, results)) for name, at in enumerate([memory] * 3 + [other])]
         crowd.append(Thread(target=rebuild, args=(memory, end)))
         for each in crowd:
             each.start()
         for each in crowd:
             each.join()
-    print(len(seen), all(seen))
+    print(len(results), all(results))
 
 
 if __name__ == "__main__":

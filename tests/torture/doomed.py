@@ -1,8 +1,8 @@
-"""Runs commands of jidomem that are killed at one change of the disk: python doomed.py
+"""Run commands of jidomem that are killed at one change of the disk: python doomed.py
 
 Reads lines of JSON: the number of the change, what counts as one (`disk` or `sql`), the arguments of the command, and
 variables of its environment.
-Answers each with `killed`, or with the exit code and the number of changes where there were fewer. With the number 0
+Answers each with `killed`, or with the exit code and the number of changes if there were fewer. With the number 0
 the process is killed once the command has done its work, before it ends by itself.
 """
 
@@ -26,7 +26,7 @@ CALLS = {
 
 
 class Countdown:
-    """Kills this process at the change *number*, counted from 1; at none if it is 0."""
+    """Kill this process at the change *number*, counted from 1; at none if it is 0."""
 
     def __init__(self, number):
         self.number, self.met = number, 0

@@ -1,4 +1,4 @@
-"""One who keeps house beside the writers, over and over until killed: seals packs, builds the index anew, or opens it.
+"""Maintenance beside the writers, repeated until killed: seals packs, rebuilds the index, or opens the root.
 
 python hands.py ROOT seal|reindex|open
 """

@@ -1,4 +1,4 @@
-"""One who appends to a log in PostgreSQL in a process of its own: says what it sends and what was acknowledged.
+"""A process that appends to a log in PostgreSQL, and prints each commit it sends and each acknowledgement.
 
 python appender.py ADDRESS NAME
 """
@@ -14,8 +14,8 @@ from jidomem.journal.journal import Stream
 STREAM = Stream("p")
 
 
-def settled(do):
-    """What *do* gives, once the server answers: what is not known is asked again, as it was."""
+def until_known(do):
+    """The result of *do*, called again until the server answers with a known outcome."""
     while True:
         try:
             return do()
@@ -26,13 +26,13 @@ def settled(do):
 
 
 def main(address, name):
-    log = settled(lambda: PostgresLog(address, wait=1.0))
+    log = until_known(lambda: PostgresLog(address, wait=1.0))
     for turn in count():
         commit = f"{name}-{turn}"
         print("send", commit, flush=True)
         while True:
-            number = settled(lambda: log.reach([STREAM]))[STREAM].length + 1
-            if settled(lambda at=number: log.append(STREAM, at, commit, f"{commit} {'x' * 2000}".encode())):  # noqa: B023
+            number = until_known(lambda: log.reach([STREAM]))[STREAM].length + 1
+            if until_known(lambda at=number: log.append(STREAM, at, commit, f"{commit} {'x' * 2000}".encode())):  # noqa: B023
                 break
         print("kept", commit, number, flush=True)
 

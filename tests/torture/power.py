@@ -1,4 +1,4 @@
-"""What a power cut may leave: record the calls of jidomem.base.disk, and rebuild the folder from any part of them.
+"""The possible states after a power cut: record the calls of jidomem.base.disk, and rebuild the folder from parts.
 
 The calls really happen; the log says what a disk knew. A name (made, renamed, unlinked) lasts once its folder is
 flushed, bytes last once their file is flushed; until then each may be there, missing or, for bytes, torn or zeroed,
@@ -31,7 +31,7 @@ class Call:
 
 
 class Recorder:
-    """Stands before the calls of disk.py, performs them and logs those below *base*, which is durable itself."""
+    """Wrap the calls of disk.py, perform them, and log those below *base*, which is durable itself."""
 
     def __init__(self, base, monkeypatch):
         self.base, self.log = Path(base), []
@@ -39,14 +39,14 @@ class Recorder:
         self._numbers, self._open, self._next = {}, {}, 1
         for name in CALLS:
             monkeypatch.setattr(disk, name, getattr(self, name))
-        same_place(monkeypatch)
+        keep_place(monkeypatch)
 
     def told(self, *ids):
-        """Someone was told that these commits are kept."""
+        """Record that these commits were acknowledged."""
         self.log += [Call("told", commit) for commit in ids]
 
     def foreign(self):
-        """What follows is done by another program, which flushes nothing: no cut is tried until the next receipt."""
+        """Record that another program writes without flush: no cut is tried until the next receipt."""
         self.log.append(Call("foreign"))
 
     def _add(self, kind, path, **more):
@@ -110,8 +110,8 @@ class Recorder:
         self._add("unlink", path)
 
 
-def same_place(monkeypatch):
-    """Let the folder after a cut be the one before it, so that its lock file is believed."""
+def keep_place(monkeypatch):
+    """Give the folder after a cut the identity of the one before, so that its lock file is accepted."""
     monkeypatch.setattr(disk, "file_place", lambda path: "this disk")
     monkeypatch.setattr(disk, "ensure_local_marker", lambda path: None)
 
@@ -123,7 +123,7 @@ def _site():
 
 @dataclass
 class Disk:
-    """What a disk holds for certain, and what it may hold: filled by replaying calls."""
+    """The certain and the possible content of a disk: filled by replaying calls."""
 
     names: dict = field(default_factory=lambda: {"": {}})  # folder -> name -> file number, 0 for a folder
     times: dict = field(default_factory=dict)
@@ -189,7 +189,7 @@ def _written(content, writes):
 
 
 def _torn(content, writes, chance, zeroed):
-    """The last write reached the disk in part; the rest is as before, or zeros."""
+    """The content with the last write in part; the rest is unchanged or zeros."""
     *before, last = writes
     cut = chance.randrange(len(last.data)) if last.data else 0
     rest = b"\0" * (len(last.data) - cut) if zeroed else b""
@@ -198,7 +198,7 @@ def _torn(content, writes, chance, zeroed):
 
 
 def images(state, chance, randoms=3):
-    """Yield what a cut may leave: all and nothing of what is open, each part alone, all but it, torn, and at random."""
+    """Yield possible states after a cut: all or none of the pending calls, one alone, all but one, torn, and random."""
 
     def whole(number, content, writes):
         return _written(content, writes)
@@ -210,8 +210,8 @@ def images(state, chance, randoms=3):
         return _torn(content, writes, chance, chance.random() < 0.5) if writes else content
 
     def any_of(number, content, writes):
-        kept = [call for call in writes if chance.random() < 0.5]
-        return torn(number, content, kept) if chance.random() < 0.5 else _written(content, kept)
+        lasting = [call for call in writes if chance.random() < 0.5]
+        return torn(number, content, lasting) if chance.random() < 0.5 else _written(content, lasting)
 
     for keep_writes in (whole, nothing, torn):
         yield state.image(lambda move: True, keep_writes)
@@ -226,22 +226,24 @@ def images(state, chance, randoms=3):
 
 
 def every_image(log, seed, randoms=3):
-    """Yield (how many calls were made, who was told what by then, folder, times) for a cut after each of the calls."""
-    state, told, seen, chance, foreign = Disk(), [], set(), random.Random(seed), False
+    """Yield (number of calls, acknowledged commits, folder, times) for a cut after each of the calls."""
+    state, acknowledged, seen, chance, foreign = Disk(), [], set(), random.Random(seed), False
     for number, call in enumerate(log, 1):
         state.replay(call)
         if call.kind == "told":
-            told.append(call.path)
+            acknowledged.append(call.path)
         foreign = (foreign or call.kind == "foreign") and call.kind != "told"
         for tree, times in () if foreign else images(state, chance, randoms):
-            key = hash((tuple(sorted(tree.items(), key=lambda item: item[0])), tuple(sorted(times.items())), len(told)))
+            key = hash(
+                (tuple(sorted(tree.items(), key=lambda item: item[0])), tuple(sorted(times.items())), len(acknowledged))
+            )
             if key not in seen:
                 seen.add(key)
-                yield number, list(told), tree, times
+                yield number, list(acknowledged), tree, times
 
 
-def put(folder, tree, times):
-    """Make *folder* what a cut left."""
+def restore(folder, tree, times):
+    """Write the state after a cut to *folder*."""
     for path in sorted(tree):
         target = folder / path
         if tree[path] is None:

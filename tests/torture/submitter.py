@@ -1,4 +1,4 @@
-"""A writer in a process of its own: says what it sends and what was acknowledged, until it has done or is killed.
+"""A writer process: prints each key it sends and each acknowledgement, until it is done or killed.
 
 python submitter.py ROOT NAME COUNT THREADS [FIRST]
 """
@@ -10,7 +10,7 @@ import jidomem
 
 
 def proposal(key):
-    """The intent that goes by *key*; a retry sends the same."""
+    """The intent with the idempotency key *key*; a retry sends the same."""
     return {
         "type": "fact",
         "summary": f"what {key} found",
@@ -23,7 +23,7 @@ def proposal(key):
 
 
 def work(memory, name, number, n=0):
-    """Submit the intents from *n* up to *number*, now and then three together, with a line before and after each."""
+    """Submit the intents from *n* up to *number*, sometimes three together, with a line before and after each."""
     while n < number:
         batch = [f"{name}-{n + k}" for k in range(min(3 if n % 4 == 3 else 1, number - n))]
         n += len(batch)

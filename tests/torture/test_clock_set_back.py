@@ -1,4 +1,4 @@
-"""A clock that is set back, again and again: the order of what is remembered stays the order it came in."""
+"""A clock that is set back repeatedly: recorded times keep the order of the commits."""
 
 import sys
 from dataclasses import replace
@@ -14,7 +14,7 @@ from jidomem.journal.journal import Stream
 from jidomem.runtime import doctor
 
 
-def test_recorded_times_go_on_though_the_clock_is_set_back(tmp_path):
+def test_recorded_times_increase_although_the_clock_is_set_back(tmp_path):
     ticks = count()
     backwards = replace(fixed_sources(), now=lambda: START - timedelta(hours=next(ticks)))
     with jidomem.open(tmp_path, sources=backwards) as memory:
@@ -22,23 +22,23 @@ def test_recorded_times_go_on_though_the_clock_is_set_back(tmp_path):
         assert memory.journal.seal(Stream("p")) == 4
         iris.append(memory.writer.submit_intent("p", intent(summary="and one more")).iri)
 
-    with jidomem.open(tmp_path) as again:
-        commits = list(again.journal.read(Stream("p")))
+    with jidomem.open(tmp_path) as reopened:
+        commits = list(reopened.journal.read(Stream("p")))
         moments = [commit.recorded_at for commit in commits]
         assert moments == sorted(set(moments))
         assert [commit.position for commit in commits] == [1, 2, 3, 4, 5, 6]
-        assert again.journal.verify(Stream("p")) == ()
-        assert {again.reader.get_memory("p", iri)["status"] for iri in iris} == {"active"}
+        assert reopened.journal.verify(Stream("p")) == ()
+        assert {reopened.reader.get_memory("p", iri)["status"] for iri in iris} == {"active"}
 
 
 @pytest.mark.parametrize("question", ["facts", "timeline", "commits"])
-def test_pages_show_one_moment_though_the_clock_was_set_back_after_another_stream_was_written(tmp_path, question):
+def test_pages_of_a_query_show_one_version_although_the_clock_was_set_back(tmp_path, question):
     clock = chain([START + timedelta(hours=1)], (START + timedelta(seconds=n) for n in count()))
     with jidomem.open(tmp_path, sources=replace(fixed_sources(), now=lambda: next(clock))) as memory:
         memory.writer.append("p", "codebase", [("<urn:x>", "<urn:p>", "<urn:y>")])
         for n in range(5):
             memory.writer.submit_intent("p", intent(summary=f"finding {n}"))
-        whole = memory.reader.ask(question, project="p")
+        expected = memory.reader.ask(question, project="p")
 
         page = memory.reader.ask_page(question, project="p", limit=2)
         rows = page.rows
@@ -47,7 +47,7 @@ def test_pages_show_one_moment_though_the_clock_was_set_back_after_another_strea
             page = memory.reader.ask_page(question, project="p", limit=2, cursor=page.cursor)
             rows += page.rows
 
-    assert rows == whole
+    assert rows == expected
 
 
 def test_the_commit_of_a_fast_clock_is_named_with_its_author_by_receipts_check_and_doctor(tmp_path):
@@ -57,12 +57,14 @@ def test_the_commit_of_a_fast_clock_is_named_with_its_author_by_receipts_check_a
         moments["now"] = START
         late = [memory.writer.submit_intent("p", intent(summary=f"{n}", asserted_by="bob")) for n in range(2)]
 
-        found = findings(memory.journal, Stream("p"), START)
+        reported = findings(memory.journal, Stream("p"), START)
         (diagnostic,) = doctor.clock(memory.journal, START)
     text = f"commit {fast.commit[:12]} by ana is recorded at "
     assert fast.warnings == ()
     assert [[each.startswith(text) for each in receipt.warnings] for receipt in late] == [[True], [True]]
-    assert [(each.kind, each.severity, each.detail.startswith(text)) for each in found] == [("future", "warning", True)]
+    assert [(each.kind, each.severity, each.detail.startswith(text)) for each in reported] == [
+        ("future", "warning", True)
+    ]
     assert (diagnostic.level, diagnostic.detail.startswith(text), "set the clock" in diagnostic.hint) == (
         "warn",
         True,

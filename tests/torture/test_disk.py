@@ -1,4 +1,4 @@
-"""A disk that fills up or may not be written: each refusal says so, nothing is half kept, and reading goes on."""
+"""A full or read-only disk: writes are refused with the reason, nothing is stored in part, and reads work."""
 
 import os
 import subprocess
@@ -14,18 +14,18 @@ from jidomem.journal.journal import Stream
 STREAM = Stream("p")
 
 
-def submitted(memory, number):
+def submit(memory, number):
     return memory.writer.submit_intent("p", intent(summary=f"finding {number} " + "x" * 20_000)).iri
 
 
-def until_full(memory):
-    """What was acknowledged before the disk was full, and the refusal."""
-    kept = []
-    while len(kept) < 1_000:
+def submit_until_full(memory):
+    """Return the memories acknowledged before the disk was full, and the refusal."""
+    acknowledged = []
+    while len(acknowledged) < 1_000:
         try:
-            kept.append(submitted(memory, len(kept)))
+            acknowledged.append(submit(memory, len(acknowledged)))
         except JidomemError as refusal:
-            return kept, refusal
+            return acknowledged, refusal
     raise AssertionError("the disk never filled up")
 
 
@@ -36,35 +36,35 @@ def fill(folder):
             pass
 
 
-def test_a_full_disk_refuses_and_keeps_what_it_acknowledged(small_disk):  # C075 C077
+def test_a_full_disk_refuses_writes_and_keeps_acknowledged_memories(small_disk):  # C075 C077
     (small_disk / "ballast").write_bytes(bytes(300_000))
     with jidomem.open(small_disk / "root") as memory:
-        kept, refusal = until_full(memory)
+        acknowledged, refusal = submit_until_full(memory)
         assert (refusal.code, refusal.exit_code) == ("write_failed", 1)
         assert "free some space" in refusal.hint
-        assert len(kept) > 10
+        assert len(acknowledged) > 10
         for _ in range(3):  # again and again: nothing is half written
             with pytest.raises(JidomemError, match="nothing was stored"):
-                submitted(memory, 5_000)
-        assert {row["fact"] for row in memory.reader.list_facts_with_confidence("p")} == set(kept)
+                submit(memory, 5_000)
+        assert {row["fact"] for row in memory.reader.list_facts_with_confidence("p")} == set(acknowledged)
 
         (small_disk / "ballast").unlink()
-        kept.append(submitted(memory, 6_000))
-    with jidomem.open(small_disk / "root") as again:
-        assert {row["fact"] for row in again.reader.list_facts_with_confidence("p")} == set(kept)
-        assert again.journal.verify(STREAM) == ()
+        acknowledged.append(submit(memory, 6_000))
+    with jidomem.open(small_disk / "root") as reopened:
+        assert {row["fact"] for row in reopened.reader.list_facts_with_confidence("p")} == set(acknowledged)
+        assert reopened.journal.verify(STREAM) == ()
 
 
-def test_a_root_on_a_full_disk_can_still_be_read(small_disk):
+def test_a_root_on_a_full_disk_is_readable(small_disk):
     with jidomem.open(small_disk / "root") as memory:
-        kept, _ = until_full(memory)
+        acknowledged, _ = submit_until_full(memory)
     fill(small_disk)
 
     with jidomem.open(small_disk / "root") as reader:
-        assert {row["fact"] for row in reader.reader.list_facts_with_confidence("p")} == set(kept)
+        assert {row["fact"] for row in reader.reader.list_facts_with_confidence("p")} == set(acknowledged)
 
 
-def test_a_root_that_may_not_be_written_can_be_read_and_refuses_writes(small_disk):
+def test_a_root_on_a_read_only_disk_is_readable_and_refuses_writes(small_disk):
     with jidomem.open(small_disk / "root") as memory:
         memory.writer.submit_intent("p", intent())
     before = files(small_disk)
@@ -72,11 +72,11 @@ def test_a_root_that_may_not_be_written_can_be_read_and_refuses_writes(small_dis
     assert os.statvfs(small_disk).f_flag & os.ST_RDONLY
 
     with jidomem.open(small_disk / "root") as memory:
-        with pytest.raises(JidomemError) as refused:
+        with pytest.raises(JidomemError) as refusal:
             memory.writer.submit_intent("p", intent(summary="another"))
-        found = memory.reader.list_facts_with_confidence("p")
+        rows = memory.reader.list_facts_with_confidence("p")
 
-    assert refused.value.code == "write_failed"
-    assert "remount that disk writable" in refused.value.hint
-    assert [row["summary"] for row in found] == [intent()["summary"]]
+    assert refusal.value.code == "write_failed"
+    assert "remount that disk writable" in refusal.value.hint
+    assert [row["summary"] for row in rows] == [intent()["summary"]]
     assert files(small_disk) == before

@@ -1,4 +1,4 @@
-"""A reader beside busy writers: it sees commits whole, in order, and at once what was acknowledged."""
+"""A reader beside writers: it sees complete commits in order, and acknowledged memories at once."""
 
 import subprocess
 import sys
@@ -18,22 +18,22 @@ def writer(root, name, number):
 
 
 def halves(memory):
-    """The summaries that are there; each commit of `pairs.py` says `... left` and `... right`."""
+    """The stored summaries; each commit of `pairs.py` has `... left` and `... right`."""
     memory.catch_up("p")
     return {row[2][1:-1] for row in memory.index.triples(graph_iri("p"), None, jido("summary"), None)}
 
 
-def test_a_reader_sees_no_half_commit_and_every_receipt_at_once(tmp_path, scale):  # C020 E050
+def test_a_reader_sees_complete_commits_and_every_acknowledged_memory_at_once(tmp_path, scale):  # C020 E050
     root = tmp_path / "root"
     with jidomem.open(root) as memory, ExitStack() as stack:
         memory.writer.remember("p", "the first")
-        seen, told = set(), 0
+        seen, acknowledged = set(), 0
         workers = [stack.enter_context(writer(root, name, COMMITS * scale)) for name in ("a", "b")]
         while any(worker.poll() is None for worker in workers):
             for worker in workers:
                 line = worker.stdout.readline().split()
                 if line:
-                    told += 1
+                    acknowledged += 1
                     for iri in line:  # the receipt was given: its memory is there, whoever asks
                         assert memory.reader.get_memory("p", iri)["status"] == "active"
             now = halves(memory)
@@ -42,7 +42,7 @@ def test_a_reader_sees_no_half_commit_and_every_receipt_at_once(tmp_path, scale)
             assert now - {"the first"} == {f"{pair} {half}" for pair in pairs for half in ("left", "right")}
             seen = now
         for worker in workers:
-            told += sum(1 for _ in worker.stdout)
+            acknowledged += sum(1 for _ in worker.stdout)
             assert worker.wait() == 0
-        assert told == 2 * COMMITS * scale
-        assert len(halves(memory)) == 1 + 2 * told
+        assert acknowledged == 2 * COMMITS * scale
+        assert len(halves(memory)) == 1 + 2 * acknowledged

@@ -1,4 +1,4 @@
-"""What a killed process leaves behind is what docs/integrity.md says, and is put right by whom it says."""
+"""The remains of a killed process are those in docs/integrity.md, and are repaired as documented there."""
 
 import ast
 import json
@@ -103,7 +103,7 @@ def run(*arguments):
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """A root with two memories, of which one is a secret that the history has, too."""
+    """A root with two memories; one has a secret, which is also in the history."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
     (tmp_path / "source").mkdir()
@@ -115,11 +115,11 @@ def root(tmp_path, monkeypatch):
     return tmp_path / "source"
 
 
-#: The changes of a command at which it is killed, at most: evenly spread over all.
+#: The maximum number of changes at which a command is killed, evenly distributed.
 MOST = 10
 
 
-def killed_everywhere(doomed, root, arguments, **more):
+def kill_at_each_change(doomed, root, arguments, **more):
     """Yield copies of *root*, each after a command with *arguments* of the copy was killed at another change."""
     copy = root.with_name("copy")
     shutil.copytree(root, copy)
@@ -146,52 +146,52 @@ def summaries(root):
 def test_a_commit_is_absent_or_whole_and_submitting_it_again_settles_which(doomed, root, tmp_path):
     given = tmp_path / "intent.json"
     given.write_text(json.dumps(intent(summary="the door is red", idempotency_key="k")))
-    before, met = summaries(root), set()
+    before, states = summaries(root), set()
 
-    for copy in killed_everywhere(doomed, root, lambda copy: ["--root", copy, "submit", given]):
+    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy, "submit", given]):
         written = len(names(copy / "projects/p/memory", "*.ttl")) == 3
         left = names(copy, ".incoming.lock")
         assert (summaries(copy) != before) == written
         receipt = json.loads(run("--root", copy, "submit", given, "--json"))
         assert summaries(copy) == sorted([*before, "the door is red"])
         assert names(copy, ".incoming.lock") == []
-        met.add((written, bool(left), receipt["status"]))
+        states.add((written, bool(left), receipt["status"]))
 
-    assert {(False, True, "asserted"), (True, False, "asserted")} <= met
+    assert {(False, True, "asserted"), (True, False, "asserted")} <= states
 
 
 def test_a_redaction_is_finished_by_the_same_command_and_again(doomed, root):
     order = ["journal", "redact", "--text", SECRET, "--reason", "a key"]
-    met = set()
+    states = set()
 
-    for copy in killed_everywhere(doomed, root, lambda copy: ["--root", copy, *order]):
+    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy, *order]):
         with jidomem.open(copy, project="p") as memory:
             records = [*redaction_records(memory.journal.inspect(Stream("p")))]
             shown = [row["summary"] for row in memory.ask("facts")]
         forms = names(copy, "*.redacted.ttl")
-        met.add((bool(forms), bool(records), any(SECRET in (text or "") for text in shown)))
+        states.add((bool(forms), bool(records), any(SECRET in (text or "") for text in shown)))
         CliRunner().invoke(cli, ["--root", str(copy), *order])  # refused if nothing is left for it
         run("--root", copy, "journal", "redact", "--again", "--reason", "a key")
         run("--root", copy, "ask", "facts")
         run("--root", copy, "journal", "verify")
         assert not [path for path in copy.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
 
-    assert {(False, False, True), (True, False, False), (True, True, False)} <= met
+    assert {(False, False, True), (True, False, False), (True, True, False)} <= states
 
 
 def test_a_quarantine_is_finished_by_the_same_command(doomed, root):
     path = min((root / "projects/p/memory").glob("*.ttl"))
     path.write_bytes(path.read_bytes().replace(b"door", b"gate"))
     order = ["journal", "verify", "--quarantine", path.stem.rpartition("-")[2], "--reason", "the disk failed"]
-    met = set()
+    states = set()
 
-    for copy in killed_everywhere(doomed, root, lambda copy: ["--root", copy, *order]):
-        met.add(bool(names(copy, "*.aside")))
+    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy, *order]):
+        states.add(bool(names(copy, "*.aside")))
         run("--root", copy, *order)
         assert "set aside by" in run("--root", copy, "journal", "verify")
         assert summaries(copy) == ["the door is blue"]
 
-    assert met == {False, True}
+    assert states == {False, True}
 
 
 def test_lists_and_tallies_are_filled_by_the_next_read(doomed, root):
@@ -210,30 +210,30 @@ def test_lists_and_tallies_are_filled_by_the_next_read(doomed, root):
 def test_a_review_leaves_no_file(doomed, root):
     with jidomem.open(root, project="p") as memory:
         memory.writer.submit_intent("p", intent(summary="the door is green"), propose=True)
-    shown = run("--root", root, "review")
+    output = run("--root", root, "review")
     before = files(root)
 
     assert doomed.run(0, "--root", root, "review") is None
 
     assert files(root) == before
-    assert run("--root", root, "review") == shown
+    assert run("--root", root, "review") == output
 
 
 def test_an_import_is_finished_by_the_same_command(doomed, root, tmp_path):
     issues = tmp_path / "issues.jsonl"
     rows = [{"id": f"bd-{n}", "title": f"Ship part {n}", "status": "open", "issue_type": "task"} for n in range(3)]
     issues.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    met = set()
+    states = set()
 
-    for copy in killed_everywhere(doomed, root, lambda copy: ["--root", copy, "root", "import", "beads", issues]):
-        met.add(len(names(copy / "projects/p/memory", "*.ttl")))
+    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy, "root", "import", "beads", issues]):
+        states.add(len(names(copy / "projects/p/memory", "*.ttl")))
         run("--root", copy, "root", "import", "beads", issues)
         *entries, _ = map(json.loads, run("--root", copy, "root", "import", "beads", issues, "--json").splitlines())
         assert {entry["change"] for entry in entries} == {"unchanged"}
         proposals = json.loads(run("--root", copy, "ask", "proposals", "--json"))["rows"]
         assert sorted(row["summary"] for row in proposals) == [row["title"] for row in rows]
 
-    assert len(met) > 1
+    assert len(states) > 1
 
 
 def commits(root):
@@ -242,30 +242,30 @@ def commits(root):
 
 
 def test_a_move_is_finished_by_the_same_command(doomed, root):
-    expected, met = commits(root), set()
+    expected, states = commits(root), set()
 
-    for copy in killed_everywhere(doomed, root, lambda copy: ["root", "migrate", copy, copy / "there"]):
-        met.add(len(names(copy / "there", "*.ttl")))
+    for copy in kill_at_each_change(doomed, root, lambda copy: ["root", "migrate", copy, copy / "there"]):
+        states.add(len(names(copy / "there", "*.ttl")))
         run("root", "migrate", copy, copy / "there")
         assert commits(copy / "there") == expected
 
-    assert met >= {0, 1, len(expected)}
+    assert states >= {0, 1, len(expected)}
 
 
 def test_a_backup_is_there_or_not_and_a_restore_is_finished_by_the_same_command(doomed, root, tmp_path):
-    whole, met = tmp_path / "whole.tar", set()
+    whole, states = tmp_path / "whole.tar", set()
     run("--root", root, "root", "backup", whole)
 
-    for copy in killed_everywhere(doomed, root, lambda copy: ["--root", copy, "root", "backup", copy / "memory.tar"]):
+    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy, "root", "backup", copy / "memory.tar"]):
         left = [path for path in copy.glob(".memory.tar.*") if path.is_dir()]
-        met.add((bool(left), (copy / "memory.tar").exists()))
+        states.add((bool(left), (copy / "memory.tar").exists()))
         if not (copy / "memory.tar").exists():
             run("--root", copy, "root", "backup", copy / "memory.tar")
             assert not [*copy.glob(".memory.tar.*")]
         assert (copy / "memory.tar").read_bytes() == whole.read_bytes()
-    assert {(True, False), (True, True)} <= met
+    assert {(True, False), (True, True)} <= states
 
-    for copy in killed_everywhere(doomed, root, lambda copy: ["--root", copy / "there", "root", "restore", whole]):
+    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy / "there", "root", "restore", whole]):
         run("--root", copy / "there", "root", "restore", whole)
         assert not [*tmp_path.glob(".whole.tar.*")]
         assert commits(copy / "there") == commits(root)
@@ -274,7 +274,7 @@ def test_a_backup_is_there_or_not_and_a_restore_is_finished_by_the_same_command(
 def test_another_file_is_the_old_or_the_new_one(doomed, root, tmp_path):
     config = tmp_path / "config" / "jidomem" / "config.toml"
     run("access", "trust", root)
-    before, met = config.read_bytes(), set()
+    before, states = config.read_bytes(), set()
 
     for number in count(1):
         config.write_bytes(before)
@@ -282,12 +282,12 @@ def test_another_file_is_the_old_or_the_new_one(doomed, root, tmp_path):
         if ended is not None:
             break
         left = list(config.parent.glob(".config.toml.*.lock"))
-        met.add((config.read_bytes() == before, bool(left)))
+        states.add((config.read_bytes() == before, bool(left)))
         for path in left:
             path.unlink()
         if config.read_bytes() == before:
             run("access", "trust", root, "--off")
 
     assert ended[0] == 0
-    assert (True, True) in met
+    assert (True, True) in states
     assert config.read_bytes() != before

@@ -1,4 +1,4 @@
-"""Writers, PostgreSQL and the machine it ran on are killed at any moment: what was acknowledged is there, and once."""
+"""Writers, PostgreSQL and its machine are killed at any moment: acknowledged commits are stored once."""
 
 import os
 import random
@@ -23,7 +23,7 @@ WRITER_KILLS, SERVER_KILLS, LOSSES = 8, 2, 1
 
 
 class Appender:
-    """One appender, and what it said so far."""
+    """An appending process, and its output so far."""
 
     def __init__(self, words, **environment):
         self.sent, self.kept, self._news = set(), {}, Condition()
@@ -44,7 +44,7 @@ class Appender:
                     self._news.notify_all()
 
     def goes_on(self, more):
-        """Wait until so many *more* were acknowledged."""
+        """Wait until *more* further commits were acknowledged."""
         with self._news:
             enough = len(self.kept) + more
             assert self._news.wait_for(lambda: len(self.kept) >= enough or self.process.poll() is not None, 120)
@@ -59,7 +59,7 @@ class Appender:
 
 @contextmanager
 def appending(address, count):
-    """So many who append, until the block ends."""
+    """Run *count* appending processes until the block ends."""
     appenders = [Appender([SCRIPT, address, f"w{number}"]) for number in range(count)]
     try:
         yield appenders
@@ -68,18 +68,18 @@ def appending(address, count):
             each.kill()
 
 
-def nothing_lost(address, appenders):
-    """Each that was acknowledged is there under its number, each is there once, and no number is missing."""
+def assert_nothing_lost(address, appenders):
+    """Assert that each acknowledged commit is stored once under its number, and that no number is missing."""
     log = PostgresLog(address, wait=60)
     entries = list(log.read(STREAM))
     log.close()
-    there = {entry.commit: entry.number for entry in entries}
+    stored = {entry.commit: entry.number for entry in entries}
     assert [entry.number for entry in entries] == list(range(1, len(entries) + 1))
-    assert len(there) == len(entries)
+    assert len(stored) == len(entries)
     assert all(entry.document.startswith(f"{entry.commit} ".encode()) for entry in entries)
-    assert there.keys() <= set().union(*(each.sent for each in appenders))
+    assert stored.keys() <= set().union(*(each.sent for each in appenders))
     for each in appenders:
-        assert each.kept.items() <= there.items()
+        assert each.kept.items() <= stored.items()
     assert sum(len(each.kept) for each in appenders) > 0
 
 
@@ -91,21 +91,21 @@ def server():
         yield running
 
 
-def test_of_writers_that_are_killed_nothing_acknowledged_is_lost_and_nothing_is_there_twice(server, scale):
-    chance, address, gone = random.Random(20261122), server.url, []
-    with appending(address, 1) as staying:
+def test_acknowledged_commits_of_killed_writers_are_stored_once(server, scale):
+    chance, address, killed = random.Random(20261122), server.url, []
+    with appending(address, 1) as running:
         for number in range(WRITER_KILLS * scale):
             writer = Appender([SCRIPT, address, f"k{number}"])
             if chance.random() < 0.8:  # else it is killed while it starts
                 writer.goes_on(1)
             sleep(chance.uniform(0, 0.05))
             writer.kill()
-            gone.append(writer)
-        staying[0].goes_on(5)
-    nothing_lost(address, [*staying, *gone])
+            killed.append(writer)
+        running[0].goes_on(5)
+    assert_nothing_lost(address, [*running, *killed])
 
 
-def test_a_server_that_is_killed_and_comes_back_has_all_it_acknowledged(server, scale):
+def test_a_killed_and_restarted_server_has_all_acknowledged_commits(server, scale):
     chance = random.Random(20261123)
     with appending(server.url, 2) as appenders:
         for _ in range(SERVER_KILLS * scale):
@@ -116,25 +116,25 @@ def test_a_server_that_is_killed_and_comes_back_has_all_it_acknowledged(server, 
             server.start()
         for each in appenders:
             each.goes_on(10)
-    nothing_lost(server.url, appenders)
+    assert_nothing_lost(server.url, appenders)
 
 
 class Submitter(Appender):
-    """One who submits intents on a machine of its own, and says the key of each."""
+    """A process that submits intents with its own home folder, and prints the key of each."""
 
     def __init__(self, address, name, home):
         super().__init__([SUBMITTER, address, name, "1000000", "1"], JIDOMEM_HOME=str(home))
 
 
-def test_intents_acknowledged_while_the_database_is_killed_are_memories_once(server, scale, tmp_path, monkeypatch):
+def test_intents_acknowledged_around_kills_of_the_server_are_stored_once(server, scale, tmp_path, monkeypatch):
     address = server.address()
-    busy = [Submitter(address, f"w{number}", tmp_path / f"{number}") for number in range(2)]
+    submitters = [Submitter(address, f"w{number}", tmp_path / f"{number}") for number in range(2)]
     for _ in range(SERVER_KILLS * scale):
-        for each in busy:
+        for each in submitters:
             each.goes_on(5)
         server.kill()
         server.start()
-    for each in busy:
+    for each in submitters:
         each.goes_on(5)
         each.kill()
 
@@ -143,14 +143,14 @@ def test_intents_acknowledged_while_the_database_is_killed_are_memories_once(ser
         memory.catch_up("p")
         rows = list(memory.index.triples(graph_iri("p"), None, jido("idempotencyKey"), None))
         assert memory.journal.verify(STREAM) == ()
-    found = {key[1:-1]: item[1:-1] for item, _, key in rows}
-    assert len(found) == len(rows)
-    for each in busy:
-        assert each.kept.items() <= found.items()
-    assert found.keys() <= busy[0].sent | busy[1].sent
+    memories = {key[1:-1]: item[1:-1] for item, _, key in rows}
+    assert len(memories) == len(rows)
+    for each in submitters:
+        assert each.kept.items() <= memories.items()
+    assert memories.keys() <= submitters[0].sent | submitters[1].sent
 
 
-def test_a_server_that_is_lost_for_good_leaves_all_it_acknowledged_to_the_one_that_followed_it(scale):
+def test_the_follower_of_a_lost_server_has_all_acknowledged_commits(scale):
     if postgres_server.BINARIES is None:
         pytest.skip("there is no PostgreSQL: ci/parts installs it")
     for turn in range(LOSSES * scale):
@@ -174,6 +174,6 @@ def test_a_server_that_is_lost_for_good_leaves_all_it_acknowledged_to_the_one_th
                     second.promote()
                     for each in appenders:
                         each.goes_on(20)
-                nothing_lost(second.url, appenders)
+                assert_nothing_lost(second.url, appenders)
             finally:
                 second.stop()

@@ -1,4 +1,4 @@
-"""The power goes at any moment: what was acknowledged is there, whole, and nothing else is mistaken for it."""
+"""A power cut at any moment: acknowledged commits are stored completely, and no other content is taken for one."""
 
 import ast
 import os
@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from power import Recorder, every_image, put, same_place
+from power import Recorder, every_image, keep_place, restore
 
 from jidomem.base import disk
 from jidomem.errors import JidomemError
@@ -25,25 +25,25 @@ SOURCES = [Path(disk.__file__), *Path(rewrite.__file__).parent.glob("*.py")]
 def commit_on(version, name, size=1):
     """A small commit on top of *version*."""
     item = terms.iri(f"urn:memory:{name}")
-    said = [(item, vocab.jido("summary"), terms.literal(f"{name} {number}")) for number in range(size)]
+    triples = [(item, vocab.jido("summary"), terms.literal(f"{name} {number}")) for number in range(size)]
     return build(
         graph=STREAM.graph,
         parents=version,
         recorded_at=f"2026-11-21T08:{version.position // 60:02}:{version.position % 60:02}.000000Z",
         committer="https://jido.ai/agents/memory-writer",
         ontology_version="0.1.0",
-        body=said,
+        body=triples,
         nonce=name.encode().ljust(32, b"."),
     )
 
 
-def said(name):
-    """What a commit called *name* says first."""
+def first_text(name):
+    """The first text of the commit *name*."""
     return f'"{name} 0"'
 
 
 class Run:
-    """A realistic run of a writer below *base*, recorded: `forms` by id, `log` what the disk was asked to do."""
+    """A recorded run of a writer below *base*: `forms` by commit id, `log` the calls of the disk."""
 
     def __init__(self, base):
         self.root, self.forms = base / "new" / "root", {}
@@ -74,20 +74,20 @@ class Run:
         self._redacted(journal, "hunter2")  # in a file of its own
 
     def _redacted(self, journal, name):
-        """What one commit says is taken out; from then on nobody finds it."""
+        """Redact the text of one commit; from then on it is not found."""
         secret = next(
-            commit for commit in journal.read(STREAM) if any(said(name) == value for *_, value in commit.triples)
+            commit for commit in journal.read(STREAM) if any(first_text(name) == value for *_, value in commit.triples)
         )
-        leaf = next(leaf for triple, leaf in leaves(secret).items() if triple[2] == said(name))
+        leaf = next(leaf for triple, leaf in leaves(secret).items() if triple[2] == first_text(name))
         self.forms[secret.id].add(without(secret, [leaf]).data)
         with journal.redacting(STREAM, {secret.id: frozenset([leaf])}) as version:
             order = commit_on(version, f"order-{name}")
             self.forms[order.id] = {order.data}
             journal.append(STREAM, version, order)
-        self.recorder.told(order.id, said(name))
+        self.recorder.told(order.id, first_text(name))
 
     def _sealed(self, journal, patched):
-        """Packs take the place of files; one sealer dies before they went, and another takes them away."""
+        """Seal files into packs; one sealer dies before it removes the files, and another removes them."""
         patched.setattr(rewrite, "COMMITS", 4)
         assert journal.seal(STREAM) == 6
         for number in range(3):
@@ -108,7 +108,7 @@ class Run:
         self._append(journal, commit_on(journal.head(STREAM), "end"))
 
     def _unknown_outcome(self, journal, patched):
-        """A writer dies between the rename and the answer; another sends the same commit again."""
+        """A writer dies between rename and answer; another appends the same commit again."""
         unsure = commit_on(journal.head(STREAM), "unsure")
         self.forms[unsure.id] = {unsure.data}
         recorded = disk.rename
@@ -124,7 +124,7 @@ class Run:
         self._append(FileJournal(self.root), unsure)
 
     def _brought_by_git(self, journal):
-        """A file comes from elsewhere, flushed by nobody; then its commit is sent for once more."""
+        """A file is copied in without a flush; then its commit is appended once more."""
         brought = commit_on(journal.head(STREAM), "brought")
         other = FileJournal(self.root.parent.parent.parent / "elsewhere")
         shutil.copytree(self.root, other.folder)
@@ -147,64 +147,64 @@ def run(tmp_path_factory):
     return Run(base)
 
 
-def lost(run, root, told):
-    """What is wrong with the journal below *root* after a cut, where *told* were acknowledged; None if nothing."""
+def fault_after_cut(run, root, acknowledged):
+    """The fault of the journal below *root* after a cut, given the acknowledged commits; None if there is none."""
     journal = FileJournal(root)
     try:
-        there = {commit.id: commit for commit in journal.read(STREAM)}
+        commits = {commit.id: commit for commit in journal.read(STREAM)}
         damage = journal.verify(STREAM)
         if damage:
             return f"damage: {damage[0]}"
-        if any(commit.data not in run.forms[identity] for identity, commit in there.items()):
+        if any(commit.data not in run.forms[identity] for identity, commit in commits.items()):
             return "a commit nobody wrote"
-        gone = {text for text in told if text.startswith('"')}
-        if not set(told) - gone <= there.keys():
-            return f"lost: {set(told) - gone - there.keys()}"
-        kept = b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
-        if any(f" {text} ".encode() in kept for text in gone):
-            return f"back again: {gone}"
+        redacted = {text for text in acknowledged if text.startswith('"')}
+        if not set(acknowledged) - redacted <= commits.keys():
+            return f"lost: {set(acknowledged) - redacted - commits.keys()}"
+        stored = b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
+        if any(f" {text} ".encode() in stored for text in redacted):
+            return f"back again: {redacted}"
         with journal.lock(STREAM) as version:
             fresh = commit_on(version, "fresh")
             assert journal.append(STREAM, version, fresh).ids == (fresh.id,)
-        again = {commit.id for commit in FileJournal(root).read(STREAM)}
-        return None if again == there.keys() | {fresh.id} else "an append took something away"
+        reread = {commit.id for commit in FileJournal(root).read(STREAM)}
+        return None if reread == commits.keys() | {fresh.id} else "an append took something away"
     except JidomemError as error:
         return str(error)
 
 
 @pytest.fixture
 def cut(run, tmp_path, monkeypatch):
-    """Rebuild what a cut left and say what is wrong with it."""
+    """Rebuild the state after a cut and return its fault."""
     numbers = count()
     if os.access("/dev/shm", os.W_OK):  # hundreds of small folders: quicker in memory
         tmp_path = Path(tempfile.mkdtemp(dir="/dev/shm"))
     monkeypatch.setattr(disk, "fsync", lambda descriptor: None)  # of the journal made after the cut: it is a test
     monkeypatch.setattr(disk, "flush", lambda path: None)
-    same_place(monkeypatch)
+    keep_place(monkeypatch)
 
-    def judge(told, tree, times):
+    def judge(acknowledged, tree, times):
         folder = tmp_path / f"cut{next(numbers)}"
         folder.mkdir()
-        put(folder, tree, times)
-        found = lost(run, folder / "new" / "root", told)
+        restore(folder, tree, times)
+        fault = fault_after_cut(run, folder / "new" / "root", acknowledged)
         shutil.rmtree(folder)
-        return found
+        return fault
 
     yield judge
     shutil.rmtree(tmp_path)
 
 
-def test_after_a_power_cut_at_any_call_everything_acknowledged_is_there_and_writing_goes_on(run, cut):
+def test_acknowledged_commits_survive_a_power_cut_at_any_call_and_writes_continue(run, cut):
     # C075 C077
-    tried = 0
-    for number, told, tree, times in every_image(run.log, seed=1):
-        assert cut(told, tree, times) is None, (number, run.log[number - 1], sorted(tree))
-        tried += 1
-    assert tried > 3 * len(run.log)
+    cuts = 0
+    for number, acknowledged, tree, times in every_image(run.log, seed=1):
+        assert cut(acknowledged, tree, times) is None, (number, run.log[number - 1], sorted(tree))
+        cuts += 1
+    assert cuts > 3 * len(run.log)
 
 
 def flushes(log):
-    """The flushes of a log by the line that asks for them and what they flush: which folder, or what kind of file."""
+    """The flushes of a log by source line and target: the folder, or the kind of file."""
     return sorted({flushed(call) for call in log if call.kind == "flush"})
 
 
@@ -213,7 +213,7 @@ def flushed(call):
     return call.site, kind if call.file else call.path
 
 
-def test_every_flush_in_the_source_is_made_in_the_run(run):
+def test_the_recorded_run_calls_every_flush_of_the_source(run):
     written = {
         f"{path.name}:{node.lineno}"
         for path in SOURCES
@@ -223,11 +223,15 @@ def test_every_flush_in_the_source_is_made_in_the_run(run):
     assert {call.site for call in run.log if call.kind == "flush"} == written
 
 
-def test_without_any_one_of_the_flushes_a_power_cut_loses_what_was_acknowledged(run, cut):
+def test_without_any_single_flush_a_power_cut_loses_acknowledged_commits(run, cut):
     needless = []
     for site, what in flushes(run.log):
         log = [call for call in run.log if call.kind != "flush" or flushed(call) != (site, what)]
         assert len(log) < len(run.log)
-        if not any(cut(told, tree, times) for _, told, tree, times in every_image(log, seed=2, randoms=0) if told):
+        if not any(
+            cut(acknowledged, tree, times)
+            for _, acknowledged, tree, times in every_image(log, seed=2, randoms=0)
+            if acknowledged
+        ):
             needless.append((site, what))
     assert needless == []
