@@ -1,4 +1,4 @@
-"""What the index's tests share: journals of small commits, and limits small enough for them to pass."""
+"""Shared parts of the tests of the index: journals of small commits, and small limits."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ ONTOLOGY = [("<urn:C>", "<http://www.w3.org/2000/01/rdf-schema#subClassOf>", "<u
 
 
 def commit_on(version: Version, name: str, body=None, *, graph: str = STREAM.graph) -> Commit:
-    """A commit on top of *version*, a second after it, that says *body*, or that *name* has its name."""
+    """Return a commit on top of *version*, a second later, with *body*, or with a triple that has *name*."""
     rows = [(f"<urn:s:{name.replace(chr(32), chr(45))}>", "<urn:p>", f'"{name}"')] if body is None else body
     return build(
         graph=graph,
@@ -41,7 +41,7 @@ def add(journal: FileJournal, *names: str, stream: Stream = STREAM) -> list[Comm
 
 
 def small_limits(monkeypatch, large=3_000, many=5, outgrown=10**9, much=10**9) -> None:
-    """Let a few small commits be a large journal."""
+    """Lower the limits so that a few small commits count as a large journal."""
     for name, value in (
         ("ON_DISK_BYTES", large),
         ("SNAPSHOT_COMMITS", many),
@@ -53,23 +53,23 @@ def small_limits(monkeypatch, large=3_000, many=5, outgrown=10**9, much=10**9) -
 
 
 def open_tail(root, journal: FileJournal | None = None) -> IndexFollower:
-    """An index of the journal in *root*, as another process would open it."""
+    """Open an index of the journal in *root*, as another process would."""
     return IndexFollower(journal or FileJournal(root), OxigraphIndex(), Clones(root / "index"), ONTOLOGY)
 
 
 def as_stored(triples) -> set:
-    """*triples* as a store gives them back: it rewrites some literals, such as `.000000Z` in a moment."""
+    """Return *triples* as a store returns them: it rewrites some literals, such as `.000000Z` in a moment."""
     store = OxigraphIndex()
     store.apply("urn:g", "", triples)
     return set(store.triples("urn:g"))
 
 
 def index_triples(tail: IndexFollower, stream: Stream = STREAM) -> set:
-    """All triples of a stream, once the index is level with the journal."""
+    """Return all triples of a stream in an index that is up to date with the journal."""
     tail.catch_up(stream)
     return set(tail.index.triples(stream.graph))
 
 
 def journal_triples(root, stream: Stream = STREAM) -> set:
-    """All triples of a stream, as its commits say them."""
+    """Return all triples of the commits of a stream."""
     return as_stored(triple for commit in FileJournal(root).read(stream) for triple in commit.triples)

@@ -1,4 +1,4 @@
-"""A SPARQL 1.1 endpoint over pyoxigraph, in a thread of its own: `/query` asks and `/update` changes."""
+"""A SPARQL 1.1 endpoint over pyoxigraph, in a thread: `/query` and `/update`."""
 
 import threading
 from base64 import b64encode
@@ -12,7 +12,7 @@ import pyoxigraph as ox
 
 
 class Endpoint(ThreadingHTTPServer):
-    """The store, what was sent to it (path, headers, fields), and the one answer it gives to everything if told so.
+    """The store, its requests (path, headers, fields), and the fixed answer to every request if one is set.
 
     It takes texts of `most` characters, if told so, and asks for a login as `challenge` says. `before` is called with
     the query or update of each request before that is run.
@@ -59,7 +59,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def is_let_in(self, said):
-        """Whether *said* is the login of ada, whose password is s@crot, as the challenge wants it."""
+        """Return whether *said* is the login of ada, with the password s@crot, in the scheme of the challenge."""
         scheme, _, rest = said.partition(" ")
         if scheme != self.server.challenge.partition(" ")[0]:
             return False

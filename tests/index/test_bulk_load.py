@@ -1,4 +1,4 @@
-"""A store on disk takes in small pieces and large ones by different ways; a reader cannot tell them apart."""
+"""A store on disk loads small and large batches in different ways, with the same result."""
 
 from contextlib import suppress
 from itertools import pairwise
@@ -16,7 +16,7 @@ COMMITS, SUBJECTS = 12, 40
 
 
 def commits():
-    """Each says one number of as many subjects."""
+    """Return commits that each state one number of every subject."""
     version, chain = Version(), []
     for number in range(COMMITS):
         body = [(f"<urn:s:{subject}>", "<urn:p>", f'"{number}"') for subject in range(SUBJECTS)]
@@ -26,7 +26,7 @@ def commits():
 
 
 def in_pieces(index, size):
-    """Let *index* take the commits in, *size* waiting for each other at a time."""
+    """Load the commits into *index* in batches of *size*."""
     chain = commits()
     for start in range(0, len(chain), size):
         for commit in chain[start : start + size]:
@@ -122,7 +122,7 @@ def test_a_failed_bulk_load_sets_no_watermark(monkeypatch):
 
 
 class InterruptedOnce:
-    """A store whose first load is interrupted when all of it is in, as a signal is told of when the call returns."""
+    """A store whose first load raises KeyboardInterrupt after its completion."""
 
     def __init__(self):
         self._store, self._is_due = ox.Store(), True
@@ -161,7 +161,7 @@ def test_a_commit_loaded_by_an_interrupted_call_is_marked_and_notified_once():
 
 
 class Slow:
-    """A store whose first load waits until it is told to go on, or fails then."""
+    """A store whose first load waits for an event, and then continues or fails."""
 
     def __init__(self, *, fails=False):
         self._store, self.began, self.may_go_on, self._fails = ox.Store(), Event(), Event(), fails
@@ -179,7 +179,7 @@ class Slow:
 
 
 def load_in_thread(index):
-    """A thread that takes in what waits, however that ends."""
+    """Start a thread that loads the queued commits, and ignore an error of the disk."""
 
     def take_in():
         with suppress(OSError):

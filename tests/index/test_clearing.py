@@ -1,4 +1,4 @@
-"""A clearing commit empties its graph in every index, whatever order commits come in."""
+"""A clearing commit empties its graph in every index, whatever the order of commits."""
 
 import shutil
 import threading
@@ -34,7 +34,7 @@ def triples_of(*commits):
 
 
 def checked_triples(tail, stream=HISTORY):
-    """What is held, after a check that it is what an index holds that is built anew."""
+    """Return the triples of an index, after a check that they equal those of a rebuilt index."""
     triples = index_triples(tail, stream)
     assert tail.index.mark(stream.graph).version == tail.journal.head(stream)
     rebuilt = open_tail(tail.journal.folder)

@@ -1,4 +1,4 @@
-"""A login by HTTP Digest: the answers of RFC 7616, and a Virtuoso that lets nobody in without one."""
+"""A login by HTTP Digest: the examples of RFC 7616, and a Virtuoso that requires one."""
 
 import pytest
 from conftest import intent

@@ -1,4 +1,4 @@
-"""Garbage is not looked for meanwhile, and always is again, whoever else holds it off."""
+"""Garbage collection is paused inside, and resumed after all pauses."""
 
 import gc
 from threading import Event, Lock, Thread
@@ -9,7 +9,7 @@ from jidomem.index.follower import gc_paused
 
 
 def test_garbage_collection_is_paused_inside_and_resumed_after_an_error(monkeypatch):
-    monkeypatch.setattr("jidomem.index.follower._GC_LOCK", Lock())  # a thread of an earlier test may hold the other one
+    monkeypatch.setattr("jidomem.index.follower._GC_LOCK", Lock())  # a thread of another test may have the other one
     seen = []
 
     @gc_paused()

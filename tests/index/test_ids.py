@@ -1,4 +1,4 @@
-"""Short ids, held against a look at every triple of the index."""
+"""Short ids, compared with an exhaustive search of the index."""
 
 import re
 from contextlib import closing
@@ -28,7 +28,7 @@ def add_items(index, graph, names, project=PROJECT):
 
 
 def exhaustive(index, signs, most):
-    """What the triples say one by one."""
+    """Return the matching names by a search of all triples."""
     names = {item[1:-1] for item, _, _ in index.triples(GRAPH, None, OF, PROJECT)}
     parts = {name: re.split("[/#:]", name)[-1] for name in names}
     fits = [name for name, part in parts.items() if signs and (part.startswith(signs) or part.endswith(signs))]

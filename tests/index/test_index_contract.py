@@ -17,7 +17,7 @@ ODD = 'Zo\u00eb said "no"\n\t\\ and \U0001f600 {?x} <b> #c ' + "long " * 40_000
 
 @pytest.fixture(params=[*EMBEDDED, *REMOTE])
 def open_root(request, root, monkeypatch):
-    """What opens the root with this index, and a project nobody has put into it before."""
+    """Return a function that opens the root with this index, and a new project."""
     index = "" if request.param in EMBEDDED else request.getfixturevalue(f"{request.param}_server")
     if request.param == "disk":
         small_limits(monkeypatch, large=0)

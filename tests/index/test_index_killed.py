@@ -1,4 +1,4 @@
-"""A process may be killed at any moment of what it does to the index: what is left opens, and answers the journal."""
+"""An index after kills of its processes at any moment: it opens, and equals the journal."""
 
 import random
 import subprocess
@@ -15,7 +15,7 @@ WORKER = Path(__file__).parent / "worker.py"
 
 
 def kill_workers(root, actions, seconds):
-    """Run a worker for each of *deeds* at once, and kill each after *seconds* of work."""
+    """Run a worker for each of *actions* concurrently, and kill each after *seconds* of work."""
     workers = [
         subprocess.Popen([sys.executable, WORKER, root, action], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for action in actions
@@ -42,9 +42,9 @@ def test_processes_killed_at_any_moment_leave_an_index_equal_to_the_journal(tmp_
 
         assert index_triples(tail) == journal_triples(tmp_path)
         assert tail.on_disk
-        assert tail.snapshots()  # and the process continues on a clone of the newest
+        assert tail.snapshots()  # the process continues on a clone of the newest
         after = {path.name for path in (tmp_path / "index" / "live").iterdir() if path.is_dir()}
-        assert len(after) == 1  # the clones of the dead were swept
+        assert len(after) == 1  # the clones of killed processes are deleted
         assert after.isdisjoint(before)
         tail.close()
         for snapshot in tail.snapshots():

@@ -1,4 +1,4 @@
-"""The ontology of an index in memory is loaded when it is first read: every way to read it finds it whole."""
+"""The ontology of an index in memory is loaded when it is first read: every read returns it whole."""
 
 from io import BytesIO
 

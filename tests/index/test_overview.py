@@ -1,4 +1,4 @@
-"""Memories in order and counted by facet, held against what the reader tells of each."""
+"""Memories in order and counted by facet, compared with the values of the reader."""
 
 from collections import Counter
 
@@ -34,7 +34,7 @@ def timeline(memory, filters, moment, after=None, count=1_000):
 
 
 def facets_of(memory, moment):
-    """Each memory by its facets, as the reader tells it."""
+    """Return the facets of each memory from the reader."""
     items = [one.item for one in timeline(memory, {}, moment).entries]
     facets = {}
     for item in items:

@@ -151,7 +151,7 @@ def test_a_malformed_query_is_refused_with_its_position(index):
 
 
 def chain(count, first=0):
-    """Commits, each on top of the one before it, of 50 triples of one subject and their own description."""
+    """Return a chain of commits, each with 50 triples of one subject and its description."""
     version, commits = Version(), []
     for number in range(first, first + count):
         body = [(f"<urn:s{number}>", "<urn:p>", f'"{part}"') for part in range(50)]
@@ -192,7 +192,7 @@ ALL = as_stored(frozenset().union(*(commit.triples for commit in COMMITS)))
 @given(cuts=st.sets(st.integers(1, 11)), bulk=st.booleans(), again=st.lists(st.integers(0, 11), max_size=3))
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_the_content_is_the_union_of_the_commits_however_grouped(on_disk, cuts, bulk, again):
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # the store may still tidy up
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # the store may still clean up
         index = OxigraphIndex(ox.Store(folder) if on_disk else None)
         edges = [0, *sorted(cuts), 12]
         for start, end in pairwise(edges):
@@ -220,7 +220,7 @@ def test_the_watermark_of_a_store_is_written_together_with_its_commits(tmp_path)
     index = OxigraphIndex(store)
     index.load(A, COMMITS[:5])
     index.load(A, COMMITS[5:7])
-    between = ox.Store()  # as a crash leaves it: the new mark beside the old one
+    between = ox.Store()  # the state after a crash: the new mark beside the old one
     between.extend(store)
     between.load(trig(A, COMMITS[7:9], index.mark(A).after(COMMITS[7:9])), ox.RdfFormat.TRIG)
     assert OxigraphIndex(store).marks == {A: Watermark(7, Version.of([COMMITS[6].head]))}
@@ -241,7 +241,7 @@ def test_an_index_moved_to_disk_keeps_its_content(tmp_path):
 
 
 class Changes:
-    """What an observer is notified of."""
+    """An observer that records its notifications."""
 
     def __init__(self, index):
         self.seen = []

@@ -1,4 +1,4 @@
-"""What is said in conversations and kept as entries is looked through with who said it, when, and after what."""
+"""Search of turns and entries, with their speakers, times and neighbours."""
 
 import pytest
 from conftest import fixed_sources

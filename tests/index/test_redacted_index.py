@@ -1,4 +1,4 @@
-"""An index that held what was redacted holds it no longer, nor does any snapshot, in whichever process it is."""
+"""A redacted text is removed from every index and snapshot, in every process."""
 
 import pytest
 from index_world import STREAM, add, commit_on, index_triples, journal_triples, open_tail, small_limits
@@ -30,7 +30,7 @@ def erase(journal, commit):
 
 
 def has_secret(tail):
-    """Whether the index of *tail* holds the secret, once it is level."""
+    """Return whether the updated index of *tail* has the secret."""
     triples = index_triples(tail)
     assert triples == journal_triples(tail.journal.folder)
     return any(SECRET in value for _, _, value in triples)
@@ -44,7 +44,7 @@ def test_every_index_drops_a_secret_at_its_next_update_after_a_redaction(root):
     assert has_secret(second)
 
     order = erase(journal, secret)
-    second.apply(STREAM, order)  # whoever redacts offers the record to its own index
+    second.apply(STREAM, order)  # the redacting process applies the record to its own index
 
     assert not has_secret(follower)
     assert not has_secret(second)

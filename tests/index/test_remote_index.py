@@ -26,13 +26,13 @@ _PROJECTS = count(1)
 
 @pytest.fixture
 def project():
-    """A project that no store of this run holds."""
+    """Return the name of a project that is in no store."""
     return f"remote{next(_PROJECTS)}"
 
 
 @pytest.fixture
 def update(oxigraph_server):
-    """What changes the store beside jidomem."""
+    """Return a function that updates the store directly."""
     found = endpoint(oxigraph_server.replace("/query", "/update"))
     yield found.change
     found.close()
@@ -54,7 +54,7 @@ def facts(memory, project):
 
 
 def stored_text(memory, project):
-    """What the store has of a project's memory, asked by another way."""
+    """Return the memory of a project in the store, by a direct query."""
     graph = graph_iri(project)
     at = endpoint(f"sparql+{memory.remote.shown}")
     data = at.ask(f"SELECT ?s ?p ?o {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}", "application/sparql-results+json")
@@ -166,7 +166,7 @@ def test_two_concurrent_writers_of_a_store_leave_each_memory_once(root, project,
 
 
 def test_an_answer_from_a_graph_emptied_meanwhile_is_requested_again(root, project):
-    """The thread of one finds no watermark, and empties the graph once the other has filled it and is about to ask."""
+    """One process finds no watermark, and empties the graph after the other filled it and before its query."""
     graph, started, filled, emptied, answered = f"<{graph_iri(project)}>", *(Event() for _ in range(4))
 
     def before(text):
@@ -273,7 +273,7 @@ def test_an_oversized_request_is_split_in_halves(root, project):
 
 
 def test_a_query_beyond_its_time_limit_is_aborted(root, project, oxigraph_server):
-    """It is a store of its own, which ends here: that of all tests would go on with the question beside them."""
+    """The store is started for this test only, as a shared one would continue with the query."""
     with sparql_servers.oxigraph() as url, jidomem.open(root, index=url) as memory:
         remember(memory, project, *(f"fact {n}" for n in range(5)))
         slow = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
@@ -314,7 +314,7 @@ def test_a_file_damaged_at_the_first_synchronisation_is_written_once_restored(
     whole = file.read_bytes()
     file.write_bytes(whole.replace(b"second", b"zecond"))
     if is_settled:
-        time.sleep(2 * SETTLE / 1e9)  # then an unchanged time of the folder is certain to show no change
+        time.sleep(2 * SETTLE / 1e9)  # from then on an unchanged folder time proves no change
     with jidomem.open(root, index=oxigraph_server) as memory:
         assert facts(memory, project) == facts(memory, project) == ["first", "third"]
 

@@ -1,4 +1,4 @@
-"""An index follows its journal, in memory or on disk, whatever becomes of either."""
+"""An index follows its journal, in memory or on disk, after changes and damage of either."""
 
 import errno
 import os
@@ -102,7 +102,7 @@ def test_a_replaced_history_is_read_again(root):
 
 
 class Recorder:
-    """An observer that notes what it was told."""
+    """An observer that records its notifications."""
 
     def __init__(self, events):
         self.told = events
@@ -204,7 +204,7 @@ def test_a_snapshot_is_reused_and_only_later_commits_are_read(disk):
 
 
 class RecordingJournal:
-    """A journal that notes which commits were read from it."""
+    """A journal that records the commits read from it."""
 
     def __init__(self, journal, events):
         self._journal, self._told = journal, events

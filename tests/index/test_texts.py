@@ -1,4 +1,4 @@
-"""The texts that recall searches: shared by processes, level with the journal, made anew where anything is amiss."""
+"""The search file of recall: shared by processes, up to date with the journal, and rebuilt after damage."""
 
 import os
 import shutil
@@ -112,7 +112,7 @@ def test_a_damaged_search_file_is_rebuilt_with_correct_answers(root, memory, dam
 
 
 def written_out(path):
-    """Write what is beside the file into it, so that harm is done to all there is."""
+    """Merge the write-ahead log into the file, so that the damage affects all data."""
     store = sqlite3.connect(path)
     store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     store.close()
@@ -356,7 +356,7 @@ def test_a_search_file_ahead_of_the_index_of_a_process_is_not_rebuilt(root, memo
         record(other, "quagga four", "quagga five")
         assert len(recalled(other, "quagga")) == 5
         number = cache(root).stat().st_ino
-        monkeypatch.setattr(memory.texts, "_catch_up", lambda project: None)  # as it was just done
+        monkeypatch.setattr(memory.texts, "_catch_up", lambda project: None)  # as if just updated
 
         memory.texts.read(Stream("p"), lambda file: None)
         assert cache(root).stat().st_ino == number

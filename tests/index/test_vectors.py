@@ -1,4 +1,4 @@
-"""Vectors of what is remembered: made piece by piece, shared by processes, thrown away where they must not be kept."""
+"""Vectors of memories: computed in batches, shared by processes, and deleted after redactions."""
 
 import math
 import os
@@ -123,7 +123,7 @@ def test_a_replaced_entry_keeps_its_vector_and_a_cleared_text_has_none(memory, r
     memory.long_term().clear_graph("history")
     memory.entries.write(WriteRequest(Entry(id="1", agent_id="a", content="the lynx runs")))
     embed_all(vectors, HISTORY)
-    assert nearest_texts(vectors, "the zebra runs", 1, HISTORY) == ["the lynx runs"]  # what is gone takes no place
+    assert nearest_texts(vectors, "the zebra runs", 1, HISTORY) == ["the lynx runs"]  # a cleared text takes no place
     assert vectors.status(HISTORY)["vectors"] == 1
     file_bytes = b"".join(path.read_bytes() for path in (root / "cache" / "vectors").glob("*.sqlite*"))
     assert digest("the lynx runs") in file_bytes
@@ -184,7 +184,7 @@ def test_a_merged_redaction_deletes_the_vectors(memory, root, tmp_path, toy):
     shutil.copytree(tmp_path / "elsewhere" / "projects", root / "projects")
 
     with jidomem.open(root, project="p") as after:
-        assert after.recall("zebra").entries  # who asks by words alone throws them away, too
+        assert after.recall("zebra").entries  # a recall by words deletes them, too
     assert cached(root) == []
 
 

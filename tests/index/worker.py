@@ -1,4 +1,4 @@
-"""A process that opens, rebuilds or follows an index with small limits, again and again, until it is killed."""
+"""A process that opens, rebuilds or follows an index with small limits, repeatedly, until it is killed."""
 
 import sys
 from pathlib import Path

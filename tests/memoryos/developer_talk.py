@@ -1,4 +1,4 @@
-"""Four weeks of developers' talk with their agent about a project: subjects return, and some are never mentioned again.
+"""Four weeks of dialogue of developers with their agent: most subjects recur, and some are mentioned once.
 
 python developer_talk.py ROOT: prints the retrieval results of a new process for the questions, as a line of JSON.
 """
@@ -16,7 +16,7 @@ from jidomem.extras.memoryos.segments import TierPolicy
 MONDAY = datetime(2026, 10, 5, 9, tzinfo=UTC)
 END = MONDAY + timedelta(days=26)
 SETTINGS = TierPolicy(MemoryOSConfig(mtm_capacity=16, segment_capacity=12, mtm_fscore_threshold=0.25))
-#: Of each subject what is asked and what the agent answers; {n} is another number each time.
+#: The questions and answers of each subject; {n} is another number in each exchange.
 SUBJECTS = {
     "index": [
         ("The search index of the catalogue took {n} minutes to rebuild.",
@@ -69,7 +69,7 @@ SUBJECTS = {
         ("Who corrects the stock?", "The warehouse sends a correction of the stock, number {n}, with its reason."),
     ],
 }  # fmt: skip
-#: What is said once and never again.
+#: The exchanges that occur once.
 ONCE = [
     ("Is there parking behind the office?", "Parking is at the harbour, spot 14."),
     ("The coffee machine leaks.", "A plumber comes on Thursday."),
@@ -80,7 +80,7 @@ ONCE = [
     ("What does the fire alarm mean?", "It is an exercise, everybody meets outside."),
     ("Is Friday a holiday?", "Friday is the founding day of the town."),
 ]
-#: What the two say of themselves and of their rules, by the day and the subject of which they talk then.
+#: The statements of the two developers about themselves and their rules, by day and subject.
 STATEMENTS = {
     (0, "index"): "I work as a search engineer. Always rebuild the index in production before a release.",
     (0, "login"): "I prefer short answers about the login.",
@@ -132,7 +132,7 @@ def days():
 
 
 def open_agent(root, now, **options):
-    """The memory at *root*, at the moment that *now* gives, and the agent of the project."""
+    """Open the memory at *root* with the clock *now*, and the agent of the project."""
     memory = jidomem.open(root, project="shop", agent="helper", sources=Sources(now=now))
     return memory, memory.os(policy=SETTINGS, **options)
 

@@ -80,7 +80,7 @@ def places(memory, ada):
     pending = [directive.items[0].value for directive in ada._moves.storage.pending_directives()]
     with closing(sqlite3.connect(memory.settings.root / "state" / "working.sqlite")) as store:
         archived = [json.loads(text) for (text,) in store.execute("SELECT value FROM key_values").fetchall()]
-    evicted = {each["id"]: each for each in [*pending, *archived]}  # it waits until it is told to be kept
+    evicted = {each["id"]: each for each in [*pending, *archived]}  # it is pending until its storage is confirmed
     found += [(page.query, "kept") for each in evicted.values() for page in DialogueSegment.from_dict(each).pages]
     return sorted(found)
 

@@ -1,4 +1,4 @@
-"""What the tests of the tiers share: pages, the moves that carry one into a segment, and a clock of their own."""
+"""Shared parts of the tests of the tiers: pages, segments, moves and a clock."""
 
 from datetime import timedelta
 
@@ -28,21 +28,21 @@ def at(seconds=0):
 
 
 def page(number, said="hello", **given):
-    """Page number *number* of ada: p1 is said a second after p0."""
+    """Return the page *number* of ada: p1 is one second later than p0."""
     return DialoguePage(
         f"p{number}", **{"agent_id": "ada", "query": said, "response": "!", "timestamp": at(number), **given}
     )
 
 
 def segment(number, pages=(), **given):
-    """Segment number *number* of ada, with pages of those numbers."""
+    """Return the segment *number* of ada, with pages of those numbers."""
     segment_pages = tuple(page(each, segment_id=f"s{number}") if isinstance(each, int) else each for each in pages)
     fields = {"agent_id": "ada", "topic_summary": f"topic {number}", "created_at": at(), "last_accessed": at()}
     return DialogueSegment(f"s{number}", **{**fields, "pages": segment_pages, **given})
 
 
 def joined(tiers, page_id, new_id, moment, policy):
-    """The tiers after that page was transferred, with a summary that names its pages."""
+    """Return the tiers after the transfer of a page, with a summary that names the pages of its segment."""
     placement = choose_segment(tiers, page_id, policy)
     pages = tuple(each.id for each in placement.pages)
     vector = next((each.embedding for each in placement.pages if each.embedding), None)
@@ -51,7 +51,7 @@ def joined(tiers, page_id, new_id, moment, policy):
 
 
 def said(numbers, policy, tiers=ADA, **given):
-    """The tiers after pages of those numbers were said."""
+    """Return the tiers after the insertion of pages of those numbers."""
     for number in numbers:
         tiers = insert(tiers, page(number, **given), policy).memory
     return tiers

@@ -1,4 +1,4 @@
-"""Any model of vectors will do for MemoryOS: one of one's own makes all of them, and two are never mixed."""
+"""MemoryOS with a custom embedding model: all vectors come from it."""
 
 import jidomem
 from jidomem.extras.memoryos.config import MemoryOSConfig
@@ -7,7 +7,7 @@ from jidomem.models.offline import OfflineModel
 
 
 class Letters:
-    """An embedder that tells texts apart by three letters: how often each is in it."""
+    """An embedder that counts three letters of a text."""
 
     name = "letters-3"
 

@@ -26,7 +26,7 @@ def policy(**settings):
 
 
 def learned(segment):
-    """What the pages show: a fact and a trait of each that speaks of a nurse, and one more that names no page."""
+    """Return a fact and a trait of each page about a nurse, and a common fact."""
     nurse_pages = [(place, page) for place, page in enumerate(segment.pages) if "nurse" in page.query]
     facts = [Fact(f"said: {page.query}", page=place) for place, page in nurse_pages]
     common_facts = [Fact("is a nurse", page=place) for place, _ in nurse_pages]
@@ -47,7 +47,7 @@ def reader(**script):
 
 
 def working_bytes(root):
-    """All bytes that the root holds of what agents hold."""
+    """Return all bytes of the working state of a root."""
     return b"".join(each.read_bytes() for each in root.rglob("working*"))
 
 

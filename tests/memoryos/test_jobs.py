@@ -12,7 +12,7 @@ from jidomem.runtime.state import State
 
 
 class Clock:
-    """A clock that stands still until it is set."""
+    """A clock that advances only on request."""
 
     def __init__(self):
         self.now = START

@@ -1,4 +1,4 @@
-"""What holds of the tiers after any moves in any order, with settings that change between them."""
+"""Invariants of the tiers after any moves in any order, with settings that change between them."""
 
 import json
 
@@ -63,7 +63,7 @@ def fact(number, private=False):
 
 
 def move(tiers, move_arguments, clock, policy):
-    """The move that *what* stands for, with its news, ready to be made of any tiers; None where there is none."""
+    """Return the move of *move_arguments* as a function of the tiers."""
     kind, *rest = move_arguments
     if kind == "insert":
         new = page(clock, keywords=rest[0])
@@ -105,7 +105,7 @@ def page_ids(tiers):
 
 
 def archived_pages(step):
-    """The pages of the segments that a step asks to be archived."""
+    """Return the ids of the pages that a step archives."""
     items = [item for directive in step.directives for item in directive.items]
     return [each.id for item in items for each in DialogueSegment.from_dict(item.value).pages]
 

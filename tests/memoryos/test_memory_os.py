@@ -1,4 +1,4 @@
-"""MemoryOS at an open root: an agent's pages move through its tiers, and nothing is lost where a model fails."""
+"""MemoryOS at an open root: pages move through the tiers of an agent, and a failing model loses none."""
 
 import sqlite3
 import threading
@@ -90,7 +90,7 @@ def threads():
 
 
 def places(tiers):
-    """Return the place of each page; a page in two places would be there twice."""
+    """Return the tier of each page, with repetitions."""
     at = [(page.id, "stm") for page in tiers.stm] + [(page.id, "leaving") for page in tiers.leaving]
     return at + [(page.id, "mtm") for segment in tiers.mtm for page in segment.pages]
 
@@ -140,7 +140,7 @@ def test_hot_segments_are_learned_into_personas_and_important_facts_reach_system
     assert all(fact.importance is not None or fact.private for fact in ana.knowledge)
     assert {entry.source_agent_id for entry in ada.system_memory.entries} == {"ada"}
     assert memory.os("bob").system_memory == ada.system_memory
-    assert ada.maintain() == [Outcome("maintain", "")]  # nothing is taught twice
+    assert ada.maintain() == [Outcome("maintain", "")]  # no page is learned twice
 
 
 KEY = "ghp_" + "a1B2" * 9
@@ -273,7 +273,7 @@ def test_a_slowly_failing_model_is_called_once_for_each_kind_of_job_and_added_pa
     ada = open_memory().os(model=failing_model, policy=small())
     talk(ada, *INDEX)
 
-    assert len(call_times) == 4  # for a page that is to be described, three times, and for the one to be transferred
+    assert len(call_times) == 4  # one for each of three pages to describe, and one for the page to transfer
     assert len(ada.jobs()) == 4
     assert not any(job.failed for job in ada.jobs())
     assert len(ada.run_jobs()) == 4
@@ -297,7 +297,7 @@ def test_queued_jobs_run_on_request_also_in_another_memory(open_memory):  # D107
 
     other = open_memory().os(policy=small(), work="queued")
     other.transfer_page_to_mtm(pages[0].id)
-    assert all(each.ok for each in other.run_jobs())  # among them the job for the page that was transferred by hand
+    assert all(each.ok for each in other.run_jobs())  # including the job of the page already transferred
 
     assert places(ada.tiers) == [(pages[1].id, "stm"), (pages[2].id, "stm"), (pages[0].id, "mtm")]
     with pytest.raises(NotFound):
@@ -345,7 +345,7 @@ def test_another_embedder_replaces_all_vectors(open_memory):  # D104 D105 D091
     before = ada.tiers
 
     other = open_memory().os(model=OfflineModel(HashedStems(32)), policy=small())
-    assert other.retrieve("the index").segments  # found by its words meanwhile
+    assert other.retrieve("the index").segments  # matched by words until then
     other.run_jobs()
 
     after = other.tiers
@@ -465,7 +465,7 @@ def test_promoted_facts_of_personas_have_their_dialogue_as_evidence(open_memory)
     assert [each.outcome for each in decisions] == ["promoted"] * 3
     assert promoted.keys() == {f"user ana: {fact}" for fact in ("works as a nurse", "lives in Oslo", "owns a boat")}
     assert "I work as a nurse." in promoted["user ana: works as a nurse"]["evidence"][0]["text"]
-    assert "90k" not in str(promoted)  # nothing that is private, and no page in which anything is
+    assert "90k" not in str(promoted)  # no private fact, and no page with one
     assert "between us" not in str(promoted)
     memory.writer.invalidate("p", decisions[0].iri, reason="nobody asked")
     assert ada.promote(0.5) == []

@@ -1,4 +1,4 @@
-"""What a kill leaves of an agent's tiers: each page in one place, and all that was to be done."""
+"""The tiers of an agent after a kill: each page is in one place, and no job is lost."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ def test_an_agent_killed_before_any_change_keeps_each_page_in_one_place_and_comp
     assert complete["proposed"] == [f"user ana: {fact}" for fact in complete["facts"]]
     assert len(complete["facts"]) == 2
     tiers = {tier for kill in kills for _, tier in kill["left"]}
-    assert tiers == {"stm", "leaving", "mtm", "kept"}  # it was killed while a page was in each of them
+    assert tiers == {"stm", "leaving", "mtm", "kept"}  # each tier had a page at some kill
     assert len(kills) > 20
 
 
@@ -44,7 +44,7 @@ def test_four_processes_killed_at_random_moments_lose_no_acknowledged_page(tmp_p
 
     queries = [query for query, _ in state["left"]]
     assert len(queries) == len(set(queries)) > 5
-    assert {*state["said"]} <= {*queries}  # what was acknowledged is there; one more may be for each that was killed
+    assert {*state["said"]} <= {*queries}  # each kill may leave one unacknowledged page
     assert [query for query, _ in state["places"]] == queries
     assert {tier for _, tier in state["places"]} <= {"stm", "mtm", "kept"}
     assert state["jobs"] == 0

@@ -1,4 +1,4 @@
-"""A talk of four weeks through the tiers of MemoryOS: the place of each page at its end and after a restart."""
+"""Four weeks of dialogue in the tiers of MemoryOS: the place of each page at the end and after a restart."""
 
 import json
 import math
@@ -34,7 +34,7 @@ class CountingEmbedder(HashedStems):
 
 @dataclass
 class Conversation:
-    """The result of the talk: the texts by page id, the archived segments, and the outcomes of the jobs."""
+    """The result of the dialogue: its exchanges by page id, the archived segments, and the outcomes of the jobs."""
 
     root: str
     memory: object
@@ -62,7 +62,7 @@ def talk(tmp_path_factory):
             for each in day:
                 now[0], subject = each.at, None if not talk.said else talk.said[next(reversed(talk.said))].subject
                 if each.subject != subject:
-                    helper.retrieve(each.query, about=("user", each.who))  # what is remembered of it, before it is said
+                    helper.retrieve(each.query, about=("user", each.who))  # before the page is added
                 page = helper.add(each.query, each.response, about=("user", each.who))
                 talk.said[page.id] = each
                 talk.jobs += helper.run_jobs()
@@ -184,7 +184,7 @@ def test_each_page_is_embedded_once_whatever_its_segment_changes(talk):
     texts = Counter(f"{exchange.query}\n{exchange.response}" for exchange in talk.said.values())
 
     assert {text: embedded[text] for text in texts} == texts
-    assert sum(embedded.values()) < 2 * len(talk.said)  # a segment that a page changes no word of keeps its vector
+    assert sum(embedded.values()) < 2 * len(talk.said)  # a segment with unchanged words keeps its vector
 
 
 # D113

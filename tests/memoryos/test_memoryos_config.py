@@ -67,7 +67,7 @@ def deep():
 
 
 HUGE = 10**5_000  # Python writes no number of so many digits
-#: What no setting of a kind may be: of another type, out of its range, no number, too large, too deep.
+#: Invalid values of each kind of setting: of another type, out of range, no number, too large, too deep.
 NO_NUMBER = (True, None, "7", "", b"7", [], [7], {}, {"a": 1}, object(), 1j, float("nan"), float("inf"), -float("inf"),
              HUGE, -HUGE, 1e308, deep())  # fmt: skip
 NO_TEXT = (7, 0.5, True, "", " ", b"kept", [], ["kept"], {}, object(), HUGE, "\ud800", deep())

@@ -1,4 +1,4 @@
-"""Foundation, core logic and management of MemoryOS stand on their own: none needs what comes after it."""
+"""The layers of MemoryOS: no layer imports a later one."""
 
 import ast
 import subprocess
@@ -43,7 +43,7 @@ def test_no_core_module_has_a_numeric_constant_that_is_no_setting():
 
     constants = {name: {*numbers(FOLDER / f"{name}.py")} - {0, 1} for name in RANK if name != "config"}
 
-    # the law of cosines has a 2; where two lengths are too unlike for it, and what is kept of the words of texts
+    # the law of cosines has a 2; then its limit for unlike lengths, and the size of a cache of words
     assert {name: values for name, values in constants.items() if values} == {"segments": {2, 16.0, 1e-150, 8_192}}
 
 

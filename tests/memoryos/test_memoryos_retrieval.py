@@ -1,4 +1,4 @@
-"""What the tiers hold on a question: tier by tier, with scores."""
+"""Retrieval from the tiers for a question: tier by tier, with scores."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The published formulas, each worked out by hand, and what holds of them for any input."""
+"""The published formulas, each computed by hand, and their properties for any input."""
 
 import math
 from dataclasses import replace

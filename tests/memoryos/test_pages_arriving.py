@@ -1,4 +1,4 @@
-"""How pages come into short-term memory and out of it into segments."""
+"""The insertion of pages into short-term memory and their transfer to segments."""
 
 from dataclasses import replace
 
@@ -246,7 +246,7 @@ def test_a_full_segment_accepts_no_page_and_a_new_segment_is_opened():
 
     assert [ids(each.pages) for each in tiers.mtm] == [["p1", "p2"], ["p3", "p4"]]
     unbounded = policy(segment_capacity=None)
-    assert choose_segment(tiers, "p5", unbounded).segment_id == "s3"  # both are as like: the one used last
+    assert choose_segment(tiers, "p5", unbounded).segment_id == "s3"  # equally similar: the one used last
 
 
 # D019

@@ -1,4 +1,4 @@
-"""How personas are taught: lessons of hot segments, and queues of facts and traits."""
+"""The learning of personas: lessons of hot segments, and queues of facts and traits."""
 
 from dataclasses import replace
 
@@ -202,7 +202,7 @@ def test_a_lesson_of_a_hot_segment_updates_personas_and_cools_the_segment():
         True,
         1.0,
         1,
-    )  # recency alone is left of it
+    )  # only recency remains
     assert hot(after, PLAIN) == ()
     assert teach(after, lesson_, PLAIN).memory is after
 

@@ -1,4 +1,4 @@
-"""Recall of pages of MemoryOS: by words and by similarity, only the pages of the asking agent, as they come and go."""
+"""Recall of pages of MemoryOS: by words and by similarity, only the current pages of the asking agent."""
 
 import pytest
 from conftest import ToyEmbedder, fixed_sources, intent

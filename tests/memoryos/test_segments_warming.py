@@ -1,4 +1,4 @@
-"""How segments warm up by being retrieved, cool down with time, and leave when there is no room for them."""
+"""The heat of segments: it rises with visits and falls with time, and the coldest segments are evicted."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -108,7 +108,7 @@ def test_an_unlearned_hot_segment_is_not_evicted_if_configured():
     assert ids(maintain(tiers, Round(at()), sparing).memory.mtm) == ["s1", "s2"]  # heat 4 and 5
     taught = replace(tiers, mtm=tuple(replace(each, pages=tuple(replace(one, analysed=True) for one in each.pages))
                                       for each in tiers.mtm))  # fmt: skip
-    assert ids(maintain(taught, Round(at()), sparing).memory.mtm) == ["s2"]  # both 1 by now: the lowest id leaves
+    assert ids(maintain(taught, Round(at()), sparing).memory.mtm) == ["s2"]  # both have heat 1: the lowest id leaves
     assert ids(maintain(tiers, Round(at()), policy(mtm_capacity=1, heat_threshold=3.5)).memory.mtm) == ["s2"]
 
 

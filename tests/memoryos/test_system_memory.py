@@ -1,4 +1,4 @@
-"""How facts of one agent become known to all, and which of them do not."""
+"""The diffusion of facts of one agent to all agents, and the facts that are withheld."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The tiers of agents in the working state of a root: what lasts, who may move them at once, and what a kill leaves."""
+"""The tiers of agents in the working state of a root: durability, concurrent moves, and kills."""
 
 import random
 import subprocess
@@ -49,7 +49,7 @@ def fact(number, text=None, **given):
 
 
 def random_moves(seed, policy):
-    """Moves of all kinds in an order of chance, each with what it is made of."""
+    """Yield random moves of all kinds."""
     chance = random.Random(seed)
     for clock in range(60):
         kind = chance.choice(["insert", "insert", "transfer", "transfer", "visit", "maintain", "learn"])
@@ -89,7 +89,7 @@ def test_the_tiers_of_an_agent_are_durable_after_each_move(state, opened_state, 
         expected = move(expected).memory
         assert stored.update(move).memory == expected
         if number % 3 == 0:
-            assert follower.get() == expected  # reads what changed since it looked last
+            assert follower.get() == expected  # reads the changes since its last read
     assert ada(opened_state(ALL)).get() == expected
     assert () not in (expected.mtm, expected.personas, expected.agent.traits)
     assert {len(each.knowledge) for each in expected.personas} <= {1, 2, 3}
@@ -223,7 +223,7 @@ def mover(root, name, number):
 
 
 def all_page_ids(root):
-    """The pages of an agent, wherever they are by now: each is there once."""
+    """Return the ids of all pages of an agent in its tiers and its archive, with repetitions."""
     stored = ada(open_state(root))
     archived = [DialogueSegment.from_dict(each.items[0].value) for each in stored.pending_directives()]
     return sorted([*ids(stored.get().pages()), *(one.id for each in archived for one in each.pages)])
@@ -254,7 +254,7 @@ def test_a_killed_process_leaves_each_page_in_one_place(tmp_path):
         assert set(printed) <= set(stored_ids)
         assert (
             len(stored_ids) == len(set(stored_ids)) <= len(printed) + 2
-        )  # one may be on disk that was not told of any more
+        )  # each kill may leave one page that was not printed
 
 
 @pytest.mark.parametrize("numbers", [[0.5, -1.25], [0.1, 2.0], [1e300, -3.0], [1e-300, 1.0], [0.0, -0.0]])

@@ -34,7 +34,7 @@ def main(root, name, count):
 
 
 def pass_on(tiers, page_id):
-    """Transfer a page, asking again where another process moved the segment on."""
+    """Transfer a page, with a retry if another process changed its segment."""
     while True:
         current = tiers.get()
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 def reply(body, status="200 OK", kind="application/json", **headers):
-    """The bytes of an answer; *headers* have _ for -."""
+    """Return the bytes of an HTTP reply; names of *headers* have _ in place of -."""
     data = body if isinstance(body, bytes) else (body if isinstance(body, str) else json.dumps(body)).encode()
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(data)}", *([f"Content-Type: {kind}"] if kind else [])]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
@@ -16,12 +16,12 @@ def reply(body, status="200 OK", kind="application/json", **headers):
 
 
 def chunked(*pieces, ended=True):
-    """An answer in pieces."""
+    """Return a reply in chunked transfer encoding."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     return head + b"".join(b"%x\r\n%s\r\n" % (len(each), each) for each in pieces) + (b"0\r\n\r\n" if ended else b"")
 
 
-STALL = object()  # says nothing until the client goes away
+STALL = object()  # sends nothing until the client disconnects
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Served:
 
 @contextmanager
 def served(*replies):
-    """An endpoint that gives *replies* in turn, the last one for ever; a function makes its reply of the body."""
+    """Run an endpoint that sends *replies* in turn and repeats the last; a function computes its reply from a body."""
     listener = socket.create_server(("127.0.0.1", 0))
     log, closed, waiting = Served(f"http://127.0.0.1:{listener.getsockname()[1]}/v1"), threading.Event(), list(replies)
 
@@ -45,7 +45,7 @@ def served(*replies):
                 connection, _ = listener.accept()
             except OSError:
                 return
-            with connection, suppress(OSError):  # the client may go away
+            with connection, suppress(OSError):  # the client may disconnect
                 answer(connection)
 
     def answer(connection):

@@ -49,11 +49,11 @@ def model(server, tries=1, key=None, **more):
 
 
 def messages(server, number=-1):
-    """The words the endpoint was sent in one of its requests."""
+    """Return the message texts of one request to the endpoint."""
     return [message["content"] for message in server.bodies[number]["messages"]]
 
 
-# Good answers
+# Valid answers
 
 
 def test_a_chat_model_is_a_language_model_named_after_its_endpoint():  # D079
@@ -189,7 +189,7 @@ def test_a_blank_model_name_is_refused():
         ChatModel(ModelEndpoint("http://127.0.0.1:1/v1", None), " ", HashedStems(8))
 
 
-# Answers that will not do
+# Invalid answers
 
 
 def test_a_malformed_answer_is_requested_once_more_with_its_fault():

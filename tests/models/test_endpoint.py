@@ -21,7 +21,7 @@ THRICE = Patience(tries=3)
 
 
 class Pauses:
-    """A sleep that takes no time; it keeps how long it was asked to."""
+    """A sleep that returns at once and records the requested pauses."""
 
     def __init__(self):
         self.asked = []
@@ -120,7 +120,7 @@ def test_a_retry_after_header_beyond_the_limit_is_reported_without_a_pause(retry
 
 
 def test_retries_end_at_the_overall_time_limit():
-    ticks = count(step=4)  # a clock that moves by itself
+    ticks = count(step=4)  # a clock that advances at every reading
     outside = Outside(monotonic=lambda: next(ticks), sleep=lambda seconds: None)
 
     with served(reply("{}", "503 Busy")) as server, pytest.raises(ModelUnavailable):

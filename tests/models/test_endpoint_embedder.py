@@ -1,4 +1,4 @@
-"""Vectors from an endpoint: in the order of the texts, of one dimension, and never any that could mislead."""
+"""Vectors from an endpoint: in the order of their texts, of one dimension, and validated."""
 
 import json
 from itertools import count
@@ -13,12 +13,12 @@ from jidomem.records.interfaces import Embedder
 
 
 def vector(text, size=4):
-    """A vector that tells its text: the letters it begins with."""
+    """Return a vector that identifies its text: the codes of its first letters."""
     return [float(ord(letter)) for letter in f"{text:<{size}}"[:size]]
 
 
 def valid_reply(body):
-    """What a sound endpoint answers, with the vectors in another order than they were asked for."""
+    """Return a valid reply, with the vectors in the reverse order of their texts."""
     data = [{"object": "embedding", "index": n, "embedding": vector(text)} for n, text in enumerate(body["input"])]
     return reply({"object": "list", "data": data[::-1], "model": body["model"], "usage": {"total_tokens": 1}})
 
@@ -168,7 +168,7 @@ def test_one_failed_request_of_several_raises_model_unavailable():
 
 def test_a_single_text_has_fewer_retries_than_several_texts():
     def asked(texts):
-        ticks = count(step=1)  # a clock that moves by itself
+        ticks = count(step=1)  # a clock that advances at every reading
         outside = Outside(monotonic=lambda: next(ticks), sleep=lambda seconds: None)
         with served(reply("{}", "503 Busy")) as peer, pytest.raises(ModelUnavailable):
             embedder(peer, patience=Patience(tries=5), outside=outside).generate(texts)

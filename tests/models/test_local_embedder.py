@@ -1,4 +1,4 @@
-"""The embedder that needs no network: its vectors against those of the published network, and where it is not there."""
+"""The local embedder: its vectors against those of the published network, and its errors if packages are missing."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor

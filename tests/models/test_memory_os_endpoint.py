@@ -33,7 +33,7 @@ def vector(text):
 
 
 def valid_reply(body):
-    """What a sound endpoint answers, with the vectors in another order than they were asked for."""
+    """Return a valid reply, with the vectors in the reverse order of their texts."""
     if "input" in body:
         data = [{"index": number, "embedding": vector(text)} for number, text in enumerate(body["input"])]
         return reply({"data": data[::-1]})
@@ -43,7 +43,7 @@ def valid_reply(body):
 
 
 class FirstReplyFaulty:
-    """An endpoint that is sound but for its first answer to a request for vectors, or to one for words."""
+    """An endpoint whose first reply to a request for vectors, or to one for text, is faulty."""
 
     def __init__(self, wrong, of_vectors):
         self.wrong, self.of_vectors = wrong, of_vectors
@@ -75,7 +75,7 @@ FAULTS = {
 
 
 def open_agent(root, server, now, patience):
-    """The agent of a root, whose model is asked at an endpoint."""
+    """Open the agent of a root with a model at an endpoint."""
     waits = []
     outside = Outside(sleep=waits.append, chance=lambda: 1.0, now=now)
     endpoint = ModelEndpoint(server.url, None, patience, outside=outside)

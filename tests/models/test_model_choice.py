@@ -24,7 +24,7 @@ from jidomem_cli.main import cli
 
 LOCAL_URL = "http://127.0.0.1:1/v1"
 LOCAL = LanguageModelChoice(use="endpoint", base_url=LOCAL_URL, model="q", key_env="")
-#: What answers every task of a page.
+#: The answers to every task of a page.
 TASK_ANSWERS = {"chain": "They choose an index.", "keywords": ["index"], "continues": True,
         "topics": [{"theme": "index", "summary": "Which one."}]}  # fmt: skip
 
@@ -198,7 +198,7 @@ def test_neither_adding_nor_retrieving_a_page_waits_for_the_endpoint(config, roo
 
 
 def threads():
-    """The names of the threads of memories that are running."""
+    """Return the names of the running threads of memories."""
     return {each.name for each in threading.enumerate() if each.name.startswith("memory of ")}
 
 

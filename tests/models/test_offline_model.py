@@ -1,4 +1,4 @@
-"""The language model by rule: its findings, and that no text can break it."""
+"""The rule-based language model: its results, and its robustness against any text."""
 
 import json
 import math
@@ -355,7 +355,7 @@ def test_an_invalid_dimension_is_refused(dimensions):
         HashedStems(dimensions)
 
 
-# The rest
+# Final answers and robustness
 
 
 def test_the_offline_model_refuses_to_answer_and_names_the_chat_model():

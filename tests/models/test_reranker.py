@@ -1,4 +1,4 @@
-"""A reranker: a second order of the best memories, which a fault leaves as it was."""
+"""A reranker: a second order of the best memories; on a fault the first order is kept."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def recall_entries(root, query="zebra", **options):
 
 
 def by_relevance(body, scores):
-    """The answer of an endpoint with the score of each document, in another order than theirs."""
+    """Return a reply with the score of each document, in the reverse order of the documents."""
     places = reversed([*enumerate(body["documents"])])
     results = [{"index": place, "relevance_score": scores[text.splitlines()[0]]} for place, text in places]
     return reply({"results": results})
@@ -62,7 +62,7 @@ def test_a_cross_encoder_reorders_the_hits(root, config, tmp_path):
         entries, metadata = recall_entries(root)
 
         others = [summary for summary in first if summary != f"zebra {best}"]
-        assert entries == [f"zebra {best}", *others]  # of equal relevance, the first order
+        assert entries == [f"zebra {best}", *others]  # equal relevance keeps the first order
         assert metadata["reranker"] == {"model": best, "error": None}
 
 

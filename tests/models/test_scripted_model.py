@@ -1,4 +1,4 @@
-"""The language model for tests returns its script, and nothing else."""
+"""The scripted language model returns the answers of its script only."""
 
 from threading import Thread
 

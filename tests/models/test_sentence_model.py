@@ -140,7 +140,7 @@ def with_model(*arguments):
     return with_file("model.onnx", onnx_file(*arguments))
 
 
-#: A fault that is seen without loading the model, and one that is not.
+#: Faults that are detected without loading the model, and faults that are not.
 @pytest.mark.parametrize(
     ("change", "detail"),
     [

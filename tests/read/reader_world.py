@@ -44,7 +44,7 @@ NEEDED = {
 
 
 def needed(query):
-    """Return a value for each parameter of *query* that cannot be left out."""
+    """Return a value for each required parameter of *query*."""
     return {
         param.name: NEEDED[param.name] for param in query.params if param.default is None and param.name != "project"
     }

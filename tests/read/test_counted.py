@@ -1,4 +1,4 @@
-"""The queries that the search file answers in part or alone have the rows that the engine finds for their SPARQL."""
+"""Queries that the search file answers in part or alone have the rows of the engine."""
 
 from random import Random
 
@@ -152,7 +152,7 @@ def test_tallied_counts_of_a_written_history_equal_those_of_the_engine(seed):
 
 
 @settings(max_examples=examples(10), phases=UNSHRUNK)
-@example(788739)  # a memory that leaves a group and enters it again at one moment
+@example(788739)  # a memory leaves a group and enters it again at one moment
 @given(st.integers(0, 2**32))
 def test_tallied_counts_of_statements_in_any_order_equal_those_of_the_engine(seed):
     random, index = Random(seed), new_index()

@@ -1,4 +1,4 @@
-"""The functions of the memory guide: their rows and order; no text can change the query."""
+"""The functions of the memory guide: rows, order, and safety against injection."""
 
 import re
 
@@ -21,7 +21,7 @@ def reader():
 
 
 def item(name, statement, day=1, cls="Fact", summary='"s"'):
-    """Return a memory in Turtle; *summary* and *said* are written unchanged."""
+    """Return a memory in Turtle; *summary* and *statement* are written unchanged."""
     moment = f"'2026-01-{day:02d}T00:00:00Z'^^xsd:dateTime"
     return triples(
         f"m:{name} a jido:{cls} ; jido:summary {summary} ; jido:appliesToProject p:demo ; jido:hasTimestamp {moment} ;"

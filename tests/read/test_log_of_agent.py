@@ -23,7 +23,7 @@ AGENTS = "https://jido.ai/agents/"
 
 @pytest.fixture
 def memory(tmp_path):
-    """A memory to which agents wrote in each way: ben proposed, cleo settled, dora ordered, eve spoke."""
+    """A memory with all kinds of authors: ben proposed, cleo settled, dora redacted, eve wrote a turn."""
     with jidomem.open(tmp_path / "root", project="p", agent="ana", sources=fixed_sources()) as memory:
         memory.writer.submit_intent("p", intent(summary="the door is blue", asserted_by="ana"))
         proposal = memory.writer.submit_intent("p", intent(summary="it is red", asserted_by="ben"), propose=True)
@@ -68,7 +68,7 @@ def test_the_log_of_an_agent_excludes_entries_and_turns_as_documented(memory):
     memory.entries.write(WriteRequest(Entry(agent_id="eve", content="the door was green")))
     memory.catch_up("p")
 
-    assert memory.reader.log("p", agent="eve").rows == []  # it spoke, and wrote an entry
+    assert memory.reader.log("p", agent="eve").rows == []  # eve wrote a turn and an entry
     help_text = CliRunner().invoke(cli, ["journal", "log", "--help"]).output
     assert "Only memories and orders of this agent." in help_text
     assert "not those with its entries or conversation turns" in " ".join(help_text.split())
@@ -76,7 +76,7 @@ def test_the_log_of_an_agent_excludes_entries_and_turns_as_documented(memory):
 
 
 def candidates(root, agent, count):
-    """The commits among which a page of an agent's log looks for its rows."""
+    """Return the commits that a page of the log of an agent reads."""
     with closing(sqlite3.connect(root / "cache" / "text" / "p.sqlite")) as store:
         listed = CommitList(store)
         listed.marks = {}

@@ -29,7 +29,7 @@ def excluded(name, kind, statements=""):
 
 SURE, LEVEL = "jido:hasConfidence jido:High", "jido:hasEnforcementLevel jido:"
 NAMED = 'jido:conventionName "n" ; jido:hasEnforcementLevel jido:'
-#: question -> the statements that meet its condition or miss it in one point, and the rows: the playbook's columns.
+#: Query -> the statements that meet its condition or miss it in one point, and its rows in the playbook's columns.
 MEANING = {
     "active-decisions": (
         item("yes", "ArchitecturalDecision") + item("below", "Decision") + excluded("a", "ArchitecturalDecision")

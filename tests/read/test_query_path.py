@@ -1,4 +1,4 @@
-"""The way of a named query through the reader."""
+"""The calls of a named query in the reader."""
 
 import sys
 from pathlib import Path

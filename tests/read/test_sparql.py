@@ -114,7 +114,7 @@ def test_an_update_is_refused(reader, text):  # C013, C086
 
 @pytest.fixture(scope="module")
 def listener():
-    """A port that records whether a client connected."""
+    """Open a port that records connections."""
     called = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 

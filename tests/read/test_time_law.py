@@ -49,7 +49,7 @@ def write_random(memory, seed, steps=14):
 
 
 def root_at(root, moment, folder):
-    """A root whose journal ends at *moment*."""
+    """Open a copy of a root whose journal ends at *moment*."""
     shutil.copytree(root, folder, ignore=shutil.ignore_patterns("index", "*.lock"))
     for file in folder.glob("projects/*/*/*.ttl"):
         recorded = file.read_text().split("jido:recordedAt ")[1].split('"')[1]

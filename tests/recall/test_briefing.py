@@ -1,4 +1,4 @@
-"""What an agent should know first: fitted into a budget, the same each time, and nothing in it but quoted data."""
+"""The briefing of an agent: within its budget, deterministic, and with quoted data only."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def bug(summary, severity, **fields):
 
 
 def by_section(briefing):
-    """The summaries that a briefing shows, by section."""
+    """Return the summaries of a briefing by section."""
     return {
         section["name"]: [entry["summary"] for entry in section["entries"]]
         for section in briefing.to_dict()["sections"]
@@ -167,7 +167,7 @@ def test_a_briefing_fits_its_budget_and_counts_the_omitted_memories(memory, budg
     assert len(tasks["entries"]) >= min(3, budget // 400)
     for section, there in ((rules, 60), (tasks, 60)):
         assert len(section["entries"]) + section["left_out"] <= there
-        assert section["more"]  # so many as the budget may hold were looked at, and there are others
+        assert section["more"]  # only as many as the budget may hold are read
         assert f"- at least {section['left_out']} more of '{section['title']}': {section['ask']}" in briefing.text
 
 
@@ -318,7 +318,7 @@ def test_facts_are_the_last_section_newest_first_with_a_count_of_the_rest(memory
 
 
 def notes(memory):
-    """A hundred accepted notes as pages of instructions have them, most of them about no file."""
+    """Record a hundred accepted notes such as those of instruction files, most of them about no file."""
     record(
         memory, *(note(f"Prefer short names, for reason {n}: {'they are read often, ' * (n % 4)}") for n in range(40))
     )

@@ -1,4 +1,4 @@
-"""A code that one memory has is strong evidence, and a score does not depend on the other kinds that are searched."""
+"""A code in a memory is strong evidence, and a score does not depend on the other kinds recalled."""
 
 import json
 from pathlib import Path

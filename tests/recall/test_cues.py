@@ -1,4 +1,4 @@
-"""What a question asks for and what a text gives, told by English words."""
+"""The kind of answer that a question expects and a text has, by English words."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The days a text speaks of, as written and as said from the day it was said on."""
+"""The days that a text names, absolute and relative to its own date."""
 
 from datetime import date, timedelta
 
@@ -90,7 +90,7 @@ def test_a_day_is_parsed_equally_from_each_date_format(day, ago):
 def test_a_text_of_thousands_of_dates_is_parsed_completely():
     text = "".join(f"{1900 + number % 100}-0{1 + number % 9}-1{number % 10}, " for number in range(5_000))
 
-    assert len(spoken_of(text)) == 900  # minutes, were each compared with all before it
+    assert len(spoken_of(text)) == 900  # a comparison of all pairs would take minutes
 
 
 def test_may_at_the_beginning_of_a_question_is_a_month_only_without_a_subject():

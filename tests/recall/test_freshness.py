@@ -1,4 +1,4 @@
-"""A memory about a file knows what the file held; what became of the file is said wherever it is listed."""
+"""A memory about a file has the blob id of the file; its lists report whether the file changed."""
 
 import subprocess
 
@@ -83,7 +83,7 @@ def test_a_renamed_file_is_traced_by_content_and_git_history(memory, folder):
         (edited, "src/b.py", "changed", "src/again.py"),
         (plain, "src/c.py", "renamed", "untracked.py"),
     ]
-    assert [row["item"] for row in memory.governing("src/again.py")] == [edited]  # by its new name, too
+    assert [row["item"] for row in memory.governing("src/again.py")] == [edited]  # also by its new name
 
 
 def test_a_moved_file_is_reported_as_gone_without_git(memory, folder, monkeypatch):

@@ -1,4 +1,4 @@
-"""How candidates are ranked: by open parts, whatever their order, and what was superseded behind its successor."""
+"""The ranking of candidates: a sum of parts, independent of their order, with superseded ones last."""
 
 import random
 from dataclasses import replace
@@ -97,7 +97,7 @@ def test_a_day_without_a_year_matches_every_named_year_and_the_nearest_date_come
     results = ranked([*records[1:], *others], question("Which boat did I buy on 12 January?"), MEMORIES)
     assert [one.candidate.passage.item for one in results][:3] == ["then", "days after", "month after"]
     parts = {one.candidate.passage.item: one.parts for one in ranked(records, question("boat on 12 January"), MEMORIES)}
-    assert parts["then"]["event"] == parts["next year"]["event"] == MEMORIES["event"]  # both years are named often
+    assert parts["then"]["event"] == parts["next year"]["event"] == MEMORIES["event"]  # both years occur often
 
 
 def test_the_best_turn_of_each_short_conversation_comes_first_and_recent_turns_count_more():

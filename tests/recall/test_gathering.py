@@ -1,4 +1,4 @@
-"""One engine over memories, entries and turns: by words and likeness, narrowed, what is superseded behind."""
+"""Recall of memories, entries and turns: by words and similarity, filtered, with superseded ones last."""
 
 import pytest
 from conftest import ToyEmbedder, decision, fixed_sources, intent
@@ -13,7 +13,7 @@ SAME = {"automobile": "car", "vehicle": "car", "doctor": "physician"}
 
 
 class Meanings(ToyEmbedder):
-    """Knows that some words mean the same."""
+    """An embedder with synonyms."""
 
     def _vector(self, text):
         words = text.lower().replace("?", "").split()

@@ -1,4 +1,4 @@
-"""What governs a file: by path, folder, pattern, module or everywhere; the most binding first."""
+"""The memories that govern a file: by path, folder, pattern, module or everywhere; the nearest first."""
 
 import json
 import subprocess
@@ -115,7 +115,7 @@ def test_a_proposal_is_listed_only_on_request(governed):
 
 
 def test_pattern_matches_are_the_same_from_the_cached_list_of_patterns(governed):
-    """From the second time on a process has that list."""
+    """A process has the list of patterns from the second query on."""
 
     def pattern_matches():
         related = related_memories(governed.reader, "p", ["src/db/pool.py"], ())
@@ -143,7 +143,7 @@ def test_a_path_is_normalised_in_memories_and_queries(memory, path):
         jido("hasAssertionStatus"): jido("Asserted"),
         jido("recordedAt"): '"2026-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>',
     }
-    memory.index.apply(graph, "0", [(old, *row) for row in properties.items()])  # as it was written once
+    memory.index.apply(graph, "0", [(old, *row) for row in properties.items()])  # as an earlier version wrote it
 
     rows = memory.governing(path, project="p")
 
@@ -224,7 +224,7 @@ def test_a_file_is_named_relative_to_the_working_directory_or_the_root_or_absolu
         run(verb, "--root", str(repository / ".jidomem"), path) for path in (name, str(repository / "src" / "a.py"))
     ]
 
-    assert ["Use x" in result.stdout for result in results] == [True, verb == "governing"]  # guard told it already
+    assert ["Use x" in result.stdout for result in results] == [True, verb == "governing"]  # a guard shows it once
     assert [result.exit_code for result in results] == [0, 0]
 
 
@@ -235,9 +235,9 @@ def test_a_file_is_named_relative_to_the_working_directory_or_the_root_or_absolu
         ("./b.py", "src/b.py"),
         ("../top.py", "top.py"),
         ("deep/", "src/deep/"),
-        ("src/b.py", "src/b.py"),  # as it is named from the top
+        ("src/b.py", "src/b.py"),  # relative to the root folder
         ("src/**/*.py", "src/**/*.py"),
-        ("b", "b"),  # a module, perhaps
+        ("b", "b"),  # may be a module
         ("urn:b.py", "urn:b.py"),
         ("x" * 300, "x" * 300),
     ],

@@ -1,4 +1,4 @@
-"""An agent is led to its last session: by its briefing, by recall, and by the query that lists the sessions."""
+"""The last session of an agent: in its briefing, in recall, and in the query that lists the sessions."""
 
 import pytest
 from click.testing import CliRunner

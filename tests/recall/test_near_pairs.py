@@ -1,4 +1,4 @@
-"""Near pairs: active memories that say nearly the same, as the review queue lists and settles them."""
+"""Near pairs: nearly equal active memories in the review queue, and their settlement."""
 
 from itertools import combinations, pairwise
 from random import Random
@@ -117,7 +117,7 @@ def test_one_sentence_in_two_kinds_is_a_pair(memory, kind):
 
 
 def test_several_pairs_of_one_memory_are_settled_once_in_one_review(memory):
-    """Each settlement renames the memory, which the lines after it name by its earlier IRI."""
+    """Each settlement gives the memory a new IRI; the later lines have its earlier one."""
     for name in HARBOURS:
         remember(memory, f"{name} harbour closes at 22:00")
     lines = [Settlement(one.item, "keep-both", other=one.other) for one in pending(memory)]

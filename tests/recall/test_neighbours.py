@@ -1,4 +1,4 @@
-"""The neighbours of a statement: the active memories that repeat or contradict it, and none for another matter."""
+"""The neighbours of a statement: the active memories that repeat or contradict it."""
 
 from collections import Counter
 from functools import partial
@@ -38,7 +38,7 @@ def recursion(memory):
 
 
 def rates(embedder, folder=NOTES):
-    """The share of labelled statements that are noticed, by label, in the notes that nothing was fitted to and in all.
+    """Return the share of detected statements by label, in the held-out notes and in all notes.
 
     For an unrelated statement that is a false alarm.
     """
@@ -152,7 +152,7 @@ def test_another_row_of_a_table_is_no_neighbour_and_a_row_with_the_same_name_is(
         changed = memory.remember("The mail service listens on port 9001")
         titled = memory.remember("Ports: The cart service listens on port 9002")
 
-    assert not any(receipt.similar for receipt in written[3:])  # three are no table
+    assert not any(receipt.similar for receipt in written[3:])  # three rows are no table
     assert another.similar == ()
     assert [each.id for each in changed.similar] == [written[2].iri]
     assert changed.similar[0].differences == ("9001 / 8014",)

@@ -1,4 +1,4 @@
-"""A memory without a vector so far is found by its words, beside others that were compared by meaning."""
+"""A memory without a vector is recalled by its words beside others compared by vectors."""
 
 from threading import Event
 
@@ -12,7 +12,7 @@ QUERY = "payout time"
 
 
 class HeldEmbedder(ToyEmbedder):
-    """Embeds no text that has the reason of the confirmation before it is released."""
+    """An embedder that waits for its release before it embeds the confirmed text."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What an answer says beside its hits: the question that lists all, and the doubt that nothing answers."""
+"""Notices of an answer: the query that lists all, and the doubt that nothing answers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What each part of a score counts, worked out by hand."""
+"""The parts of a score, computed by hand."""
 
 from dataclasses import replace
 from math import log
@@ -33,8 +33,8 @@ def test_a_rare_word_weighs_more_and_every_word_weighs_something():
 def test_a_score_is_the_bm25_of_its_words_plus_recency_and_confidence():
     result = scored(MATCH, {"journal": 2.0, "absent": 5.0}, COUNTS)
 
-    often = 3.0 + 2 * 2.0  # once in the summary, twice in what it is about
-    damping = 1.2 * (0.25 + 0.75 * 20 / 10)  # twice as long as the others are
+    often = 3.0 + 2 * 2.0  # once in the summary, twice in the about field
+    damping = 1.2 * (0.25 + 0.75 * 20 / 10)  # twice the average length
     words = 2.0 * often * 2.2 / (often + damping)
     assert result.words == pytest.approx({"journal": words})
     assert result.parts == pytest.approx(
@@ -98,7 +98,7 @@ def test_a_superseded_memory_scores_below_all_its_successors():
 
 
 def test_the_ceiling_bounds_a_score_by_the_sqlite_score():
-    weight = log(8.5 / 2.5)  # what SQLite weighs "journal" with
+    weight = log(8.5 / 2.5)  # the weight of "journal" in SQLite
 
     assert ceiling({"journal": weight}, COUNTS, COUNTS) == pytest.approx((1.0, 0.0))
     assert ceiling({"journal": 2 * weight, "common": 3.0}, COUNTS, COUNTS) == pytest.approx((2.0, most([3.0])))

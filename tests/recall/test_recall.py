@@ -1,4 +1,4 @@
-"""Recall: what is active and holds some of the words asked for, the best first."""
+"""Recall: active memories with words of the query, the best first."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""The law of time for recall: as of t, it finds what recall on a journal that ends at t finds, with the same scores."""
+"""The law of time for recall: as of t it equals the recall on a journal that ends at t, with the same scores."""
 
 import shutil
 from random import Random
@@ -25,9 +25,9 @@ OPTIONS = [
 
 
 def write_random(memory, seed, steps=16):
-    """Write at random: new memories, changes, withdrawals and what brings them back, and what is said meanwhile."""
+    """Write random memories, revisions, withdrawals, undos, turns and entries."""
     random, items, writer = Random(seed), [], memory.writer
-    for who in ("ana", "ben"):  # known from the first moment on: a recall names an unknown agent
+    for who in ("ana", "ben"):  # known from the start: a recall reports an unknown agent
         writer.submit_intent("p", intent(summary=f"lynx of {who}", asserted_by=who))
     for _ in range(steps):
         action = random.choice(["say", "say", "say", "revise", "withdraw", "undo", "settle", "talk", "note", "note"])
@@ -58,12 +58,12 @@ def write_random(memory, seed, steps=16):
                 items.append(curator.settle("p", pick, random.choice(["accept", "reject"])).iri)
             else:
                 items.append(writer.invalidate("p", pick, reason="wrong").iri)
-        except (Conflict, InvalidRequest):  # what ended already, or did not
+        except (Conflict, InvalidRequest):  # the memory has ended already, or has not
             continue
 
 
 def open_root(folder, by):
-    """A root that finds *by* words or by likeness, too; a recall waits for all vectors."""
+    """Open a root that recalls *by* words, or also by similarity; a recall waits for all vectors."""
     embedder = ToyEmbedder() if by == "likeness" else None
     memory = jidomem.open(folder, project="p", agent="me", sources=fixed_sources(), embedder=embedder)
     memory.embeds_for = 60.0
@@ -71,7 +71,7 @@ def open_root(folder, by):
 
 
 def root_at(root, moment, folder, by):
-    """A root whose journal ends at *moment*."""
+    """Open a copy of a root whose journal ends at *moment*."""
     shutil.copytree(root / "projects", folder / "projects")
     for file in folder.glob("projects/*/*/*.ttl"):
         if file.read_text().split("jido:recordedAt ")[1].split('"')[1] > moment:
@@ -80,7 +80,7 @@ def root_at(root, moment, folder, by):
 
 
 def answers(memory, **options):
-    """What is found for some questions, whole."""
+    """Return the whole answers to some queries."""
     queries = ("quagga Zebra", "the", "the store index", "okapi lynx tapir quagga")
     return [
         memory.recall(query, explain=True, **{**more, **options}).to_dict() for query in queries for more in OPTIONS

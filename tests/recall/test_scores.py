@@ -1,4 +1,4 @@
-"""The score of a result is a probability; what is below the least score is not shown, and silence names the nearest."""
+"""The score of a hit is a probability; hits below the minimum are omitted, and the nearest is named instead."""
 
 from random import Random
 

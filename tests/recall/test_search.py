@@ -1,4 +1,4 @@
-"""What is found, and in which order, is what a plain computation over all memories finds."""
+"""Search results and their order equal an exhaustive computation over all memories."""
 
 from datetime import timedelta
 from math import isclose, log
@@ -49,7 +49,7 @@ def index_of(corpus):
 
 
 def put(file, corpus, order=None):
-    """Take in a corpus, in another *order* than that in which it was recorded where one is given."""
+    """Add a corpus to the search file, in *order* if one is given."""
     documents = [*enumerate(corpus)]
     with file.writing():
         file.put(
@@ -75,7 +75,7 @@ def _stems(text):
 
 
 def exhaustive(corpus, query, *, until, inactive, about, limit):
-    """The same by the book: every memory is scored, then sorted."""
+    """Return the expected matches: every memory is scored, then sorted."""
     known = range(min(until + 1, len(corpus)))
     stems = {word: STEMMER.stems(word)[0][1] for word in query}
     stems_by_field = [
@@ -149,7 +149,7 @@ def test_the_engine_score_of_a_match_is_its_bm25():
 
 
 def _bm25(match, stems, counts):
-    """What SQLite says its bm25() computes."""
+    """Return the bm25() of a match as SQLite documents it."""
     score = 0.0
     for stem in stems:
         holding = counts.holding[stem]

@@ -1,4 +1,4 @@
-"""On notes left out of the fit, scores are reliable, few answers are lost, and most foreign questions get none."""
+"""On held-out notes scores are calibrated, few answers are lost, and most foreign questions get none."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from jidomem.records.recall import MIN_SCORE, MIN_SHARE, few_least
 
 @pytest.fixture(scope="module", params=["vectors", "words"])
 def scored(request):
-    """The cases of the part left out, with the scores of the program, and the way they were ranked."""
+    """Return the held-out cases with their scores, and the ranking."""
     has_vectors = request.param == "vectors"
     cases = note_cases(LocalEmbedder() if has_vectors else None, by_words=not has_vectors)["held out"]
     lines = {name: pair[0 if has_vectors else 1] for name, pair in CALIBRATIONS.items()}
