@@ -51,7 +51,7 @@ def build(folder):
     return root
 
 
-def stand_in(folder, monkeypatch):
+def create_repository(folder, monkeypatch):
     """Create the repository *folder*, make it the working directory, and return it; the agent is ana."""
     folder.mkdir()
     build(folder)
@@ -60,7 +60,7 @@ def stand_in(folder, monkeypatch):
     return folder
 
 
-def lay_out_files(folder):
+def write_example_files(folder):
     """Write the files that the examples name."""
     (folder / "intent.json").write_text(json.dumps(INTENTS[0], indent=2))
     (folder / "intents.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in INTENTS))
@@ -81,7 +81,7 @@ def lay_out_files(folder):
     (folder / ".beads").mkdir()
     (folder / ".beads" / "issues.jsonl").write_text('{"id": "bd-1", "title": "Ship it", "status": "open"}\n')
     token = ApiToken("1f2e3d4c" + 56 * "0", "ana", "agent", ("p",), str(folder / ".jidomem"), "2026-11-21T08:00:00Z")
-    user_config.change(own_config(), lambda said: replace(said, tokens=(*said.tokens, token)))
+    user_config.change(own_config(), lambda own: replace(own, tokens=(*own.tokens, token)))
     (folder / "memory.jsonl").write_text('{"type": "entity", "name": "Ana", "observations": ["reviews"]}\n')
     (folder / "CLAUDE.md").write_text("- Sign every commit\n")
     records = folder / "docs" / "adr"

@@ -14,7 +14,7 @@ ROOTLESS = {
     "access token list": "reads the user's own configuration",
     "access token remove": "changes the user's own configuration",
 }
-#: Arguments for verbs that would not open the root with the placeholders of `filled`.
+#: Arguments for verbs that would not open the root with the placeholders of `required_arguments`.
 ARGUMENTS = {
     "init": ("{parent}",),
     "guard": ("a.py",),
@@ -62,7 +62,7 @@ def verbs(group=cli, path=()):
             yield " ".join((*path, name)), command
 
 
-def filled(command):
+def required_arguments(command):
     """Yield arguments of the types that a command requires."""
     for each in command.params:
         if each.required or isinstance(each, click.Argument):
@@ -79,7 +79,7 @@ def _value(kind):
 def calls():
     """Return every verb that opens a root, with arguments."""
     return [
-        Call(verb, ARGUMENTS[verb] if verb in ARGUMENTS else tuple(filled(command)))
+        Call(verb, ARGUMENTS[verb] if verb in ARGUMENTS else tuple(required_arguments(command)))
         for verb, command in verbs()
         if verb not in ROOTLESS
     ]

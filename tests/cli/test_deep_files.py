@@ -5,21 +5,21 @@ import tarfile
 from io import BytesIO
 
 import pytest
-from cli_world import run, stand_in
+from cli_world import create_repository, run
 
-DEEP, WITHIN = 100_000, 20_000  # levels of nesting; for a file with a size limit
+LEVELS, FEWER_LEVELS = 100_000, 20_000  # levels of nesting; for a file with a size limit
 TOML = {
-    "lists": "a = " + "[" * WITHIN,
+    "lists": "a = " + "[" * FEWER_LEVELS,
     "closed lists": "a = " + "[" * 900 + "]" * 900,
-    "tables": "a = " + "{a = " * WITHIN,
-    "dotted key": "a." * WITHIN + "a = 1",
-    "header": "[" + "a." * WITHIN + "a]\nb = 1",
-    "quoted keys": '"a" . ' * WITHIN + "a = 1",
+    "tables": "a = " + "{a = " * FEWER_LEVELS,
+    "dotted key": "a." * FEWER_LEVELS + "a = 1",
+    "header": "[" + "a." * FEWER_LEVELS + "a]\nb = 1",
+    "quoted keys": '"a" . ' * FEWER_LEVELS + "a = 1",
 }
 JSON = {
-    "lists": "[" * DEEP,
+    "lists": "[" * LEVELS,
     "closed lists": "[" * 900 + "]" * 900,
-    "objects": '{"a":' * DEEP + "1" + "}" * DEEP,
+    "objects": '{"a":' * LEVELS + "1" + "}" * LEVELS,
     "below a key": '{"streams": [{"project": ' + "[" * 300 + "]" * 300 + "}]}",
 }
 
@@ -28,7 +28,7 @@ JSON = {
 def repository(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
-    return stand_in(tmp_path / "repo", monkeypatch)
+    return create_repository(tmp_path / "repo", monkeypatch)
 
 
 def write(path, text):
@@ -83,13 +83,13 @@ def test_json_nested_too_deeply_is_refused_with_the_name_of_its_file(repository,
 @pytest.mark.parametrize("client", ["claude", "cursor", "vscode"])
 def test_a_client_file_nested_too_deeply_is_left_unchanged(repository, client):
     name = {"claude": ".mcp.json", "cursor": ".cursor/mcp.json", "vscode": ".vscode/mcp.json"}[client]
-    path = write(repository / name, '{"a":' * DEEP)
+    path = write(repository / name, '{"a":' * LEVELS)
 
     result = run("setup", client)
 
     assert result.exit_code not in (0, 70)
     assert name in result.output
-    assert path.read_text() == '{"a":' * DEEP
+    assert path.read_text() == '{"a":' * LEVELS
 
 
 def test_a_backup_with_a_manifest_nested_too_deeply_is_refused(repository):

@@ -176,12 +176,12 @@ def test_a_fast_clock_is_reported_with_the_numbers_of_entries_and_turns(root):
 
 
 #: A command prefix for a process that is subject to file permissions, also as uid 0.
-BOUND = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+UNPRIVILEGED = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 
 
-def run_bound(root, *words, code):
+def run_as_user(root, *words, code):
     """Return the output of a process that is subject to file permissions."""
-    command = [*BOUND, sys.executable, "-c", "from jidomem_cli.main import main; main()", *words]
+    command = [*UNPRIVILEGED, sys.executable, "-c", "from jidomem_cli.main import main; main()", *words]
     result = subprocess.run(command, cwd=root.parent, capture_output=True, text=True)
     assert result.returncode == code, result.stdout + result.stderr
     return result.stdout + result.stderr
@@ -192,21 +192,21 @@ def test_an_unreadable_folder_is_repaired_by_the_printed_command(root, closed):
     folder = root / closed
     folder.chmod(0)
     outputs = [
-        *(run_bound(root, *words, code=1) for words in (["ask", "facts"], ["journal", "verify"], ["status"])),
-        run_bound(root, "status", "--doctor", code=1),
+        *(run_as_user(root, *words, code=1) for words in (["ask", "facts"], ["journal", "verify"], ["status"])),
+        run_as_user(root, "status", "--doctor", code=1),
     ]
     repair = f"chmod u+rwx {folder}"
     assert all(repair in each and "bug" not in each for each in outputs), outputs
 
     subprocess.run(repair, shell=True, check=True)
-    assert "needs Rust" in run_bound(root, "ask", "facts", code=0)
+    assert "needs Rust" in run_as_user(root, "ask", "facts", code=0)
 
 
 def test_an_unreadable_commit_suggests_no_backup(root):
     (commit,) = (root / "projects" / "p" / "memory").glob("*.ttl")
     commit.chmod(0)
 
-    output = run_bound(root, "journal", "verify", code=7)
+    output = run_as_user(root, "journal", "verify", code=7)
 
     assert f"hint: chmod u+rw {commit} && jidomem journal verify" in output
     assert "backup" not in output

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from cli_world import FACT, OLD, run, stand_in
+from cli_world import FACT, OLD, create_repository, run
 
 NONE = "ffff0000"
 #: The error code and the exit code -> the commands that fail with them.
@@ -40,7 +40,7 @@ FAULTS = {
 def withdrawn(tmp_path_factory):
     """Return a withdrawn memory in the repository of the commands."""
     with pytest.MonkeyPatch.context() as patch:
-        stand_in(tmp_path_factory.mktemp("codes") / "repo", patch)
+        create_repository(tmp_path_factory.mktemp("codes") / "repo", patch)
         withdrawn = run("remember", "the cache is on a disk").stdout.strip()
         run("edit", withdrawn, "--invalidate", "--reason", "it moved")
         yield withdrawn

@@ -44,7 +44,7 @@ FILES = {
     "web/log.ts": "l\n",
     "web/a.css": "a {}\n",
 }
-TAKEN = {
+SOURCES = {
     "docs/adr": ("adr", 2, 0),
     "AGENTS.md": ("memory-md", 0, 2),
     "CLAUDE.md": ("memory-md", 0, 0),
@@ -90,7 +90,7 @@ def import_from(*words, code=0):
 def test_the_sources_of_a_repository_are_found_imported_and_reported(repository):
     report = import_from("auto")
 
-    assert {each["path"]: (each["kind"], each["taken_in"], each["waits"]) for each in report["found"]} == TAKEN
+    assert {each["path"]: (each["kind"], each["taken_in"], each["waits"]) for each in report["found"]} == SOURCES
     assert (report["project"], report["refused"], report["whole"]) == ("shop", [], True)
     assert {each["path"]: each["why"] for each in report["passed"]} == {
         "GEMINI.md": "a link to AGENTS.md",
@@ -183,7 +183,7 @@ def test_a_second_import_adds_only_new_entries(repository):
 
     assert new(second) == {}
     assert {each["path"]: each["here_already"] for each in second["found"]} == {
-        path: asserted + pending for path, (_, asserted, pending) in TAKEN.items()
+        path: asserted + pending for path, (_, asserted, pending) in SOURCES.items()
     }
     assert new(changed) == {"docs/adr": (1, 0), "AGENTS.md": (0, 1)}
 
@@ -192,7 +192,7 @@ def test_a_dry_run_reports_the_same_and_writes_nothing(repository):
     dry = import_from("auto", "--dry-run")
 
     assert not (repository / ".jidomem").exists()
-    assert {each["path"]: (each["kind"], each["taken_in"], each["waits"]) for each in dry["found"]} == TAKEN
+    assert {each["path"]: (each["kind"], each["taken_in"], each["waits"]) for each in dry["found"]} == SOURCES
     import_from("adr")
     before = sorted(path for path in (repository / ".jidomem").rglob("*.ttl"))
     assert import_from("auto", "--dry-run")["found"][0]["here_already"] == 2
@@ -483,7 +483,7 @@ def test_without_git_the_same_sources_are_found(tmp_path, monkeypatch):
 
     report = import_from("auto")
 
-    assert {each["path"] for each in report["found"]} == TAKEN.keys() | {"memory.jsonl"} - {"memory.jsonl"}
+    assert {each["path"] for each in report["found"]} == SOURCES.keys() | {"memory.jsonl"} - {"memory.jsonl"}
     assert "git add .jidomem" not in report["next"]
 
 

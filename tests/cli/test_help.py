@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
-from cli_world import lay_out_files, run, stand_in
+from cli_world import create_repository, run, write_example_files
 
 from docs.generate.command_line import markdown
 from jidomem_cli.main import COMMANDS, cli
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    return stand_in(tmp_path / "repo", monkeypatch)
+    return create_repository(tmp_path / "repo", monkeypatch)
 
 
 def verbs(command=cli, name="jidomem", parent=None):
@@ -34,8 +34,8 @@ def verbs(command=cli, name="jidomem", parent=None):
 
 
 ALL = dict(verbs())
-ENDLESS = ["jidomem serve", "jidomem mcp"]  # tests/serve runs their examples
-VERBS_THAT_END = [path for path, verb in ALL.items() if not isinstance(verb, click.Group) and path not in ENDLESS]
+SERVERS = ["jidomem serve", "jidomem mcp"]  # tests/serve runs their examples
+FINITE_VERBS = [path for path, verb in ALL.items() if not isinstance(verb, click.Group) and path not in SERVERS]
 
 
 #: The shared root of the examples, which is replaced by a real one.
@@ -68,9 +68,9 @@ def examples(command):
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-@pytest.mark.parametrize("path", VERBS_THAT_END)
+@pytest.mark.parametrize("path", FINITE_VERBS)
 def test_the_examples_in_a_help_text_run_in_order(path, repository, with_real_address):
-    lay_out_files(repository)
+    write_example_files(repository)
     lines = [with_real_address(line) for line in examples(ALL[path])]
     assert lines, f"{path} --help shows no example"
     for line in lines:
@@ -84,9 +84,9 @@ def test_the_examples_in_a_help_text_run_in_order(path, repository, with_real_ad
             assert result.exit_code == 0, f"{line}: {result.stderr or result.stdout}"
 
 
-@pytest.mark.parametrize("path", VERBS_THAT_END)
+@pytest.mark.parametrize("path", FINITE_VERBS)
 def test_each_verb_prints_json_objects_with_json(path, repository, with_real_address):
-    lay_out_files(repository)
+    write_example_files(repository)
     line = with_real_address(next(line for line in examples(ALL[path]) if "|" not in line and "--format" not in line))
 
     answer = run("--json", *shlex.split(line)[1:])
@@ -97,7 +97,7 @@ def test_each_verb_prints_json_objects_with_json(path, repository, with_real_add
 
 @pytest.mark.parametrize("path", [path for path, command in ALL.items() if isinstance(command, click.Group)])
 def test_the_examples_of_a_command_group_run(path, repository, with_real_address):
-    lay_out_files(repository)
+    write_example_files(repository)
     for line in map(with_real_address, examples(ALL[path])):
         assert run(*shlex.split(line)[1:]).exit_code == 0, line
 
@@ -202,7 +202,7 @@ def test_the_help_lists_at_most_twenty_commands_and_names_the_rest_below():
 
 
 #: A command of an earlier version -> its replacement.
-FORMER = {
+REPLACEMENTS = {
     "sparql": "ask --sparql", "memory": "ask decisions", "history": "show ID --history", "why": "show ID --why",
     "log": "journal log", "diff": "journal diff", "verify": "journal verify", "replay": "journal replay",
     "pack": "journal pack", "redact": "journal redact", "rollback": "journal rollback", "revise": "edit",
@@ -214,13 +214,13 @@ FORMER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("word", FORMER)
+@pytest.mark.parametrize("word", REPLACEMENTS)
 def test_a_former_command_is_refused_with_its_replacement(word):
     result = run(word, "x")
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"no such command: {word}\n" in result.stderr
-    assert f"did you mean: jidomem {FORMER[word]}" in result.stderr
+    assert f"did you mean: jidomem {REPLACEMENTS[word]}" in result.stderr
 
 
 #: First words of the help of a command.

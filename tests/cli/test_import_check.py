@@ -9,7 +9,7 @@ from cli_world import rows, run
 
 RECORD = "# {title}\n\n## Status\n\nAccepted\n\n## Context\n\nBursts.\n\n## Decision\n\nWe do.\n"
 QUEUE, LOG = "docs/adr/0001-use-a-queue.md", "docs/adr/0002-use-a-log.md"
-LEVEL = "memory and sources agree"
+AGREEMENT = "memory and sources agree"
 
 
 @pytest.fixture
@@ -56,12 +56,12 @@ def check_import(code, *words):
     ],
 )
 def test_a_memory_changed_by_hand_is_listed_and_does_not_fail_the_import_check(write, words, change):
-    assert LEVEL in check_import(0)[0]
+    assert AGREEMENT in check_import(0)[0]
     succeed(*words)
 
     text, report = check_import(0)
 
-    assert LEVEL not in text
+    assert AGREEMENT not in text
     assert f"1 memory was changed here since the import: {LOG} ({change})" in text
     assert (report["equal"], report["differences"]) == (False, [])
     assert [(row["change"], row["path"]) for row in report["changed_here"]] == [(change, LOG)]
@@ -140,7 +140,7 @@ def test_a_rejected_text_and_a_source_with_a_rejected_removal_are_listed(write, 
     write("CLAUDE.md", "# Rules\n\n- Sign every commit with a key\n- Never edit generated files\n")
     succeed("init", "--from", "auto")
     accept_all()
-    assert LEVEL in check_import(0)[0]
+    assert AGREEMENT in check_import(0)[0]
 
     write("CLAUDE.md", "# Rules\n\n- Sign every commit with two keys\n")
     succeed("init", "--from", "auto")
@@ -151,7 +151,7 @@ def test_a_rejected_text_and_a_source_with_a_rejected_removal_are_listed(write, 
     text, report = check_import(0)
 
     assert {row["change"] for row in report["changed_here"]} == {"rejected", "retained"}
-    assert LEVEL not in text
+    assert AGREEMENT not in text
     assert "CLAUDE.md:3 (rejected)" in text
 
 
@@ -160,7 +160,7 @@ def test_a_file_imported_by_name_is_a_source_of_later_checks_and_imports(write, 
     write(path, "# Jobs\n\nNever run two jobs at once.\n\n## Decision\n\nWorkers must retry.\n")
     succeed("root", "import", kind, path)
     accept_all()
-    assert LEVEL in check_import(0)[0]
+    assert AGREEMENT in check_import(0)[0]
     write(path, "# Jobs\n\nNever run three jobs at once.\n\n## Decision\n\nWorkers must retry.\n")
 
     for words in ((), (kind,), (path,), ("docs" if path.startswith("docs") else "tests",)):
@@ -170,7 +170,7 @@ def test_a_file_imported_by_name_is_a_source_of_later_checks_and_imports(write, 
 
     assert f"skipped: {path}" not in succeed("init", "--from", "auto").output
     accept_all()
-    assert LEVEL in check_import(0)[0]
+    assert AGREEMENT in check_import(0)[0]
 
 
 def test_a_file_from_another_folder_is_not_confused_with_a_repository_file_of_the_same_name(write, tmp_path_factory):
@@ -180,7 +180,7 @@ def test_a_file_from_another_folder_is_not_confused_with_a_repository_file_of_th
     succeed("root", "import", "memory-md", elsewhere)
     accept_all()
 
-    assert LEVEL in check_import(0)[0]
+    assert AGREEMENT in check_import(0)[0]
     assert check_import(0)[1]["counts"]["unchanged"] == 2
 
 
@@ -238,4 +238,4 @@ def test_a_confirmed_record_shows_the_date_of_its_file_in_every_view(write):
     assert hit_date == date
     assert re.search(r"decided +2020-03-04", succeed("show", "--why", "Use a log").stdout)
     assert re.search(r'"Use a log".*, 2020-03-04', succeed("agent", "briefing").stdout)
-    assert LEVEL in check_import(0)[0]
+    assert AGREEMENT in check_import(0)[0]

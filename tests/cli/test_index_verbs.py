@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from cli_world import run, stand_in
+from cli_world import create_repository, run
 
 from jidomem.index import follower
 
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    return stand_in(tmp_path / "repository", monkeypatch)
+    return create_repository(tmp_path / "repository", monkeypatch)
 
 
 @pytest.fixture

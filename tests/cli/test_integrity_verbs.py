@@ -5,7 +5,7 @@ import re
 import shutil
 
 import pytest
-from cli_world import FACT, run, stand_in
+from cli_world import FACT, create_repository, run
 
 import jidomem
 from jidomem.journal.journal import FileJournal, Stream
@@ -16,7 +16,7 @@ STREAM = Stream("p")
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    folder = stand_in(tmp_path / "repo", monkeypatch)
+    folder = create_repository(tmp_path / "repo", monkeypatch)
     monkeypatch.setenv("JIDOMEM_AGENT", "curator")
     return folder
 

@@ -27,7 +27,7 @@ from jidomem_cli.main import cli
 ends = [CliRunner().invoke(cli, words, input="") for words in json.loads(sys.argv[1])]
 print(json.dumps([[end.exit_code, end.output[:100_000]] for end in ends]))
 """
-MOST = 500_000_000
+MEMORY_LIMIT = 500_000_000
 COMMIT = "20261121T080000.000000Z-000000000000.ttl"
 PACK = f"pack-{COMMIT}"
 #: A generous limit: on an idle machine no verb takes five seconds.
@@ -111,7 +111,7 @@ def test_opening_a_spoiled_root_uses_little_memory_and_names_the_file(clone, tmp
 
     most, ends = run_measured(clone.parent, [[*verb, "--root", str(root)] for root in roots for verb in verbs])
 
-    assert most < MOST
+    assert most < MEMORY_LIMIT
     for kind, (path, is_named) in zip(kinds, spoiled, strict=True):
         for verb in verbs:
             code, output = ends.pop(0)
@@ -128,7 +128,7 @@ def test_every_verb_finishes_on_a_root_with_very_large_files(clone, places):  # 
 
     most, ends = run_measured(clone.parent, [[*verb, "--root", str(clone)] for verb in verbs])
 
-    assert most < MOST
+    assert most < MEMORY_LIMIT
     assert [(verb, output) for verb, (_, output) in zip(verbs, ends, strict=True) if "this is a bug" in output] == []
 
 

@@ -12,7 +12,7 @@ import types
 from pathlib import Path
 
 import pytest
-from cli_world import INTENTS, run, stand_in
+from cli_world import INTENTS, create_repository, run
 
 from jidomem_cli.main import COMMANDS
 
@@ -21,7 +21,7 @@ JIDOMEM = str(Path(sys.executable).parent / "jidomem")
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path, monkeypatch):
-    return stand_in(tmp_path / "repo", monkeypatch)
+    return create_repository(tmp_path / "repo", monkeypatch)
 
 
 def call(*args, **options):

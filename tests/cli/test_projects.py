@@ -4,7 +4,7 @@ import json
 import socket
 
 import pytest
-from cli_world import run, stand_in
+from cli_world import create_repository, run
 from conftest import intent
 
 import jidomem
@@ -12,7 +12,7 @@ import jidomem
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path, monkeypatch):
-    folder = stand_in(tmp_path / "repo", monkeypatch)
+    folder = create_repository(tmp_path / "repo", monkeypatch)
     (folder / ".jidomem" / "config.toml").write_text('project = "parcel"\n')
     assert run("remember", "API is v1").exit_code == 0
     return folder

@@ -9,7 +9,7 @@ import shutil
 from datetime import UTC, datetime
 
 import pytest
-from cli_world import FACT, MEMORY, OLD, TASK, rows, run, stand_in
+from cli_world import FACT, MEMORY, OLD, TASK, create_repository, rows, run
 from conftest import intent
 
 import jidomem
@@ -30,7 +30,7 @@ LISTS = {
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path, monkeypatch):
-    return stand_in(tmp_path / "repo", monkeypatch)
+    return create_repository(tmp_path / "repo", monkeypatch)
 
 
 @pytest.mark.parametrize("kind", LISTS)

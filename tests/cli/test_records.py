@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from cli_world import FACT, MEMORY, OLD, rows, run, stand_in
+from cli_world import FACT, MEMORY, OLD, create_repository, rows, run
 
 import jidomem
 from jidomem.exchange.sync_plan import SourceEntry
@@ -15,7 +15,7 @@ from jidomem_cli.fields import entries_now
 
 @pytest.fixture(autouse=True)
 def _repository(tmp_path, monkeypatch):
-    stand_in(tmp_path / "repository", monkeypatch)
+    create_repository(tmp_path / "repository", monkeypatch)
 
 
 def test_the_log_lists_commits_newest_first_with_their_memories():
@@ -156,7 +156,7 @@ def test_the_log_at_the_command_line_equals_the_log_in_python():
         ]
 
 
-NOTED = """# Agents
+NOTES = """# Agents
 
 ## Tests
 
@@ -173,7 +173,7 @@ def repository_with_notes(tmp_path, monkeypatch):
     """Return a repository with notes, and with two records of names with a common prefix."""
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    (tmp_path / "AGENTS.md").write_text(NOTED)
+    (tmp_path / "AGENTS.md").write_text(NOTES)
     records = tmp_path / "docs" / "adr"
     records.mkdir(parents=True)
     for name, title, more in (

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_world import rows, run, stand_in
+from cli_world import create_repository, rows, run
 
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    folder = stand_in(tmp_path / "repo", monkeypatch)
+    folder = create_repository(tmp_path / "repo", monkeypatch)
     assert run("access", "policy", "grant", "ana", "admin").exit_code == 0
     assert run("access", "policy", "set", "--preset", "curated").exit_code == 0
     for text in ("Tabs", "Spaces"):
@@ -636,7 +636,7 @@ def test_governing_prints_complete_commands_for_pending_rules_and_for_another_re
         assert run(*shlex.split(command)[1:]).exit_code == 0, command
 
     assert "Tabs in a.py" in run("governing", "a.py").stdout
-    other = stand_in(tmp_path / "other", monkeypatch)
+    other = create_repository(tmp_path / "other", monkeypatch)
     refused = run("governing", str(repository / "a.py"))
     assert refused.exit_code == 2
     command = refused.stderr.partition("ask the memory there: ")[2].strip()

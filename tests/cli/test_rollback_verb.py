@@ -8,16 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_world import rows, run, stand_in
+from cli_world import create_repository, rows, run
 
 JIDOMEM = Path(sys.executable).with_name("jidomem")
-BACK = ("journal", "rollback", "--to", "2026-11-21T08:00:10Z", "--agent", "curator")
+ROLLBACK = ("journal", "rollback", "--to", "2026-11-21T08:00:10Z", "--agent", "curator")
 
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """Return a repository in which, after the moment of BACK, a decision was superseded and a fact was recorded."""
-    folder = stand_in(tmp_path / "repo", monkeypatch)
+    folder = create_repository(tmp_path / "repo", monkeypatch)
     assert run("edit", "1a2b3c4d", "--supersede", "Use Redis", "--reason", "it is there").exit_code == 0
     assert run("remember", "noise").exit_code == 0
     return folder
@@ -28,7 +28,7 @@ def decisions():
 
 
 def test_a_dry_run_shows_each_correction_and_writes_nothing(repository):
-    preview = run(*BACK, "--reason", "an experiment", "--dry-run")
+    preview = run(*ROLLBACK, "--reason", "an experiment", "--dry-run")
 
     assert preview.exit_code == 0
     assert [line.split()[0] for line in preview.stdout.splitlines()[1:]] == ["withdrawn", "withdrawn", "restated"]
@@ -37,14 +37,14 @@ def test_a_dry_run_shows_each_correction_and_writes_nothing(repository):
 
 
 def test_a_rollback_with_yes_restores_the_past_decisions_and_reports_corrections_as_json(repository):  # C117
-    report = json.loads(run(*BACK, "--reason", "an experiment", "--yes", "--json").stdout)
+    report = json.loads(run(*ROLLBACK, "--reason", "an experiment", "--yes", "--json").stdout)
 
     assert [correction["change"] for correction in report["corrections"]] == ["withdrawn", "withdrawn", "restated"]
     assert report["commit"] == rows("journal", "log", "--limit", "1")[0]["commit"]
     assert report["session"] in [row["session"] for row in rows("agent", "session", "list", "--all")]
     assert "Use Oxigraph 0.4" in decisions()
     assert "Use Redis" not in decisions()
-    second = run(*BACK, "--reason", "an experiment", "--yes")
+    second = run(*ROLLBACK, "--reason", "an experiment", "--yes")
     assert "nothing to correct" in second.stderr
 
 
@@ -58,7 +58,7 @@ def test_a_rollback_with_yes_restores_the_past_decisions_and_reports_corrections
     ],
 )
 def test_a_missing_or_forbidden_argument_is_refused(repository, options, message, code):
-    refused = run(*BACK, *options)
+    refused = run(*ROLLBACK, *options)
 
     assert (refused.exit_code, message in refused.stderr) == (code, True), refused.stderr
     assert "Use Redis" in decisions()
@@ -70,7 +70,7 @@ def test_a_rollback_on_a_terminal_shows_its_corrections_and_asks_for_confirmatio
     os.write(master, answer)
 
     result = subprocess.run(
-        [JIDOMEM, *BACK, "--reason", "an experiment"], stdin=terminal, capture_output=True, text=True, check=False
+        [JIDOMEM, *ROLLBACK, "--reason", "an experiment"], stdin=terminal, capture_output=True, text=True, check=False
     )
 
     os.close(master)

@@ -5,7 +5,7 @@ import re
 from datetime import datetime, timedelta
 
 import pytest
-from cli_world import rows, run, stand_in
+from cli_world import create_repository, rows, run
 
 import jidomem
 from jidomem.base.clock import format_timestamp, now
@@ -17,7 +17,7 @@ from jidomem.serve.server_state import HTTP, Operation
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    return stand_in(tmp_path / "repo", monkeypatch)
+    return create_repository(tmp_path / "repo", monkeypatch)
 
 
 def test_a_token_is_printed_once_and_listed_without_its_secret(repository):

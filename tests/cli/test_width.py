@@ -13,7 +13,7 @@ from pathlib import Path
 from unicodedata import east_asian_width
 
 import pytest
-from cli_world import run, stand_in
+from cli_world import create_repository, run
 from conftest import decision, intent
 
 import jidomem
@@ -46,7 +46,7 @@ LISTS = [
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path, monkeypatch):
-    folder = stand_in(tmp_path / "repo", monkeypatch)
+    folder = create_repository(tmp_path / "repo", monkeypatch)
     with jidomem.open() as memory:
         for number, text in enumerate((LONG, WIDE)):
             about = ["src/a.py", f"src/{'deep/' * 12}b{number}.py"]
@@ -62,7 +62,7 @@ def repository(tmp_path, monkeypatch):
 
 
 #: Runs commands in order, and ends the output of each with a null character.
-EACH = """
+RUN_EACH = """
 import json, sys
 from contextlib import suppress
 from jidomem_cli.main import cli
@@ -106,7 +106,7 @@ def width_of(line):
 
 
 def test_no_line_of_a_list_is_wider_than_the_terminal():
-    screen, stderr = run_command_in_terminal([sys.executable, "-c", EACH, json.dumps(LISTS)], WIDTH)
+    screen, stderr = run_command_in_terminal([sys.executable, "-c", RUN_EACH, json.dumps(LISTS)], WIDTH)
 
     *lists, end = screen.split("\0")
     assert (len(lists), end) == (len(LISTS), ""), stderr

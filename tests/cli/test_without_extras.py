@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from cli_world import stand_in
+from cli_world import create_repository
 
 PACKAGES = {
     "code": ("tree_sitter", "tree_sitter_python", "tree_sitter_elixir"),
@@ -26,7 +26,7 @@ NEEDS = {
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path, monkeypatch):
-    folder = stand_in(tmp_path / "repo", monkeypatch)
+    folder = create_repository(tmp_path / "repo", monkeypatch)
     (folder / "a.py").write_text("def f(): pass\n")
     return folder
 

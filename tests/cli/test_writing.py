@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_world import FACT, INTENTS, MEMORY, OLD, TASK, rows, run, stand_in
+from cli_world import FACT, INTENTS, MEMORY, OLD, TASK, create_repository, rows, run
 from conftest import files
 
 import jidomem
@@ -19,7 +19,7 @@ from jidomem_cli.fields import HELP
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path, monkeypatch):
-    return stand_in(tmp_path / "repo", monkeypatch)
+    return create_repository(tmp_path / "repo", monkeypatch)
 
 
 def show_memory(name):

@@ -17,7 +17,7 @@ from jidomem.records.recall import RecallRequest
 NOTE = SimpleNamespace(path="/memories/x.md", file_text="x", view_range=None)
 
 #: name -> a function that gets an object of an open memory, and a function that uses it after the close.
-DOORS = {
+OPERATIONS = {
     "writer": (lambda memory: memory.writer, lambda writer: writer.submit_intent("p", decision())),
     "remember": (lambda memory: memory.writer, lambda writer: writer.remember("p", "x", dry_run=True)),
     "reader": (lambda memory: memory.reader, lambda reader: reader.list_open_tasks("p")),
@@ -48,9 +48,9 @@ DOORS = {
 
 
 @pytest.mark.parametrize("is_opened_before", [True, False], ids=["held", "taken anew"])
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_a_closed_memory_is_neither_read_nor_written(tmp_path, name, is_opened_before):
-    get_handle, use = DOORS[name]
+    get_handle, use = OPERATIONS[name]
     memory = jidomem.open(tmp_path / "root", project="p")
     memory.writer.submit_intent("p", decision(topic="other", summary="other"))
     handle = get_handle(memory) if is_opened_before else None

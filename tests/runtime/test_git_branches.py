@@ -23,7 +23,7 @@ from jidomem_cli.main import cli
 
 STREAM = Stream("p")
 #: Options of a merge without renames: older versions of git ignore no-renames.
-EXACT = ["-X", "find-renames=100%"]
+WITHOUT_RENAMES = ["-X", "find-renames=100%"]
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 
@@ -154,7 +154,7 @@ def test_branches_merge_without_conflict_and_every_follower_reads_each_commit_on
     closed.close()
 
     # git may take a pack of one branch for a renamed file of the other
-    merge(left, right, *(EXACT if packed == "both" else []))
+    merge(left, right, *(WITHOUT_RENAMES if packed == "both" else []))
 
     commits = left.commits()
     assert len({commit.id for commit in commits}) == len(commits) == 12 + 4
@@ -226,7 +226,7 @@ def test_a_redaction_on_one_branch_is_merged_with_a_pack_of_the_other(branches):
         plan = memory.keeper.plan("p", None, texts=["fact 3 that both know"])
         memory.keeper.redact(plan, agent="ana", reason="it was private")
     right.pack()
-    merge(left, right, *EXACT)
+    merge(left, right, *WITHOUT_RENAMES)
 
     with left.open(400) as memory:
         assert not any("fact 3 that" in str(row) for row in memory.reader.ask("facts", project="p"))
@@ -285,11 +285,14 @@ def branches_with_clock(branches):
     return left, right, write
 
 
-LAST = datetime.max.replace(tzinfo=UTC)
+END_OF_CALENDAR = datetime.max.replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("moments", [[LAST], [LAST - timedelta(seconds=1), LAST], [START + timedelta(days=50_000)]])
+@pytest.mark.parametrize(
+    "moments",
+    [[END_OF_CALENDAR], [END_OF_CALENDAR - timedelta(seconds=1), END_OF_CALENDAR], [START + timedelta(days=50_000)]],
+)
 def test_a_branch_dated_to_the_end_of_the_calendar_is_read_reported_and_quarantined(
     branches_with_clock, moments, packed
 ):

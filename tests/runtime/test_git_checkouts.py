@@ -23,11 +23,11 @@ STREAM = Stream("p")
 MEMORY = ".jidomem/projects/p/memory"
 WRITER = str(Path(__file__).with_name("checkout_writer.py"))
 TESTS = str(Path(__file__).parents[1])
-NAMED = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+IDENTITY = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
 def git(folder, *words, check=True):
-    environment = {**os.environ, **NAMED, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    environment = {**os.environ, **IDENTITY, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     result = subprocess.run(["git", *words], cwd=folder, env=environment, capture_output=True, text=True)
     assert not check or result.returncode == 0, (words, result.stdout + result.stderr)
     return result
@@ -57,7 +57,7 @@ def hints(folder):
 def execute_hint(hint, check=True, folder=None):
     quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     result = subprocess.run(
-        ["bash", "-c", hint], env={**os.environ, **NAMED, **quiet}, cwd=folder, capture_output=True, text=True
+        ["bash", "-c", hint], env={**os.environ, **IDENTITY, **quiet}, cwd=folder, capture_output=True, text=True
     )
     assert not check or result.returncode == 0, result.stderr
 

@@ -22,7 +22,7 @@ def test_kept_values_are_stored_for_the_agent_and_the_project(tmp_path):
         providers = memory.providers()
         assert providers.names == ("inline", "kept", "graph")
         assert execute_directive(remember("plan", {"steps": ["test"]}, provider="kept"), providers).ok
-        memory.agent().update(lambda held: held.world_put("a", 1))
+        memory.agent().update(lambda current: current.world_put("a", 1))
 
     directive = lookup("plan", provider="kept")
     with open_root(tmp_path) as memory:

@@ -33,7 +33,7 @@ SHIPPED = [
 HEADER = "#+ summary: Which?\n#+ params: project {}\n#+ columns: {}\n#+ order: {}\n"
 CROSS = " ".join(f"VALUES ?v{n} {{ {' '.join(map(str, range(400)))} }}" for n in range(8))
 STEPS = " ".join(f"BIND(CONCAT({', '.join([f'?v{n}'] * 16)}) AS ?v{n + 1})" for n in range(9))
-BOMBS = {
+EXCESSIVE_QUERIES = {
     "endless": (f"SELECT ?project (COUNT(*) AS ?n) WHERE {{ {CROSS} }} GROUP BY ?project", {"query_timeout"}),
     "sorted": (
         f"SELECT ?project (?v0 AS ?n) WHERE {{ {CROSS} }} ORDER BY ?v1 ?v2",
@@ -48,7 +48,7 @@ BOMBS = {
         {"result_too_large"},
     ),
 }
-ECHO = {
+PARAMETER_VALUES = {
     "iri": ["https://jido.ai/x?a=%22", "urn:x:ü"],
     "string": ['a "quoted"\\ text\nof two lines\t\u0000\U0001f600', "", "true", "<https://jido.ai/x>"],
     "integer": [0, -7, 10**29],
@@ -100,7 +100,7 @@ def memory_with_overlay(tmp_path_factory):
     """Yield a memory with a copy of each shipped query in its overlay, and a memory item for their parameters."""
     root = tmp_path_factory.mktemp("apart") / "root"
     write_queries(root, **{f"own-{path.stem}": path.read_text("utf-8") for path in SHIPPED})
-    for kind in ECHO:
+    for kind in PARAMETER_VALUES:
         text = HEADER.format(f"value:{kind}", "project value", "value")
         write_queries(
             root, **{f"echo-{kind}": f"{text}SELECT ?project ?value WHERE {{ VALUES ?one {{ 1 }} }} ORDER BY ?value"}
@@ -148,7 +148,9 @@ def all_pages(memory, name, options):
     return rows
 
 
-@pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind, values in ECHO.items() for value in values])
+@pytest.mark.parametrize(
+    ("kind", "value"), [(kind, value) for kind, values in PARAMETER_VALUES.items() for value in values]
+)
 def test_a_parameter_is_passed_to_the_worker_as_the_same_term(memory_with_overlay, kind, value):
     memory, _ = memory_with_overlay
     query = memory.playbook.get(f"echo-{kind}")
@@ -193,10 +195,10 @@ def test_query_items_that_are_no_memories_have_no_marks(tmp_path):
             assert [(row["item"], row["status"]) for row in rows] == [(7, "active"), ("a b>", "active")]
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("name", EXCESSIVE_QUERIES)
 def test_an_endless_query_is_stopped_while_others_are_answered(tmp_path, name):
     # Given a root with a query that exceeds a limit
-    text, codes = BOMBS[name]
+    text, codes = EXCESSIVE_QUERIES[name]
     write_queries(tmp_path / "root", **{name: HEADER.format("", "n", "n") + text})
     with jidomem.open(tmp_path / "root", project="p") as memory, ThreadPoolExecutor(1) as pool:
         memory.writer.submit_intent("p", intent())
@@ -255,7 +257,7 @@ def test_more_concurrent_queries_than_workers_wait_their_turn(memory_with_overla
 
 
 def test_closing_a_root_stops_a_running_query(tmp_path):
-    write_queries(tmp_path / "root", endless=HEADER.format("", "n", "n") + BOMBS["endless"][0])
+    write_queries(tmp_path / "root", endless=HEADER.format("", "n", "n") + EXCESSIVE_QUERIES["endless"][0])
     memory, codes = jidomem.open(tmp_path / "root", project="p"), []
     memory.pool.limits = RootLimits(query_seconds=600.0)
     memory.writer.submit_intent("p", intent())

@@ -67,7 +67,7 @@ def root():
 
 #: Commands that create files in a root: journal, working state, turns, text index and vectors, the rules of the
 #: guard, lists, snapshots, packs, the configuration.
-ALL = [
+FILE_COMMANDS = [
     ["remember", "The build needs Rust {user}", "--type", "fact"],
     [
         "remember",
@@ -108,7 +108,7 @@ def test_files_created_by_one_user_of_a_group_are_usable_by_another(root, large,
     root.chmod(mode)
     with user(BOB, root, large=large) as bob, user(ANA, root, large=large) as ana:
         for each, name in ((bob, "Bob"), (ana, "Ana"), (bob, "Bob again")):
-            for words in ALL:
+            for words in FILE_COMMANDS:
                 each.run(*(word.format(user=name) for word in words))
         assert "ask about the index" in ana.run("agent", "working", "tasks")
         assert inaccessible_paths(root) == []

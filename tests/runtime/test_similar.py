@@ -16,7 +16,7 @@ from jidomem.models.embeddings import HashedStems
 from jidomem.records.active import REASON
 
 RECURSION = "No recursion anywhere, so that whatever should be bounded is bounded"
-BANNED = "No recursion anywhere at all, so that all of the code is bounded"
+REPHRASED = "No recursion anywhere at all, so that all of the code is bounded"
 
 
 class Scripted(HashedStems):
@@ -57,7 +57,7 @@ def relations(receipt):
 
 def test_a_receipt_names_a_repeated_memory(memory):
     first = memory.remember(RECURSION, asserted_by="ben")
-    (known,) = memory.remember(BANNED).similar
+    (known,) = memory.remember(REPHRASED).similar
 
     assert (known.id, known.text, known.relation) == (first.iri, RECURSION, "repeats")
     assert (known.asserted_by, known.differences) == ("ben", ())
@@ -67,7 +67,7 @@ def test_a_receipt_names_a_repeated_memory(memory):
 @pytest.mark.parametrize("choice", ["supersede", "confirm"])
 def test_the_choices_of_a_similar_memory_are_calls_that_settle_it(memory, choice):
     first = memory.remember(RECURSION)
-    receipt = memory.remember(BANNED)
+    receipt = memory.remember(REPHRASED)
     (known,) = receipt.similar
     choices = receipt.choices(known)
     assert receipt.to_dict()["similar"][0]["choices"] == choices
@@ -117,7 +117,7 @@ def test_a_memory_written_by_another_process_is_found(memory, root):
     with open_root(root) as other:
         first = other.remember(RECURSION)
 
-    assert relations(memory.remember(BANNED)) == [(first.iri, "repeats")]
+    assert relations(memory.remember(REPHRASED)) == [(first.iri, "repeats")]
 
 
 def test_writes_of_this_process_are_still_found_after_they_are_indexed(memory):
@@ -126,7 +126,7 @@ def test_writes_of_this_process_are_still_found_after_they_are_indexed(memory):
     for number in range(20):
         memory.remember(f"House {number} of the street is painted {'red' if number % 2 else 'blue'}")
 
-    assert relations(memory.remember(BANNED)) == [(first.iri, "repeats")]
+    assert relations(memory.remember(REPHRASED)) == [(first.iri, "repeats")]
 
 
 @pytest.mark.parametrize("field", ["supersedes", "coexists_with"])
@@ -138,14 +138,14 @@ def test_writes_of_this_process_are_still_found_after_they_are_indexed(memory):
 def test_a_memory_named_as_superseded_or_coexisting_is_not_similar(memory, field, name):
     first = memory.remember(RECURSION)
 
-    assert memory.remember(BANNED, **{field: [name(first.iri)], "about": ["src"]}).similar == ()
+    assert memory.remember(REPHRASED, **{field: [name(first.iri)], "about": ["src"]}).similar == ()
 
 
 @pytest.mark.parametrize("field", ["about", "evidence"])
 def test_the_end_of_an_id_as_text_in_about_or_evidence_names_no_memory(memory, field):
     first = memory.remember(RECURSION, iri="https://jido.ai/memory/proxy-cache-plan")
 
-    assert relations(memory.remember(BANNED, **{field: ["plan"]})) == [(first.iri, "repeats")]
+    assert relations(memory.remember(REPHRASED, **{field: ["plan"]})) == [(first.iri, "repeats")]
 
 
 @pytest.mark.parametrize("field", ["about", "evidence"])
@@ -153,14 +153,14 @@ def test_the_end_of_an_id_as_text_in_about_or_evidence_names_no_memory(memory, f
 def test_a_memory_named_as_evidence_or_subject_is_not_similar(memory, field, name):
     first = memory.remember(RECURSION)
 
-    assert memory.remember(BANNED, **{field: [name(first.iri)]}).similar == ()
+    assert memory.remember(REPHRASED, **{field: [name(first.iri)]}).similar == ()
 
 
 def test_a_superseded_memory_is_not_similar(memory):
     first = memory.remember(RECURSION)
     memory.remember("The office closes at noon on Fridays", supersedes=[first.iri])
 
-    assert memory.remember(BANNED).similar == ()
+    assert memory.remember(REPHRASED).similar == ()
 
 
 def test_a_withdrawn_memory_is_not_similar(memory):
@@ -168,14 +168,14 @@ def test_a_withdrawn_memory_is_not_similar(memory):
     memory.recall("recursion")
     memory.writer.invalidate("p", first.iri, reason="measured")
 
-    assert memory.remember(BANNED).similar == ()
+    assert memory.remember(REPHRASED).similar == ()
 
 
 def test_a_proposal_is_not_similar_but_its_receipt_names_similar_memories(memory):
     first = memory.remember(RECURSION)
-    memory.writer.submit_intent("p", intent(summary=BANNED), propose=True)
+    memory.writer.submit_intent("p", intent(summary=REPHRASED), propose=True)
 
-    assert relations(memory.writer.submit_intent("p", intent(summary=f"{BANNED} here"), propose=True)) == [
+    assert relations(memory.writer.submit_intent("p", intent(summary=f"{REPHRASED} here"), propose=True)) == [
         (first.iri, "repeats")
     ]
 
@@ -190,21 +190,21 @@ def test_an_equal_memory_is_deduplicated_without_similar_memories(memory):
 
 def test_a_dry_run_names_the_similar_memories(memory):
     first = memory.remember(RECURSION)
-    receipt = memory.remember(BANNED, dry_run=True)
+    receipt = memory.remember(REPHRASED, dry_run=True)
 
     assert (receipt.commit, relations(receipt)) == (None, [(first.iri, "repeats")])
 
 
 def test_a_batch_searches_no_similar_memories(memory):
     memory.remember(RECURSION)
-    (receipt,) = memory.writer.submit_many("p", [intent(summary=BANNED)])
+    (receipt,) = memory.writer.submit_many("p", [intent(summary=REPHRASED)])
 
     assert receipt.similar is None
 
 
 def test_a_retry_has_the_same_receipt(memory):
     memory.remember(RECURSION)
-    first, second = (memory.remember(BANNED, idempotency_key="k") for _ in range(2))
+    first, second = (memory.remember(REPHRASED, idempotency_key="k") for _ in range(2))
 
     assert first.iri == second.iri
     assert relations(first)
@@ -229,8 +229,8 @@ def test_vectors_are_computed_only_for_memories_with_common_words(root):
             memory.remember(text)
         assert embedder.texts == []
 
-        assert relations(memory.remember(BANNED))
-        assert sorted(embedder.texts) == sorted([RECURSION, BANNED])
+        assert relations(memory.remember(REPHRASED))
+        assert sorted(embedder.texts) == sorted([RECURSION, REPHRASED])
 
 
 def failure():
@@ -242,7 +242,7 @@ def test_without_a_vector_memories_are_compared_by_words(root, embedder):
     with open_root(root, embedder=embedder) as memory:
         first = memory.remember(RECURSION)
 
-        assert relations(memory.remember(BANNED)) == [(first.iri, "repeats")]
+        assert relations(memory.remember(REPHRASED)) == [(first.iri, "repeats")]
 
 
 def test_a_slow_embedder_delays_no_receipt(root):
@@ -250,7 +250,7 @@ def test_a_slow_embedder_delays_no_receipt(root):
     with open_root(root, embedder=Scripted(released.wait)) as memory:
         memory.similar_within = 0.01
         memory.remember(RECURSION)
-        receipt = memory.remember(BANNED)
+        receipt = memory.remember(REPHRASED)
         released.set()
 
         assert (receipt.status, receipt.similar) == ("asserted", None)
@@ -293,11 +293,11 @@ def test_an_interrupt_during_the_search_returns_the_receipt_and_a_second_one_is_
     try:
         with open_root(root, embedder=Scripted(interrupt)) as memory:
             memory.remember(RECURSION)
-            receipt = memory.remember(BANNED)
+            receipt = memory.remember(REPHRASED)
             assert (receipt.status, receipt.similar) == ("asserted", None)
             if is_repeated:
                 with pytest.raises(KeyboardInterrupt):
-                    memory.remember(f"{BANNED} again")
+                    memory.remember(f"{REPHRASED} again")
             released.set()
     finally:
         released.set()
@@ -311,7 +311,7 @@ def test_a_late_comparison_required_by_the_policy_gives_a_warning(root):
     with open_root(root, embedder=Scripted(released.wait)) as memory:
         memory.similar_within = 0.01
         memory.remember(RECURSION, type="convention")
-        late = memory.remember(BANNED)
+        late = memory.remember(REPHRASED)
         another = memory.remember("The office closes at noon", type="convention")
         released.set()
         memory.similar_within = 60.0
@@ -327,7 +327,7 @@ def test_receipts_wait_less_after_a_late_search_until_one_is_in_time(root):
     with open_root(root, embedder=Scripted(released.wait)) as memory:
         memory.similar_within = 0.01
         memory.remember(RECURSION)
-        memory.remember(BANNED)
+        memory.remember(REPHRASED)
         assert memory._search.is_late
 
         released.set()
@@ -337,7 +337,7 @@ def test_receipts_wait_less_after_a_late_search_until_one_is_in_time(root):
             if thread.name == "jidomem-similar":
                 thread.join()
         assert not memory._search.is_late
-        assert relations(memory.remember(f"{BANNED} again"))
+        assert relations(memory.remember(f"{REPHRASED} again"))
 
 
 def test_a_damaged_search_index_fails_no_write(memory, root):
@@ -348,7 +348,7 @@ def test_a_damaged_search_index_fails_no_write(memory, root):
 
     assert memory.remember("The office closes at noon on Fridays").similar is None
     memory.recall("recursion")
-    assert relations(memory.remember(BANNED)) == [(first.iri, "repeats")]
+    assert relations(memory.remember(REPHRASED)) == [(first.iri, "repeats")]
 
 
 def test_a_large_search_index_is_not_built_before_a_receipt(root, monkeypatch):
@@ -356,11 +356,11 @@ def test_a_large_search_index_is_not_built_before_a_receipt(root, monkeypatch):
     with open_root(root) as memory:
         memory.remember(RECURSION)
     with open_root(root) as memory:
-        assert memory.remember(BANNED).similar is None
+        assert memory.remember(REPHRASED).similar is None
         memory.recall("recursion")
         memory.texts.wait(Stream("p"), 60.0, lambda added, total: None)
 
-        assert memory.remember(f"{BANNED} here").similar
+        assert memory.remember(f"{REPHRASED} here").similar
 
 
 def test_a_large_search_index_is_built_in_a_background_thread(root, monkeypatch):
@@ -400,7 +400,7 @@ def test_a_write_with_a_late_search_is_found_once(memory):
     memory.remember("The office opens at nine")
     released.set()
     writer.join()
-    matches = memory.remember(BANNED).similar
+    matches = memory.remember(REPHRASED).similar
 
     assert first.iri not in {each.id for each in matches}
     assert [each.text for each in matches] == [RECURSION]
@@ -428,8 +428,8 @@ def test_similar_memories_are_disabled_for_a_kind_by_the_policy(root):
         memory.remember(RECURSION)
         memory.recall("recursion")
 
-        assert memory.remember(BANNED).similar is None
-        assert memory.remember(BANNED, type="convention").similar
+        assert memory.remember(REPHRASED).similar is None
+        assert memory.remember(REPHRASED, type="convention").similar
 
 
 def test_a_similar_memory_is_proposed_by_the_policy_and_the_queue_names_the_other(root):
@@ -437,9 +437,9 @@ def test_a_similar_memory_is_proposed_by_the_policy_and_the_queue_names_the_othe
     (root / "config.toml").write_text('[on_similar]\nfact = "propose"\n')
     with open_root(root) as memory:
         first = memory.remember(RECURSION)
-        second = memory.remember(BANNED)
+        second = memory.remember(REPHRASED)
         unrelated = memory.remember("The office closes at noon on Fridays")
-        linked = memory.remember(f"{BANNED}, as before", coexists_with=[first.iri])
+        linked = memory.remember(f"{REPHRASED}, as before", coexists_with=[first.iri])
 
         assert [each.status for each in (first, second, unrelated, linked)] == [
             "asserted",
@@ -472,7 +472,7 @@ def test_the_journal_is_identical_with_and_without_the_similarity_search(tmp_pat
         root.mkdir(parents=True)
         (root / "config.toml").write_text(f'[on_similar]\nfact = "{name}"\n')
         with open_root(root, sources=fixed_sources()) as memory:
-            for text in (RECURSION, BANNED):
+            for text in (RECURSION, REPHRASED):
                 memory.remember(text, idempotency_key=text)
         journals.append({path: data for path, data in files(root).items() if path.startswith("projects")})
 

@@ -15,12 +15,12 @@ from jidomem.serve.app import create_app
 from jidomem.serve.mcp.client_session import ClientSession, call
 from jidomem.serve.mcp.tools import TOOLS
 
-NAMED = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-WAYS = ("checkout", "move", "remove")
+IDENTITY = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+METHODS = ("checkout", "move", "remove")
 
 
 def git(folder, *words):
-    environment = {**os.environ, **NAMED, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    environment = {**os.environ, **IDENTITY, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     subprocess.run(["git", *words], cwd=folder, env=environment, capture_output=True, check=True)
 
 
@@ -63,7 +63,7 @@ def remove_root(folder, method):
 
 
 #: name -> an operation on an open memory.
-DOORS = {
+OPERATIONS = {
     "remember": lambda memory: record(memory, "the queue has eight workers"),
     "entries written": lambda memory: memory.entry_store("p").write(WriteRequest(Entry(agent_id="a", content="x"))),
     "recall": lambda memory: memory.recall("queue", "p"),
@@ -77,8 +77,8 @@ def journal_files(folder):
     return [path for path in files(folder.parent) if path.endswith((".ttl", ".toml"))]
 
 
-@pytest.mark.parametrize("method", WAYS)
-@pytest.mark.parametrize("operation", DOORS)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_missing_root_is_neither_read_nor_created_and_is_used_after_its_return(repository, method, operation):
     with jidomem.open(repository / ".jidomem", project="p") as memory:
         version = record(memory, "the queue has a limit").version
@@ -87,7 +87,7 @@ def test_a_missing_root_is_neither_read_nor_created_and_is_used_after_its_return
         before = journal_files(repository)
 
         with pytest.raises(MemoryMissing) as refusal:
-            DOORS[operation](memory)
+            OPERATIONS[operation](memory)
 
         assert refusal.value.code == "memory_missing"
         assert f"{repository}/.jidomem is gone or was moved (it had version {version} of p)" in refusal.value.detail
@@ -114,7 +114,7 @@ def test_working_memory_of_a_missing_root_is_refused(repository, method):
         assert not (repository / ".jidomem").exists()
 
 
-@pytest.mark.parametrize("method", WAYS)
+@pytest.mark.parametrize("method", METHODS)
 def test_servers_refuse_a_missing_root_with_its_code(repository, method):
     with jidomem.open(repository / ".jidomem", project="p") as memory:
         client, session = create_app(memory).test_client(), ClientSession(memory, "agent")

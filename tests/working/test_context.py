@@ -850,7 +850,7 @@ def test_concurrent_sessions_that_promote_the_same_value_record_one_memory(opene
     assert "refused" not in outcomes
 
 
-HELD_KEYS = """PREFIX jido: <https://jido.ai/ontology#>
+ACTIVE_KEYS = """PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?key { ?item jido:key ?key MINUS { ?item jido:supersededBy ?next } } ORDER BY ?key"""
 
 
@@ -871,7 +871,7 @@ def test_concurrent_processes_that_promote_under_one_key_leave_one_memory(tmp_pa
     ):
         [*pool.map(promote_keys, (first, second))]
 
-        rows = first.reader.select("p", HELD_KEYS)
+        rows = first.reader.select("p", ACTIVE_KEYS)
     assert [row["key"] for row in rows] == keys
 
 

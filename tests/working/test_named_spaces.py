@@ -184,7 +184,7 @@ def test_the_first_change_creates_the_memory(first):
     assert {"tasks", "world"} <= spaces(after).keys()
 
 
-FIRST = [
+FIRST_CHANGES = [
     lambda a, **now: ensure(a, **now),
     lambda a, **now: space_put(a, "x", Space({}), **now),
     lambda a, **now: space_update(a, "world", lambda s: s, **now),
@@ -207,7 +207,7 @@ FIRST = [
 ]
 
 
-@pytest.mark.parametrize("first", FIRST)
+@pytest.mark.parametrize("first", FIRST_CHANGES)
 def test_the_time_of_the_first_change_is_the_time_of_creation(first):
     memory = get(first(Agent(), now=77))
 

@@ -27,7 +27,7 @@ START = (
 
 #: Each change: its arguments, and the revision of each space it changes (START has m and l at 0, world
 #: at 1, tasks at 2); None for a removed space, "" for a change of no space.
-MOVES = {
+CHANGES = {
     "space_put": (("m", Space({"z": 1}, rev=9)), {"m": 9}),
     "space_update": (("m", lambda space: Space(["other kind"])), {"m": 1}),
     "space_delete": (("m",), {"m": None}),
@@ -69,7 +69,7 @@ READS = {
     "tasks_open": (),
     "tasks_next": (),
 }
-WHOLE = {
+OF_WHOLE_MEMORY = {
     "get": lambda agent: working.get(agent),
     "has_memory": lambda agent: working.has_memory(agent),
     "spaces": lambda agent: working.spaces(agent),
@@ -79,8 +79,8 @@ WHOLE = {
     "mount": lambda agent: working.mount(agent),
     "project": lambda agent: working.project(SummaryProjector(), get(agent), Thread().append("message", {})),
 }
-OF_MEMORIES_ALONE = {"new", "from_dict", "to_dict", "reserved_spaces"}
-OF_NEITHER = {"freeze", "thaw", "is_list", "is_map", "memory_key"}
+ONLY_METHODS = {"new", "from_dict", "to_dict", "reserved_spaces"}
+OTHER_FUNCTIONS = {"freeze", "thaw", "is_list", "is_map", "memory_key"}
 
 
 def snapshot(memory):
@@ -93,13 +93,13 @@ def test_the_tables_contain_every_public_function_and_every_method_of_a_memory()
     functions = {name for name in working.__all__ if inspect.isfunction(getattr(working, name))}
     methods = {name for name in dir(Memory) if not name.startswith("_") and callable(getattr(Memory, name))}
 
-    assert functions == MOVES.keys() | READS.keys() | WHOLE.keys() | OF_NEITHER
-    assert methods == MOVES.keys() | READS.keys() | OF_MEMORIES_ALONE  # A101
+    assert functions == CHANGES.keys() | READS.keys() | OF_WHOLE_MEMORY.keys() | OTHER_FUNCTIONS
+    assert methods == CHANGES.keys() | READS.keys() | ONLY_METHODS  # A101
 
 
-@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("name", CHANGES)
 def test_a_change_returns_a_new_agent_and_modifies_no_argument(name):
-    arguments, _ = MOVES[name]
+    arguments, _ = CHANGES[name]
     agent = Agent(state={"mine": [1], "__memory__": START})
     before, own_value, passed = snapshot(START), agent.state["mine"], copy.deepcopy(arguments[1:])
 
@@ -114,20 +114,20 @@ def test_a_change_returns_a_new_agent_and_modifies_no_argument(name):
     assert [a for a in arguments[1:] if not callable(a)] == [a for a in passed if not callable(a)]
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", OF_WHOLE_MEMORY)
 def test_a_function_on_a_whole_memory_modifies_no_argument(name):
     agent = Agent(state={"mine": [1], "__memory__": START})
     before = snapshot(START)
 
-    WHOLE[name](agent)
+    OF_WHOLE_MEMORY[name](agent)
 
     assert agent.state == {"mine": [1], "__memory__": START}  # A005
     assert snapshot(START) == before
 
 
-@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("name", CHANGES)
 def test_a_change_increments_only_the_revisions_of_the_memory_and_of_changed_spaces(name):
-    arguments, moved = MOVES[name]
+    arguments, moved = CHANGES[name]
 
     after = getattr(START, name)(*arguments, now=NOW)
 
@@ -154,27 +154,27 @@ def test_reading_changes_nothing(name):
     assert snapshot(START) == before
 
 
-@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("name", CHANGES)
 def test_a_change_with_an_outdated_memory_revision_is_refused(name):
     agent = put(Agent(), START)
     for stale in (START.rev - 1, START.rev + 1):
         with pytest.raises(
             RevisionConflict, match=rf"^the memory is at revision {START.rev}, not at {stale}"
         ) as refusal:
-            getattr(working, name)(agent, *MOVES[name][0], expected_rev=stale, now=NOW)
+            getattr(working, name)(agent, *CHANGES[name][0], expected_rev=stale, now=NOW)
 
     assert get(agent) is START  # A035
     assert (refusal.value.code, refusal.value.http_status, refusal.value.exit_code) == ("revision_conflict", 409, 5)
     assert refusal.value.hint == "read it again, and repeat the change on the present state"
-    assert get(getattr(working, name)(agent, *MOVES[name][0], expected_rev=START.rev, now=NOW)).rev > START.rev
+    assert get(getattr(working, name)(agent, *CHANGES[name][0], expected_rev=START.rev, now=NOW)).rev > START.rev
 
 
-OF_ONE_SPACE = [name for name in MOVES if name not in ("ensure_space", "apply_action_result", "limited", "expire")]
+OF_ONE_SPACE = [name for name in CHANGES if name not in ("ensure_space", "apply_action_result", "limited", "expire")]
 
 
 @pytest.mark.parametrize("name", OF_ONE_SPACE)
 def test_a_change_with_an_outdated_space_revision_is_refused(name):
-    arguments, moved = MOVES[name]
+    arguments, moved = CHANGES[name]
     space_name = next(iter(moved))
     rev = START.spaces[space_name].rev
 
@@ -194,23 +194,23 @@ def test_the_revision_of_a_space_is_independent_of_writes_to_others():
 @pytest.mark.parametrize("name", ["apply_action_result", "limited", "expire"])
 def test_a_change_of_several_spaces_refuses_a_space_revision(name):
     with pytest.raises(InvalidRequest, match=r"^this change is not about one space") as refusal:
-        getattr(START, name)(*MOVES[name][0], expected_space_rev=0)
+        getattr(START, name)(*CHANGES[name][0], expected_space_rev=0)
 
     assert refusal.value.hint == "give the revision of the memory: expected_rev="
 
 
-@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("revision", ["3", 1.0, True])
 def test_an_expected_revision_that_is_no_whole_number_is_refused(name, revision):
     with pytest.raises(InvalidRequest, match=r"^an expected revision is a whole number, not"):
-        getattr(START, name)(*MOVES[name][0], expected_rev=revision)
+        getattr(START, name)(*CHANGES[name][0], expected_rev=revision)
 
 
-@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("name", CHANGES)
 def test_an_unknown_option_is_refused_with_the_known_options(name):
     move = getattr(START, name)
     with pytest.raises(TypeError, match=rf"^{move.__name__}\(\) takes no 'surprise': it takes ") as refusal:
-        move(*MOVES[name][0], surprise=1)
+        move(*CHANGES[name][0], surprise=1)
 
     takes = set(str(refusal.value).partition("it takes ")[2].split(", "))
     assert {"expected_rev", "now"} <= takes <= {*inspect.signature(move).parameters, *NewTask.__annotations__}
@@ -223,12 +223,12 @@ def test_the_options_of_a_new_task_and_of_agent_functions_are_named_in_a_refusal
         world_put(put(Agent(), START), "a", 1, expectd_rev=3)
 
 
-@pytest.mark.parametrize("name", [name for name in MOVES if name != "ensure_space"])
+@pytest.mark.parametrize("name", [name for name in CHANGES if name != "ensure_space"])
 def test_an_invalid_time_is_refused(name):
     with pytest.raises(
         InvalidRequest, match=r"^a moment is a whole number of milliseconds since the epoch, not 'noon'"
     ):
-        getattr(START, name)(*MOVES[name][0], now="noon")
+        getattr(START, name)(*CHANGES[name][0], now="noon")
 
 
 def test_put_and_update_of_a_whole_memory_accept_an_expected_revision():
@@ -256,7 +256,7 @@ def test_chained_changes_of_an_agent_and_of_a_memory_are_equal():
 
 
 PACKAGE = Path(working.__file__).parent
-PURE = {
+PURE_MODULES = {
     "__future__",
     "collections",
     "copy",
@@ -272,7 +272,7 @@ PURE = {
 }
 #: The modules of working memory; the other tiers use a clock.
 SPACES = ("__init__", "agent", "container", "memory", "thread")
-OURS = {"jidomem.errors", "jidomem.base.json_values", "jidomem.records.directive"}
+OWN_MODULES = {"jidomem.errors", "jidomem.base.json_values", "jidomem.records.directive"}
 
 
 @pytest.mark.parametrize(
@@ -289,9 +289,9 @@ def test_the_modules_of_working_memory_import_and_call_only_pure_functions(path)
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
     own_modules = {name for name in named if name.startswith("jidomem.") and name.split(".")[1] != "working"}
-    assert {name.split(".")[0] for name in named} <= PURE | {"jidomem"}  # A006
+    assert {name.split(".")[0] for name in named} <= PURE_MODULES | {"jidomem"}  # A006
     minted = {"jidomem.base", "jidomem.base.clock"} if path.name == "container.py" else set()  # for a new memory
-    assert {name for name in own_modules if not name.startswith((*OURS, *minted))} == set()
+    assert {name for name in own_modules if not name.startswith((*OWN_MODULES, *minted))} == set()
     assert called.isdisjoint({"open", "print", "input", "exec", "eval", "__import__"})
 
 
@@ -311,7 +311,7 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 KEYS = st.sampled_from(["a", "b", "c"])
-ANY_MOVE = st.one_of(
+ANY_CHANGE = st.one_of(
     st.tuples(st.just("world_put"), KEYS, VALUES),
     st.tuples(st.just("world_delete"), KEYS),
     st.tuples(st.just("put_in_space"), st.just("m"), KEYS, VALUES),
@@ -325,7 +325,7 @@ ANY_MOVE = st.one_of(
 
 
 @settings(max_examples=60)
-@given(st.lists(ANY_MOVE, max_size=12))
+@given(st.lists(ANY_CHANGE, max_size=12))
 def test_the_revision_of_a_memory_is_the_number_of_its_changes_and_changes_are_pure(moves):
     memory, mutations = START, 0
     for name, *arguments in moves:

@@ -14,7 +14,7 @@ from jidomem.errors import InvalidRequest, NotFound
 from jidomem.working.tiers import Stamped, surplus
 
 
-def filled(number, **options):
+def memory_with(number, **options):
     memory = ShortTerm(**options)
     for n in range(number):
         memory.put(f"k{n}", n)
@@ -68,7 +68,7 @@ def test_values_of_any_kind_are_stored():
 
 def test_all_entries_are_listed_oldest_first_and_cleared_together():
     # E009 E010
-    memory = filled(3)
+    memory = memory_with(3)
 
     assert memory.get_all() == [("k0", 0), ("k1", 1), ("k2", 2)]
     memory.clear()
@@ -76,7 +76,7 @@ def test_all_entries_are_listed_oldest_first_and_cleared_together():
 
 
 def test_the_list_of_all_is_a_copy():
-    memory = filled(1)
+    memory = memory_with(1)
     memory.get_all().append(("other", 1))
     assert memory.get_all() == [("k0", 0)]
 
@@ -108,7 +108,7 @@ def test_each_entry_has_the_millisecond_of_its_put():
 
 def test_the_1001st_entry_evicts_the_oldest_and_leaves_900():
     # E013 E014
-    memory = filled(1000)
+    memory = memory_with(1000)
     assert keys(memory) == [f"k{n}" for n in range(1000)]
 
     memory.put("k1000", 1000)
@@ -119,7 +119,7 @@ def test_the_1001st_entry_evicts_the_oldest_and_leaves_900():
 
 def test_putting_a_key_again_replaces_its_value_and_makes_it_the_newest():
     # E015
-    memory = filled(3, maximum=3, slack=0, now_ms=count(10).__next__)
+    memory = memory_with(3, maximum=3, slack=0, now_ms=count(10).__next__)
 
     memory.put("k0", "again")
     assert (len(memory), memory.entry("k0"), keys(memory)) == (3, Stamped("again", 13), ["k1", "k2", "k0"])
@@ -130,7 +130,7 @@ def test_putting_a_key_again_replaces_its_value_and_makes_it_the_newest():
 
 def test_entries_of_one_millisecond_are_evicted_in_order_of_arrival():
     # E016
-    memory = filled(4, maximum=4, slack=1, now_ms=lambda: 7)
+    memory = memory_with(4, maximum=4, slack=1, now_ms=lambda: 7)
     memory.put("k4", 4)
     assert keys(memory) == ["k2", "k3", "k4"]
 
@@ -138,7 +138,7 @@ def test_entries_of_one_millisecond_are_evicted_in_order_of_arrival():
 @pytest.mark.parametrize(("maximum", "slack"), [(1, 0), (1, 100), (3, 100), (1000, 5000)])
 def test_the_newest_entry_is_never_evicted(maximum, slack):
     # E017
-    memory = filled(maximum, maximum=maximum, slack=slack)
+    memory = memory_with(maximum, maximum=maximum, slack=slack)
     memory.put("newest", "here")
     assert memory.get("newest") == "here"
     assert len(memory) == max(maximum - slack, 1)
@@ -155,7 +155,7 @@ def test_an_entry_put_after_the_clock_went_back_is_still_the_newest():
 @pytest.mark.parametrize(("maximum", "slack", "remaining"), [(1000, 100, 900), (5, 2, 3), (5, 0, 5), (10, 9, 1)])
 def test_maximum_and_slack_are_configurable(maximum, slack, remaining):
     # E020
-    memory = filled(maximum, maximum=maximum, slack=slack)
+    memory = memory_with(maximum, maximum=maximum, slack=slack)
     assert len(memory) == maximum
     memory.put("one more", 1)
     assert len(memory) == remaining
