@@ -37,8 +37,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         text = self.rfile.read(int(self.headers["Content-Length"])).decode()
         is_form = self.headers["Content-Type"] == "application/x-www-form-urlencoded"
-        path, given = urlsplit(self.path).path, parse_qs(text, strict_parsing=True) if is_form else text
-        self.server.sent.append((self.path, dict(self.headers), given))
+        path, body_fields = urlsplit(self.path).path, parse_qs(text, strict_parsing=True) if is_form else text
+        self.server.sent.append((self.path, dict(self.headers), body_fields))
         if self.server.challenge is not None and not self.is_let_in(self.headers.get("Authorization", "")):
             self.send_response(401)
             self.send_header("WWW-Authenticate", self.server.challenge)
@@ -48,9 +48,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.most is not None and len(text) > self.server.most:
             self.send_error(413)
             return
-        self.server.before(given["query"][0] if is_form else text)
+        self.server.before(body_fields["query"][0] if is_form else text)
         try:
-            status, body = self.server.answer or getattr(self, path.strip("/"), self.missing)(given)
+            status, body = self.server.answer or getattr(self, path.strip("/"), self.missing)(body_fields)
         except SyntaxError as error:
             status, body = 400, str(error).encode()
         self.send_response(status)
@@ -58,34 +58,34 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def is_let_in(self, said):
+    def is_let_in(self, authorization):
         """Return whether *said* is the login of ada, with the password s@crot, in the scheme of the challenge."""
-        scheme, _, rest = said.partition(" ")
+        scheme, _, rest = authorization.partition(" ")
         if scheme != self.server.challenge.partition(" ")[0]:
             return False
         if scheme == "Basic":
             return rest == b64encode(b"ada:s@crot").decode()
-        got = parse_keqv_list(parse_http_list(rest))
-        who, what = md5(f"ada:{got['realm']}:s@crot".encode()), md5(f"POST:{self.path}".encode())
-        middle = f"{got['nonce']}:{got['nc']}:{got['cnonce']}:{got['qop']}"
-        return got["response"] == md5(f"{who.hexdigest()}:{middle}:{what.hexdigest()}".encode()).hexdigest()
+        fields = parse_keqv_list(parse_http_list(rest))
+        login, what = md5(f"ada:{fields['realm']}:s@crot".encode()), md5(f"POST:{self.path}".encode())
+        middle = f"{fields['nonce']}:{fields['nc']}:{fields['cnonce']}:{fields['qop']}"
+        return fields["response"] == md5(f"{login.hexdigest()}:{middle}:{what.hexdigest()}".encode()).hexdigest()
 
-    def query(self, given):
-        (text,) = given["query"]
+    def query(self, fields):
+        (text,) = fields["query"]
         default, named = (
-            [ox.NamedNode(iri) for iri in given.get(f"{kind}-graph-uri", [])] for kind in ("default", "named")
+            [ox.NamedNode(iri) for iri in fields.get(f"{kind}-graph-uri", [])] for kind in ("default", "named")
         )
-        found = self.server.store.query(text, default_graph=default or None, named_graphs=named or None)
-        wanted = ox.RdfFormat.N_TRIPLES if isinstance(found, ox.QueryTriples) else ox.QueryResultsFormat.JSON
-        assert self.headers["Accept"] == wanted.media_type
-        return 200, found.serialize(format=wanted)
+        results = self.server.store.query(text, default_graph=default or None, named_graphs=named or None)
+        media = ox.RdfFormat.N_TRIPLES if isinstance(results, ox.QueryTriples) else ox.QueryResultsFormat.JSON
+        assert self.headers["Accept"] == media.media_type
+        return 200, results.serialize(format=media)
 
-    def update(self, given):
+    def update(self, text):
         assert self.headers["Content-Type"] == "application/sparql-update"
-        self.server.store.update(given)
+        self.server.store.update(text)
         return 204, b""
 
-    def missing(self, given):
+    def missing(self, fields):
         return 404, b"not here"
 
 

@@ -141,16 +141,16 @@ def test_memories_are_never_cleared_by_a_commit(root):
 
 def test_a_reader_sees_a_graph_whole_or_empty_during_a_clear(root):
     tail = open_tail(root)
-    whole, sizes, done = len(index_triples(tail, HISTORY)), set(), threading.Event()
+    whole, sizes, stopped = len(index_triples(tail, HISTORY)), set(), threading.Event()
 
     def read():
-        while not done.is_set():
+        while not stopped.is_set():
             sizes.add(len(list(tail.index.triples(HISTORY.graph))))
 
     reader = threading.Thread(target=read)
     reader.start()
     tail.apply(HISTORY, clear(tail.journal))
-    done.set()
+    stopped.set()
     reader.join()
 
     assert sizes <= {whole, 0}

@@ -10,17 +10,17 @@ from jidomem.index.follower import gc_paused
 
 def test_garbage_collection_is_paused_inside_and_resumed_after_an_error(monkeypatch):
     monkeypatch.setattr("jidomem.index.follower._GC_LOCK", Lock())  # a thread of another test may have the other one
-    seen = []
+    states = []
 
     @gc_paused()
     def fail():
-        seen.append(gc.isenabled())
+        states.append(gc.isenabled())
         raise ValueError("inside")
 
     with pytest.raises(ValueError, match="inside"):
         fail()
 
-    assert [*seen, gc.isenabled()] == [False, True]
+    assert [*states, gc.isenabled()] == [False, True]
 
 
 def test_disabled_garbage_collection_stays_disabled():

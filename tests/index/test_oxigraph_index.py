@@ -58,12 +58,12 @@ def test_a_reader_sees_the_old_or_the_new_content_during_a_replacement(index):
 
     index.replace_by(other("a"))
     whole = len(list(index.triples(A)))
-    counts, done = set(), threading.Event()
+    counts, stopped = set(), threading.Event()
 
     def read():
-        while not done.is_set():
-            found = index.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", graphs=[A])
-            counts.add(found.rows[0][0])
+        while not stopped.is_set():
+            solutions = index.query("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", graphs=[A])
+            counts.add(solutions.rows[0][0])
 
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read)
@@ -71,7 +71,7 @@ def test_a_reader_sees_the_old_or_the_new_content_during_a_replacement(index):
             for content in [other(part) for part in "ba" * 5]:
                 index.replace_by(content)
         finally:
-            done.set()
+            stopped.set()
         reading.result()
     assert {parse_literal(count).text for count in counts} == {str(whole)}
 
@@ -161,12 +161,12 @@ def chain(count, first=0):
 
 
 def test_concurrent_readers_see_whole_commits(empty):
-    commits, done = chain(60), threading.Event()
+    commits, stopped = chain(60), threading.Event()
     counts = "SELECT (COUNT(*) AS ?n) { ?s <urn:p> ?o } GROUP BY ?s"
 
     def read():
         results = set()
-        while not done.is_set():
+        while not stopped.is_set():
             results |= {row[0] for row in empty.query(counts, graphs=[A]).rows}
             results.add(f'"{len(list(empty.triples(A, None, "<urn:p>"))) % 50}"')
         return results
@@ -177,8 +177,8 @@ def test_concurrent_readers_see_whole_commits(empty):
             for start in range(0, 60, 3):
                 empty.load(A, commits[start : start + 3])
         finally:
-            done.set()
-        results = set().union(*(found.result() for found in reads))
+            stopped.set()
+        results = set().union(*(result.result() for result in reads))
 
     assert results <= {'"50"^^<http://www.w3.org/2001/XMLSchema#integer>', '"0"'}
     assert len(list(empty.triples(A, None, "<urn:p>"))) == 60 * 50

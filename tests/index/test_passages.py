@@ -50,7 +50,7 @@ def around(memory, item, before=2, after=1, moment=None):
 def items_with(memory, word, **within):
     def use(file):
         (_, stem), *_ = memory.texts.stemmer.stems(word)
-        return {file.match(found.number, None).item for found in file.best([stem], SearchFilter(**within))}
+        return {file.match(match.number, None).item for match in file.best([stem], SearchFilter(**within))}
 
     return read(memory, use)
 

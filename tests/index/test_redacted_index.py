@@ -80,17 +80,17 @@ def test_a_snapshot_from_before_a_redaction_is_discarded(tmp_path, monkeypatch):
 def test_an_index_built_during_a_redaction_drops_the_secret(root, monkeypatch):
     journal = FileJournal(root)
     _, secret, *_ = add(journal, "first", SECRET, *NAMES)
-    tail, read, done = open_tail(root), FileJournal.read, []
+    tail, read, redactions = open_tail(root), FileJournal.read, []
 
     def then_redacted(self, stream, after=None, **more):
         for commit in read(self, stream, after, **more):
             yield commit
-            if commit.id == secret.id and not done:
-                done.append(erase(journal, secret))
+            if commit.id == secret.id and not redactions:
+                redactions.append(erase(journal, secret))
 
     monkeypatch.setattr(FileJournal, "read", then_redacted)
     assert not has_secret(tail)
-    assert done
+    assert redactions
     tail.close()
 
 

@@ -338,5 +338,5 @@ def test_a_branch_without_the_newest_commits_removes_them_from_the_store(root, p
 
 
 def test_the_update_address_is_derived_from_the_query_address():
-    beside = {url: SparqlEndpoint.of(f"http://h{url}").beside() for url in ("/query", "/repositories/r", "/sparql")}
-    assert beside == {"/query": "/update", "/repositories/r": "/repositories/r/statements", "/sparql": "/sparql"}
+    addresses = {url: SparqlEndpoint.of(f"http://h{url}").beside() for url in ("/query", "/repositories/r", "/sparql")}
+    assert addresses == {"/query": "/update", "/repositories/r": "/repositories/r/statements", "/sparql": "/sparql"}

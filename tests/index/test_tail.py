@@ -122,7 +122,7 @@ def test_a_damaged_commit_is_read_once_restored(root):
     tail = open_tail(root)
     assert index_triples(tail) < journal_triples_whole(root, file, whole)
     assert not list((root / "index").glob("snapshots/*"))  # none is kept of what is not whole
-    assert [found.path for found in tail.journal.damage(STREAM)] == [str(file)]
+    assert [damage.path for damage in tail.journal.damage(STREAM)] == [str(file)]
 
     file.unlink()
     file.write_bytes(whole)

@@ -155,10 +155,10 @@ def test_constructed_triples_can_be_inserted_unchanged(store):
 def test_a_reader_sees_an_insert_whole_or_not_at_all(store):
     # E050
     whole, counts = 40, set()
-    done = threading.Event()
+    stopped = threading.Event()
 
     def read():
-        while not done.is_set():
+        while not stopped.is_set():
             rows = store.query("SELECT ?s (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?s")
             counts.update(row["n"] for row in rows)
 
@@ -170,7 +170,7 @@ def test_a_reader_sees_an_insert_whole_or_not_at_all(store):
     with ThreadPoolExecutor(6) as pool:
         readers = [pool.submit(read) for _ in range(2)]
         list(pool.map(insert, [*range(40), *range(40)]))
-        done.set()
+        stopped.set()
         for reader in readers:
             reader.result()
 
@@ -313,7 +313,7 @@ def test_updates_use_the_update_address_and_the_login_of_the_address():
 
     probes, (changed, queried) = server.sent[::2], server.sent[1::2]
     assert [path for path, _, _ in server.sent] == [*2 * ["/update?x=1"], *2 * ["/query?infer=no"]]
-    assert [given for _, _, given in probes] == ["INSERT DATA {}", {"query": ["ASK {}"]}]
+    assert [fields for _, _, fields in probes] == ["INSERT DATA {}", {"query": ["ASK {}"]}]
     assert ["Authorization" in headers for _, headers, _ in probes] == [False, False]
     assert changed[1]["Authorization"] == queried[1]["Authorization"] == "Basic YWRhOnNAY3JvdA=="
 

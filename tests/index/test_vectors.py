@@ -356,12 +356,12 @@ def test_the_candidates_by_signs_include_the_nearest_vectors():
         likeness.add(range(start + 1, start + 1 + len(part)), [encode(vector) for vector in part])
 
     hits = 0
-    for asked in every[::500]:
-        exact = {int(row) + 1 for row in np.argsort(-(every @ asked))[:10]}
-        nearest = likeness.nearest(asked, 10)
+    for query_vector in every[::500]:
+        exact = {int(row) + 1 for row in np.argsort(-(every @ query_vector))[:10]}
+        nearest = likeness.nearest(query_vector, 10)
         hits += len(exact & {number for number, _ in nearest})
         assert nearest == sorted(nearest, key=lambda one: -one[1])
-        assert likeness.cosines(asked, [nearest[0][0], 10**9]) == {nearest[0][0]: nearest[0][1]}
+        assert likeness.cosines(query_vector, [nearest[0][0], 10**9]) == {nearest[0][0]: nearest[0][1]}
     assert hits >= 0.95 * 100
 
 

@@ -157,20 +157,20 @@ def shaped(parts):
     )
 
 
-def follows(commit, found, aside):
+def follows(commit, by_id, aside):
     """Whether the parents exist or are quarantined, and position and moment follow from them."""
-    missing = [parent for parent in commit.parents if parent not in found]
+    missing = [parent for parent in commit.parents if parent not in by_id]
     if missing:
         return all(parent[:12] in aside for parent in missing)
-    parents = [found[parent] for parent in commit.parents]
+    parents = [by_id[parent] for parent in commit.parents]
     later = all(parent.moment < commit.moment for parent in parents)
     return later and commit.position == 1 + max((parent.position for parent in parents), default=0)
 
 
 if __name__ == "__main__":
-    told = read(sys.argv[1])
-    for each in told.commits:
+    content = read(sys.argv[1])
+    for each in content.commits:
         print(each.moment, each.position, each.id, "redacted" if each.redacted else "", re.sub(r".*/", "", each.graph))
-    for name in sorted(told.damaged):
+    for name in sorted(content.damaged):
         print("damaged:", name)
-    sys.exit(1 if told.damaged else 0)
+    sys.exit(1 if content.damaged else 0)

@@ -115,7 +115,7 @@ def test_a_secret_is_in_no_file_afterwards_and_the_chain_verifies_for_everyone(j
         assert each.head(STREAM) == Version.of([order.head])
     for name, data in files.items():
         if name.startswith("pack-"):
-            assert [found[0] for found in verifier.read_pack(name, data)] == ids(written[:3])
+            assert [document[0] for document in verifier.read_pack(name, data)] == ids(written[:3])
         elif name.endswith(".ttl"):
             verifier.read(data)
     assert [form.commit.redacted for form in forms(journal.inspect(STREAM), written[1].id)] == [True]
@@ -177,22 +177,24 @@ class Stop(KeyboardInterrupt):
 @pytest.mark.parametrize("sealed", [False, True])
 def test_a_redaction_killed_at_any_disk_call_is_completed_next_time(tmp_path, monkeypatch, sealed):
     monkeypatch.setattr(rewrite, "COMMITS", 4)
-    steps, done = 0, False
-    while not done:
+    steps, is_done = 0, False
+    while not is_done:
         steps += 1
         root = tmp_path / f"root{steps}"
         journal = FileJournal(root)
         written = [add(journal, name) for name in ("first", "hunter2", "third")]
         if sealed:
             journal.seal(STREAM)
-        done = _dies_at(monkeypatch, steps, lambda journal=journal, c=written[1]: redact_texts(journal, c, "hunter2"))
+        is_done = _dies_at(
+            monkeypatch, steps, lambda journal=journal, c=written[1]: redact_texts(journal, c, "hunter2")
+        )
 
         after = FileJournal(root)
         assert (ids(after.read(STREAM))[:3], after.verify(STREAM)) == (ids(written), ())
         commit = next(c for c in after.read(STREAM) if c.id == written[1].id)
         if list(redaction_records(after.inspect(STREAM))):
             assert commit.redacted  # whoever reads the record reads no secret any more
-        if not done:
+        if not is_done:
             redact_texts(after, written[1], "hunter2")
         assert b'"hunter2"' not in bytes_below(root)
         assert FileJournal(root).verify(STREAM) == ()

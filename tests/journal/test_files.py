@@ -139,24 +139,24 @@ def test_the_lock_file_is_only_a_cache(journal, tmp_path, folder, content):
 
 def test_a_new_process_uses_the_lock_file_and_reads_few_commits(journal, tmp_path, folder):
     add(journal, "one")
-    seen = journal.head(STREAM)
+    version = journal.head(STREAM)
     add(journal, "two")
     settle()
     commits_in(folder)[0].write_bytes(b"# never read again\n")
 
     other = FileJournal(tmp_path)
     assert other.head(STREAM) == journal.head(STREAM)
-    assert [commit.position for commit in other.read(STREAM, after=seen)] == [2]
+    assert [commit.position for commit in other.read(STREAM, after=version)] == [2]
     assert other.damage(STREAM) == ()
     assert [damage.path for damage in other.verify(STREAM)][:1] == [str(commits_in(folder)[0])]
 
 
 def test_a_reader_updates_the_lock_file_but_waits_for_no_writer(journal, tmp_path, folder):
-    seen = add(journal, "one").head
+    head = add(journal, "one").head
     (folder / ".lock").unlink()  # as after a clone
     settle()
     reader = FileJournal(tmp_path, wait=3600)
-    assert reader.head(STREAM) == Version.of([seen])
+    assert reader.head(STREAM) == Version.of([head])
 
     with journal.lock(STREAM):
         reader.share(STREAM)
@@ -164,7 +164,7 @@ def test_a_reader_updates_the_lock_file_but_waits_for_no_writer(journal, tmp_pat
     settle()
     commits_in(folder)[0].write_bytes(b"# never read again\n")
 
-    assert FileJournal(tmp_path).head(STREAM) == Version.of([seen])
+    assert FileJournal(tmp_path).head(STREAM) == Version.of([head])
     assert FileJournal(tmp_path).damage(STREAM) == ()
 
 
@@ -174,25 +174,25 @@ def test_consecutive_submits_do_not_list_the_folder_each_time_nor_does_a_followe
     follower = FileJournal(tmp_path)
     start = time.monotonic()
     for number in range(100):
-        seen = follower.head(STREAM)
+        version = follower.head(STREAM)
         commit = add(journal, f"n{number}")
-        assert not seen.heads or list(follower.read(STREAM, seen)) == [commit]
+        assert not version.heads or list(follower.read(STREAM, version)) == [commit]
     assert len(listed) <= 6 + 4 * (time.monotonic() - start) / 0.05
 
 
 def test_the_lock_file_stays_correct_while_other_threads_read(journal, folder):
-    done, commits = threading.Event(), []
+    stopped, commits = threading.Event(), []
 
     def follow():
         version = Version()
-        while not done.is_set():
+        while not stopped.is_set():
             commits.extend(journal.read(STREAM, version))
             version = advance(version, commits)
 
     reader = threading.Thread(target=follow)
     reader.start()
     written = [add(journal, f"n{number}") for number in range(60)]
-    done.set()
+    stopped.set()
     reader.join()
     commits.extend(journal.read(STREAM, advance(Version(), commits)))
 
@@ -203,10 +203,10 @@ def test_the_lock_file_stays_correct_while_other_threads_read(journal, folder):
 def test_a_follower_reads_all_later_commits_of_another_process(journal, tmp_path):
     add(journal, "before")
     follower = FileJournal(tmp_path)
-    seen = follower.head(STREAM)
+    version = follower.head(STREAM)
     written = [add(journal, f"n{number}") for number in range(5)]
     assert follower.head(STREAM) == journal.head(STREAM)
-    assert list(follower.read(STREAM, seen)) == written
+    assert list(follower.read(STREAM, version)) == written
 
 
 # -- what git does
@@ -256,7 +256,9 @@ def test_files_that_came_in_the_same_tick_as_a_listing_are_seen_soon(tmp_path):
 
 def test_commits_of_others_are_seen_at_once_on_a_disk_with_times_in_whole_seconds(tmp_path, monkeypatch):
     mtime = disk.mtime
-    monkeypatch.setattr(disk, "mtime", lambda path: None if (found := mtime(path)) is None else found - found % 10**9)
+    monkeypatch.setattr(
+        disk, "mtime", lambda path: None if (moment := mtime(path)) is None else moment - moment % 10**9
+    )
     reader, writer = FileJournal(tmp_path), FileJournal(tmp_path)
     time.sleep(1 - time.time() % 1)
     first = add(writer, "first")
@@ -329,7 +331,7 @@ def test_a_commit_of_another_process_is_absent_after_a_git_checkout(journal, tmp
 
     assert known == Version.of([second.head])
     assert not follower.holds(STREAM, known)
-    assert [f"its parent {second.id} is not here" in found.detail for found in follower.damage(STREAM)] == [True]
+    assert [f"its parent {second.id} is not here" in damage.detail for damage in follower.damage(STREAM)] == [True]
 
 
 def test_where_both_forms_of_a_commit_are_present_the_redacted_one_counts(journal, tmp_path, folder):
@@ -428,7 +430,7 @@ def test_damage_is_named_with_its_file_stops_writing_and_leaves_the_file_as_it_i
 def test_a_damaged_commit_hides_no_earlier_commits(tmp_path, journal, folder, lock_file):
     first, _, third = (add(journal, name) for name in ("first", "second", "third"))
     elsewhere = FileJournal(tmp_path / "else")
-    aside = Version.of([add(elsewhere, "else", second=1).head])
+    version = Version.of([add(elsewhere, "else", second=1).head])
     bring(elsewhere, journal)
     settle()
     with journal.lock(STREAM):
@@ -437,8 +439,8 @@ def test_a_damaged_commit_hides_no_earlier_commits(tmp_path, journal, folder, lo
         (folder / ".lock").unlink()
 
     other = FileJournal(tmp_path)
-    assert set(ids(other.read(STREAM, aside))) == set(ids([first, third]))
-    assert [found.commit for found in other.damage(STREAM)] == [first_parent(third)]
+    assert set(ids(other.read(STREAM, version))) == set(ids([first, third]))
+    assert [damage.commit for damage in other.damage(STREAM)] == [first_parent(third)]
 
 
 def first_parent(commit):
@@ -619,7 +621,7 @@ def test_a_commit_that_can_neither_be_made_durable_nor_taken_back_is_named_and_s
 def test_a_lock_file_that_is_removed_while_two_write_costs_no_acknowledged_commit(journal, folder, monkeypatch):
     # C023
     first = add(journal, "first")
-    fsync, started, done, acknowledged = disk.fsync, threading.Event(), threading.Event(), [first.id]
+    fsync, started, stored, acknowledged = disk.fsync, threading.Event(), threading.Event(), [first.id]
 
     def write(name):
         with suppress(Failed):
@@ -628,7 +630,7 @@ def test_a_lock_file_that_is_removed_while_two_write_costs_no_acknowledged_commi
     def delayed_fsync(descriptor):
         if threading.current_thread() is second:
             started.set()
-            done.wait(10)
+            stored.wait(10)
         elif not second.is_alive():
             (folder / ".lock").unlink()  # as "git clean -x" does
             second.start()
@@ -639,7 +641,7 @@ def test_a_lock_file_that_is_removed_while_two_write_costs_no_acknowledged_commi
     with monkeypatch.context() as patched:
         patched.setattr(disk, "fsync", delayed_fsync)
         write("third")
-        done.set()
+        stored.set()
         second.join()
 
     write("fourth")
@@ -787,12 +789,12 @@ def test_a_follower_reads_each_file_once(journal, tmp_path, monkeypatch):
 
 
 def test_the_newest_own_commit_is_read_from_memory_once(journal, monkeypatch):
-    seen = add(journal, "first").head
+    head = add(journal, "first").head
     read, times = disk.read, []
     monkeypatch.setattr(disk, "read", lambda path: times.append(path) or read(path))
     second = add(journal, "second")
 
-    assert [list(journal.read(STREAM, Version.of([seen]))) for _ in range(2)] == [[second]] * 2
+    assert [list(journal.read(STREAM, Version.of([head]))) for _ in range(2)] == [[second]] * 2
 
     assert [Path(path).name for path in times if ".redacted." not in path] == [commits_in(journal.path(STREAM))[1].name]
 

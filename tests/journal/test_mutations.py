@@ -43,7 +43,7 @@ def copy(sound, tmp_path):
     return tmp_path / "root"
 
 
-def found(root):
+def has_damage(root):
     """Whether a new process that reads every byte finds damage."""
     return bool(FileJournal(root).verify(STREAM))
 
@@ -93,7 +93,7 @@ def test_verify_finds_any_edit_of_any_file(sound, tmp_path, edit):
         data = target.read_bytes()
         at = data.rindex(old)
         target.write_bytes(data[:at] + new + data[at + len(old) :])
-        assert found(root), path.name
+        assert has_damage(root), path.name
 
 
 def test_verify_finds_any_removed_commit_but_the_last_and_an_anchor_finds_that_one(sound, copy):
@@ -102,10 +102,10 @@ def test_verify_finds_any_removed_commit_but_the_last_and_an_anchor_finds_that_o
         data = path.read_bytes()
         path.unlink()
         is_last = parse(data).id in head.ids
-        assert found(copy) != is_last, path.name
+        assert has_damage(copy) != is_last, path.name
         assert bool(anchored(FileJournal(copy), STREAM, head.ids)) == is_last
         path.write_bytes(data)
-    assert not found(copy)
+    assert not has_damage(copy)
     assert not anchored(FileJournal(copy), STREAM, [next(iter(commits))])
 
 
@@ -113,7 +113,7 @@ def test_only_an_anchor_finds_that_the_end_of_the_journal_was_removed(sound, cop
     _, head, _ = sound
     for path in reversed(files(copy)):
         path.unlink()
-        assert not found(copy)
+        assert not has_damage(copy)
         assert anchored(FileJournal(copy), STREAM, head.ids)
     for path in packs(copy):
         assert anchored(FileJournal(copy), STREAM, head.ids)
@@ -125,12 +125,12 @@ def test_verify_finds_a_removed_pack_and_any_removed_commit_of_a_pack_with_any_t
         root = tmp_path / f"gone{number}"
         shutil.copytree(sound[0], root)
         (folder(root) / path.name).unlink()
-        assert found(root)
+        assert has_damage(root)
         for row in range(path.read_bytes().count(b"\n# commit ")):
             root = tmp_path / f"gone{number}-{row}"
             shutil.copytree(sound[0], root)
             repacked(root, folder(root) / path.name, lambda rows, row=row: rows[:row] + rows[row + 1 :])
-            assert found(root), (path.name, row)
+            assert has_damage(root), (path.name, row)
 
 
 @pytest.mark.parametrize("change", ["reversed", "two swapped", "documents swapped", "one twice"])
@@ -143,7 +143,7 @@ def test_verify_finds_reordered_commits_of_a_pack(sound, copy, change):
         "one twice": lambda rows: [rows[0], *rows],
     }
     repacked(copy, path, changes[change])
-    assert found(copy)
+    assert has_damage(copy)
 
 
 def test_verify_finds_swapped_files_and_those_of_another_stream_or_time(sound, tmp_path):
@@ -156,22 +156,22 @@ def test_verify_finds_swapped_files_and_those_of_another_stream_or_time(sound, t
     data = first.read_bytes()
     first.write_bytes(second.read_bytes())
     second.write_bytes(data)
-    assert found(root)
+    assert has_damage(root)
 
     root = with_copy("renamed")
     files(root)[0].rename(folder(root) / files(root)[0].name.replace("20261121", "20251121"))
-    assert found(root)
+    assert has_damage(root)
 
     root = with_copy("foreign")
     elsewhere = Stream("other")
     commit = commit_on(Version(), "x", second=500, graph=elsewhere.graph)
     (folder(root) / file_name(commit.head)).write_bytes(commit.data)
-    assert found(root)
+    assert has_damage(root)
 
     root = with_copy("row of another")
     pack = packs(root)[0]
     repacked(root, pack, lambda rows: [(PackEntry(rows[1][0].head, rows[0][0].parents), *rows[0][1:]), *rows[1:]])
-    assert found(root)
+    assert has_damage(root)
 
 
 def test_an_inserted_commit_changes_no_other_and_verify_finds_impossible_claims(sound, tmp_path):
@@ -185,10 +185,10 @@ def test_an_inserted_commit_changes_no_other_and_verify_finds_impossible_claims(
         forged = commit_on(version, "forged", fact("forged", "never said"), second=600 + number)
         altered = forged.data.replace(forged.recorded_at.encode(), after.recorded_at.encode())
         (folder(root) / file_name(forged.head)).write_bytes(altered)
-        assert found(root)  # a moment other than its id's
+        assert has_damage(root)  # a moment other than its id's
 
         (folder(root) / file_name(forged.head)).write_bytes(forged.data)
-        assert not found(root)  # a branch of its own, as a merge brings one: who wrote it is not shown
+        assert not has_damage(root)  # a branch of its own, as a merge brings one: who wrote it is not shown
         recorded = {commit.id: commit for commit in FileJournal(root).read(STREAM)}
         assert recorded == {**commits, forged.id: forged}
         assert not any(forged.id in commit.parents for commit in commits.values())
@@ -200,5 +200,5 @@ def test_verify_finds_positions_and_moments_that_contradict_the_parents(sound, c
     _, head, _ = sound
     early = commit_on(head, "early", second=1)
     (folder(copy) / file_name(early.head)).write_bytes(early.data)
-    assert found(copy)
-    assert not found(sound[0])
+    assert has_damage(copy)
+    assert not has_damage(sound[0])

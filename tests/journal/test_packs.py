@@ -83,7 +83,7 @@ def test_the_golden_pack_is_turtle():
 
     (golden,) = GOLDEN.glob("pack-*.ttl")
     triples = list(pyoxigraph.parse(golden.read_bytes(), format=pyoxigraph.RdfFormat.TURTLE))
-    assert len(triples) == sum(len(found[2]) for found in verifier.read_pack(golden.name, golden.read_bytes()))
+    assert len(triples) == sum(len(document[2]) for document in verifier.read_pack(golden.name, golden.read_bytes()))
 
 
 @pytest.mark.parametrize("name", ["plain", "merged", "redacted"])
@@ -166,15 +166,15 @@ def test_a_reader_that_is_reading_while_files_are_sealed_misses_nothing(journal,
 
 def test_readers_and_writers_beside_a_sealer_never_see_less_than_before(journal, tmp_path, small):
     # C020 C023
-    done, failures = threading.Event(), []
+    stopped, failures = threading.Event(), []
 
     def follow():
-        reader, seen = FileJournal(tmp_path), 0
-        while not done.is_set():
+        reader, previous = FileJournal(tmp_path), 0
+        while not stopped.is_set():
             commit_ids = ids(reader.read(STREAM))
-            if len(commit_ids) < seen or reader.damage(STREAM) or len(set(commit_ids)) != len(commit_ids):
-                failures.append((len(commit_ids), seen, reader.damage(STREAM)))
-            seen = len(commit_ids)
+            if len(commit_ids) < previous or reader.damage(STREAM) or len(set(commit_ids)) != len(commit_ids):
+                failures.append((len(commit_ids), previous, reader.damage(STREAM)))
+            previous = len(commit_ids)
 
     readers = [threading.Thread(target=follow) for _ in range(2)]
     for reader in readers:
@@ -184,7 +184,7 @@ def test_readers_and_writers_beside_a_sealer_never_see_less_than_before(journal,
         written.append(add(journal, f"n{number}"))
         if number % 10 == 9:
             sealer.seal(STREAM)
-    done.set()
+    stopped.set()
     for reader in readers:
         reader.join()
     assert failures == []
@@ -287,15 +287,15 @@ def test_a_redacted_commit_is_packed_as_it_is_and_precedes_its_whole_form(journa
 def test_the_place_of_a_commit_is_given_by_file_and_line(journal, folder, small):
     written = [add(journal, f"n{number}") for number in range(5)]
     assert journal.seal(STREAM) == 4
-    beside = verifier.redact(written[1].data, lambda triple: triple[2] == '"n1"')
+    redacted = verifier.redact(written[1].data, lambda triple: triple[2] == '"n1"')
     name = f"20261121T080002.123456Z-{written[1].id[:12]}.redacted.ttl"
-    (folder / name).write_bytes(beside)
+    (folder / name).write_bytes(redacted)
 
     for commit in written:
         path, before, document = journal.document(STREAM, commit.head)
         lines = Path(path).read_bytes().split(b"\n")[before:]
         assert b"\n".join(lines).startswith(document)
-        assert document == (beside if commit is written[1] else commit.data)
+        assert document == (redacted if commit is written[1] else commit.data)
         assert Path(path).name.startswith("pack-") == (commit not in (written[1], written[-1]))
     assert journal.document(STREAM, commit_on(Version(), "elsewhere").head) is None
 
@@ -354,7 +354,7 @@ def test_a_pack_cut_short_anywhere_is_damage(tmp_path):
     for length in [0, 1, 20, *(chance.randrange(len(sound)) for _ in range(40)), len(sound) - 1]:
         pack.write_bytes(sound[:length])
         damage = FileJournal(tmp_path).verify(STREAM)
-        assert str(pack) in [found.path for found in damage]
+        assert str(pack) in [each.path for each in damage]
     pack.write_bytes(sound + b"\n")
     assert "truncated or extended" in FileJournal(tmp_path).verify(STREAM)[0].detail
 
@@ -395,7 +395,7 @@ def test_a_part_of_a_pack_that_the_disk_cannot_read_is_damage_and_hides_no_other
     with monkeypatch.context() as patched:
         patched.setattr(disk, "read_part", failing)
         for reader in (FileJournal(tmp_path), journal):
-            assert {found.path for found in reader.verify(STREAM)} == {str(pack)}
+            assert {each.path for each in reader.verify(STREAM)} == {str(pack)}
             assert "cannot be read: Input/output error" in reader.verify(STREAM)[0].detail
             assert written[-1] in list(reader.read(STREAM))
             assert written[1].id not in ids(reader.read(STREAM))

@@ -90,7 +90,7 @@ def test_a_pack_with_an_oversized_table_or_document_is_damaged_and_not_read(fold
     name = name.replace("20261121T080000.000000Z", pack.name.split("-")[1])
     sparse(folder / name, 3_000_000_000 + len(changed), changed)
 
-    (damage,) = (found for found in FileJournal(folder.parents[2]).damage(STREAM) if "table" in found.detail)
+    (damage,) = (each for each in FileJournal(folder.parents[2]).damage(STREAM) if "table" in each.detail)
 
     assert "a table of 3,000,000,000 bytes; it has at most 8,388,608" in damage.detail
     assert work["bytes"] < 6_000_000

@@ -52,7 +52,7 @@ def flip_in(path, mark, bit=0):
 
 def packed_documents(folder):
     """The documents of all packs, each pack read by the second implementation, which verifies every byte."""
-    return {found[0] for pack in packs_in(folder) for found in verifier.read_pack(pack.name, pack.read_bytes())}
+    return {document[0] for pack in packs_in(folder) for document in verifier.read_pack(pack.name, pack.read_bytes())}
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +107,8 @@ def test_bits_that_turn_between_the_read_and_the_sealing_come_into_no_pack(sound
         assert sealed == (remaining if remaining > 1 else 0)
         assert packed_documents(folder) <= set(ids(written))
         assert {path: path.read_bytes() for path in spoiled} == spoiled
-        assert {found.path for found in journal.damage(STREAM)} == set(map(str, spoiled))
-        assert {found.path for found in follower.verify(STREAM)} == set(map(str, spoiled))
+        assert {damage.path for damage in journal.damage(STREAM)} == set(map(str, spoiled))
+        assert {damage.path for damage in follower.verify(STREAM)} == set(map(str, spoiled))
         assert_restored(journal, written, sound)
         assert list(follower.read(STREAM))[:COUNT] == written
     finally:
@@ -167,8 +167,8 @@ def test_killed_at_any_call_to_the_disk_a_sealing_beside_a_spoiled_file_loses_no
     # C075
     monkeypatch.setattr(rewrite, "COMMITS", 3)
     monkeypatch.setattr(files, "PAUSE", 0)
-    steps, done = 0, False
-    while not done:
+    steps, is_done = 0, False
+    while not is_done:
         steps += 1
         journal = FileJournal(tmp_path / f"root{steps}")
         written = [add(journal, f"n{number}") for number in range(8)]
@@ -176,10 +176,10 @@ def test_killed_at_any_call_to_the_disk_a_sealing_beside_a_spoiled_file_loses_no
         sound = {path: path.read_bytes()}
         flip(path, random.Random(steps).random(), steps % 8)
 
-        done = _dies_at(monkeypatch, steps, lambda journal=journal: journal.seal(STREAM))
+        is_done = _dies_at(monkeypatch, steps, lambda journal=journal: journal.seal(STREAM))
 
         assert packed_documents(journal.path(STREAM)) <= set(ids(written))
-        assert [found.path for found in FileJournal(journal.folder).verify(STREAM)] == [str(path)]
+        assert [damage.path for damage in FileJournal(journal.folder).verify(STREAM)] == [str(path)]
         assert_restored(FileJournal(journal.folder), written, sound)
     assert steps > 10
 
@@ -215,7 +215,7 @@ def test_a_sealer_killed_at_any_moment_beside_a_spoiled_file_loses_nothing(tmp_p
         sealer.communicate()
 
         assert packed_documents(journal.path(STREAM)) <= set(ids(written))
-        assert [found.path for found in FileJournal(journal.folder).verify(STREAM)] == [str(path)]
+        assert [damage.path for damage in FileJournal(journal.folder).verify(STREAM)] == [str(path)]
         assert_restored(FileJournal(journal.folder), written, sound)
 
 
@@ -298,7 +298,7 @@ def test_a_redaction_does_not_take_a_spoiled_commit_on_into_another_pack(journal
 
     assert (refused.value.path, refused.value.commit) == (str(pack), written[2].id)
     assert ttl_files(journal) == before
-    assert [found.commit for found in journal.damage(STREAM)] == [written[2].id]
+    assert [damage.commit for damage in journal.damage(STREAM)] == [written[2].id]
     pack.write_bytes(sound)
     redact_texts(journal, written[1], "hunter2")
     assert (FileJournal(journal.folder).verify(STREAM), b'"hunter2"' in bytes_below(journal.folder)) == ((), False)
@@ -307,10 +307,10 @@ def test_a_redaction_does_not_take_a_spoiled_commit_on_into_another_pack(journal
 def test_a_redaction_drops_a_damaged_commit_of_a_pack_that_has_an_intact_file(journal):
     written = [add(journal, name) for name in ("first", "hunter2", "third", "last")]
     files = commits_in(journal.path(STREAM))
-    beside = files[2].read_bytes()
+    intact = files[2].read_bytes()
     journal.seal(STREAM)
     spoiled_pack(journal, "third")
-    files[2].write_bytes(beside)
+    files[2].write_bytes(intact)
 
     order = redact_texts(journal, written[1], "hunter2")
 
@@ -322,9 +322,9 @@ def test_a_redaction_drops_a_damaged_commit_of_a_pack_that_has_an_intact_file(jo
 def test_a_redaction_takes_a_spoiled_form_in_a_pack_with_it_that_a_sound_file_stands_for(journal):
     written = [add(journal, name) for name in ("first", "hunter2", "third", "last")]
     path = commits_in(journal.path(STREAM))[1]
-    beside = path.read_bytes()
+    intact = path.read_bytes()
     journal.seal(STREAM)
-    path.write_bytes(beside)
+    path.write_bytes(intact)
     assert journal.verify(STREAM) == ()
     flip_in(packs_in(journal.path(STREAM))[0], b'"hunter2')
 
@@ -392,13 +392,13 @@ def test_of_a_commit_that_is_spoiled_in_a_pack_and_beside_it_setting_another_asi
     # C075
     written = [add(journal, name) for name in ("first", "second", "third", "last")]
     files = commits_in(journal.path(STREAM))
-    beside = bytearray(files[2].read_bytes())
+    loose = bytearray(files[2].read_bytes())
     journal.seal(STREAM)
     pack, _ = spoiled_pack(journal, "second", "third")
     rows = {row.head.id: row for row in Pack.load(str(pack)).rows().values()}
     packed = [pack.read_bytes()[row.offset :][: row.size] for row in (rows[written[1].id], rows[written[2].id])]
-    beside[beside.index(b'summary "') + 10] ^= 2
-    files[2].write_bytes(beside)
+    loose[loose.index(b'summary "') + 10] ^= 2
+    files[2].write_bytes(loose)
 
     assert len(journal.verify(STREAM)) == 3
 
@@ -406,10 +406,10 @@ def test_of_a_commit_that_is_spoiled_in_a_pack_and_beside_it_setting_another_asi
 
     (damage,) = journal.verify(STREAM)
     assert (damage.path, set_aside_bytes(journal)) == (str(files[2]), sorted(packed))
-    assert files[2].read_bytes() == beside
+    assert files[2].read_bytes() == loose
     journal.set_aside(STREAM, written[2].id, quarantine_commit)
     assert journal.verify(STREAM) == ()
-    assert set_aside_bytes(journal) == sorted([*packed, bytes(beside)])
+    assert set_aside_bytes(journal) == sorted([*packed, bytes(loose)])
     assert set(ids(FileJournal(journal.folder).read(STREAM))) >= {written[0].id, written[3].id}
     assert len(set_aside_bytes(journal)) == 3
 
@@ -435,26 +435,28 @@ def test_quarantine_stores_both_forms_of_a_commit_after_an_interrupted_first_try
     stored = set_aside_bytes(journal)
     assert len(stored) == 2
     assert data[:-9] in stored
-    assert [found.kind for found in findings(journal, STREAM)] == ["set_aside"] * 2  # though no order says who, and why
+    assert [finding.kind for finding in findings(journal, STREAM)] == [
+        "set_aside"
+    ] * 2  # though no order says who, and why
 
 
 def test_killed_at_any_call_to_the_disk_setting_aside_loses_no_form_and_goes_on_the_next_time(tmp_path, monkeypatch):
     # C075
-    steps, done = 0, False
-    while not done:
+    steps, is_done = 0, False
+    while not is_done:
         steps += 1
         journal = FileJournal(tmp_path / f"root{steps}")
         written = [add(journal, name) for name in ("first", "second", "third", "last")]
-        beside = commits_in(journal.path(STREAM))[2]
-        torn = beside.read_bytes()[:-9]
+        loose = commits_in(journal.path(STREAM))[2]
+        torn = loose.read_bytes()[:-9]
         journal.seal(STREAM)
         pack, _ = spoiled_pack(journal, "second", "third")
         rows = {row.head.id: row for row in Pack.load(str(pack)).rows().values()}
         forms = [pack.read_bytes()[row.offset :][: row.size] for row in (rows[each.id] for each in written[1:3])]
-        beside.write_bytes(torn)
+        loose.write_bytes(torn)
         journal.verify(STREAM)
 
-        done = _dies_at(monkeypatch, steps, partial(journal.set_aside, STREAM, written[1].id, quarantine_commit))
+        is_done = _dies_at(monkeypatch, steps, partial(journal.set_aside, STREAM, written[1].id, quarantine_commit))
 
         reopened = FileJournal(journal.folder)
         for commit_id in (written[1].id, written[2].id):

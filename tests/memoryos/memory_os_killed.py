@@ -75,14 +75,14 @@ def recovered_memory(root):
 def places(memory, ada):
     """Return the places of each page, in a tier or in the archive, with repetitions."""
     tiers = ada.tiers
-    found = [(page.query, "stm") for page in tiers.stm] + [(page.query, "leaving") for page in tiers.leaving]
-    found += [(page.query, "mtm") for segment in tiers.mtm for page in segment.pages]
+    located = [(page.query, "stm") for page in tiers.stm] + [(page.query, "leaving") for page in tiers.leaving]
+    located += [(page.query, "mtm") for segment in tiers.mtm for page in segment.pages]
     pending = [directive.items[0].value for directive in ada._moves.storage.pending_directives()]
     with closing(sqlite3.connect(memory.settings.root / "state" / "working.sqlite")) as store:
         archived = [json.loads(text) for (text,) in store.execute("SELECT value FROM key_values").fetchall()]
     evicted = {each["id"]: each for each in [*pending, *archived]}  # it is pending until its storage is confirmed
-    found += [(page.query, "kept") for each in evicted.values() for page in DialogueSegment.from_dict(each).pages]
-    return sorted(found)
+    located += [(page.query, "kept") for each in evicted.values() for page in DialogueSegment.from_dict(each).pages]
+    return sorted(located)
 
 
 def killed_at(number, is_meant):

@@ -35,8 +35,8 @@ def test_queue_capacities_are_set_for_an_agent_or_its_type():
     )
 
     def sizes(agent):
-        found = configurations.get_agent_config(agent)
-        return found.stm_capacity, found.mtm_capacity, found.object_kb_capacity, found.agent_traits_capacity
+        config = configurations.get_agent_config(agent)
+        return config.stm_capacity, config.mtm_capacity, config.object_kb_capacity, config.agent_traits_capacity
 
     assert (sizes("ada"), sizes("bob"), sizes("carl")) == ((4, 20, 10, 6), (3, 20, 10, 5), (7, 200, 100, 30))
 

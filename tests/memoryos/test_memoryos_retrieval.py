@@ -89,11 +89,15 @@ def test_retrieval_limits_have_defaults_and_are_set_by_policy_or_call():
 @pytest.mark.parametrize(
     ("name", "default", "count"),
     [
-        ("retrieved_segments", 5, lambda found: len(found.segments)),
-        ("retrieved_pages", 7, lambda found: len(found.pages)),
-        ("retrieved_knowledge", 20, lambda found: sum(len(each.knowledge) for each in found.personas)),
-        ("retrieved_traits", 20, lambda found: len(found.agent.traits)),
-        ("retrieved_system", 20, lambda found: len(found.system)),
+        ("retrieved_segments", 5, lambda number_retrieved: len(number_retrieved.segments)),
+        ("retrieved_pages", 7, lambda number_retrieved: len(number_retrieved.pages)),
+        (
+            "retrieved_knowledge",
+            20,
+            lambda number_retrieved: sum(len(each.knowledge) for each in number_retrieved.personas),
+        ),
+        ("retrieved_traits", 20, lambda number_retrieved: len(number_retrieved.agent.traits)),
+        ("retrieved_system", 20, lambda number_retrieved: len(number_retrieved.system)),
     ],
 )
 def test_each_retrieval_limit_has_a_default_and_is_set_by_call_or_settings(name, default, count, source):
@@ -107,13 +111,13 @@ def test_each_retrieval_limit_has_a_default_and_is_set_by_call_or_settings(name,
     )
     system = SystemMemory(0, tuple(SystemEntry(f"y{n}", f"the index {n}", "bob", 0.9, at()) for n in many))
 
-    def found(**limits):
+    def number_retrieved(**limits):
         wide = {"retrieved_segments": 30, "retrieved_pages": 30} if name == "retrieved_pages" else {}
         if source == "in the settings":
             return count(retrieve(tiers, system, QUESTION, policy(**{**wide, **limits})))
         return count(retrieve(tiers, system, QUESTION, PLAIN, **{**wide, **limits}))
 
-    assert [found(**{name: number}) for number in (1, 2, 25)] == [1, 2, 25]
+    assert [number_retrieved(**{name: number}) for number in (1, 2, 25)] == [1, 2, 25]
     enough = policy(retrieved_segments=30) if name == "retrieved_pages" else PLAIN
     assert count(retrieve(tiers, system, QUESTION, enough)) == default
 
@@ -199,10 +203,10 @@ def test_retrieval_changes_no_tier():
 def test_a_custom_relevance_function_selects_facts():
     own = TierPolicy(relevance=lambda text, embedding, question, config: float("cat" in text))
 
-    found = retrieve(TIERS, SYSTEM, QUESTION, own)
+    results = retrieve(TIERS, SYSTEM, QUESTION, own)
 
-    assert [ids(each.what for each in persona.knowledge) for persona in found.personas] == [["k3"]]
-    assert found.system == ()
+    assert [ids(each.what for each in persona.knowledge) for persona in results.personas] == [["k3"]]
+    assert results.system == ()
 
 
 def test_retrieval_for_an_empty_agent_has_only_its_name():

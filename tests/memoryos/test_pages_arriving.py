@@ -181,9 +181,9 @@ def test_a_transferred_page_is_not_transferred_again():
     one = policy(stm_capacity=1)
     tiers = joined(said([1, 2], one), "p1", "s1", at(9), one)
 
-    again = transfer(tiers, Arrival("p1", "s7", "of p1", ("p1",), at(10)), one)
+    step = transfer(tiers, Arrival("p1", "s7", "of p1", ("p1",), at(10)), one)
 
-    assert (again.memory, again.directives) == (tiers, ())
+    assert (step.memory, step.directives) == (tiers, ())
 
 
 # D063
@@ -251,8 +251,8 @@ def test_a_full_segment_accepts_no_page_and_a_new_segment_is_opened():
 
 # D019
 def test_an_oversized_segment_is_split_in_order_with_own_keywords():
-    held = tuple(page(each, segment_id="s1", keywords={f"k{each}"}) for each in range(5))
-    tiers = Tiers("ada", mtm=(segment(1, held, visit_count=3, keywords={"k0"}),))
+    pages = tuple(page(each, segment_id="s1", keywords={f"k{each}"}) for each in range(5))
+    tiers = Tiers("ada", mtm=(segment(1, pages, visit_count=3, keywords={"k0"}),))
     two = policy(segment_capacity=2)
 
     assert oversized(tiers, two.config) == {"s1": 2}
@@ -274,14 +274,14 @@ def test_an_oversized_segment_is_split_in_order_with_own_keywords():
 
 # D103 D105
 def test_a_retold_segment_has_new_summary_vector_and_keywords():
-    held = tuple(page(each, segment_id="s1", keywords={"index", f"k{each}"}) for each in (1, 2))
-    tiers = Tiers("ada", mtm=(segment(1, held, embedding=(1.0,)),))
+    pages = tuple(page(each, segment_id="s1", keywords={"index", f"k{each}"}) for each in (1, 2))
+    tiers = Tiers("ada", mtm=(segment(1, pages, embedding=(1.0,)),))
 
     after = retell(tiers, Retelling("s1", "indexes", ("p1", "p2"), (0.0, 1.0)), policy(segment_keywords=2)).memory
 
-    told = after.segment("s1")
-    assert (told.topic_summary, told.embedding, told.keywords) == ("indexes", (0.0, 1.0), {"index", "k1"})
-    assert segment_text(told.topic_summary, told.keywords) == "indexes (index, k1)"
+    retold = after.segment("s1")
+    assert (retold.topic_summary, retold.embedding, retold.keywords) == ("indexes", (0.0, 1.0), {"index", "k1"})
+    assert segment_text(retold.topic_summary, retold.keywords) == "indexes (index, k1)"
     assert segment_text("indexes", ()) == "indexes"
     with pytest.raises(RevisionConflict, match="segment s1 has other pages now"):
         retell(tiers, Retelling("s1", "indexes", ("p1",)), PLAIN)

@@ -137,8 +137,8 @@ def test_a_repeated_fact_becomes_the_newest_with_joined_evidence_and_stays_priva
     )
 
     assert ids(tiers.persona(ANA).knowledge) == ["k2", "k1"]
-    again = tiers.persona(ANA).knowledge[1]
-    assert (again.confidence, again.evidence, again.private, again.created_at) == (
+    repeated = tiers.persona(ANA).knowledge[1]
+    assert (repeated.confidence, repeated.evidence, repeated.private, repeated.created_at) == (
         0.9,
         ("p1", "p2"),
         True,
@@ -154,11 +154,11 @@ def test_a_repeated_fact_becomes_the_newest_with_joined_evidence_and_stays_priva
 def test_a_repeated_trait_becomes_the_newest_and_values_of_one_name_coexist():
     tiers = taught(ADA, of_ana(traits=[TraitEntry(f"t{number}", "likes", taste, at(number), private=taste == "gin")
                                        for number, taste in enumerate(["tea", "gin", "chess"])]))  # fmt: skip
-    again = taught(
+    repeated = taught(
         tiers, of_ana(traits=[TraitEntry("t9", "Likes", "tea.", at(9)), TraitEntry("t8", "likes", "ale", at())])
     )
 
-    assert [(each.value, each.private) for each in again.persona(ANA).traits] == [
+    assert [(each.value, each.private) for each in repeated.persona(ANA).traits] == [
         ("gin", True), ("chess", False), ("tea.", False), ("ale", False)]  # fmt: skip
 
 

@@ -167,14 +167,14 @@ def test_one_failed_request_of_several_raises_model_unavailable():
 
 
 def test_a_single_text_has_fewer_retries_than_several_texts():
-    def asked(texts):
+    def requests(texts):
         ticks = count(step=1)  # a clock that advances at every reading
         outside = Outside(monotonic=lambda: next(ticks), sleep=lambda seconds: None)
         with served(reply("{}", "503 Busy")) as peer, pytest.raises(ModelUnavailable):
             embedder(peer, patience=Patience(tries=5), outside=outside).generate(texts)
         return len(peer.bodies)
 
-    assert asked(["why?"]) < asked(["a", "b"])
+    assert requests(["why?"]) < requests(["a", "b"])
 
 
 @pytest.mark.parametrize("texts", ["one text", [b"bytes"], [None], ["a", "\ud800"]])

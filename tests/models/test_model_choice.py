@@ -162,13 +162,13 @@ def test_status_and_doctor_report_the_model_and_its_configuration_error(config, 
     (root / "projects").mkdir(parents=True)
     config.write_text(f'[model]\nuse = "endpoint"\nbase_url = "{LOCAL_URL}"\nmodel = "q"\nkey_env = "NOT_THERE"\n')
 
-    def told(*words):
+    def output(*words):
         return CliRunner().invoke(cli, ["--root", str(root), *words]).stdout
 
     error = "there is no key for the language model: NOT_THERE is not set"
-    assert json.loads(told("status", "--json"))["model"] == {"name": f"q at {LOCAL_URL}", "error": error}
-    assert f"q at {LOCAL_URL}; it cannot be used: {error}" in told("status")
-    checks = {each["name"]: each for each in json.loads(told("status", "--doctor", "--json"))["checks"]}
+    assert json.loads(output("status", "--json"))["model"] == {"name": f"q at {LOCAL_URL}", "error": error}
+    assert f"q at {LOCAL_URL}; it cannot be used: {error}" in output("status")
+    checks = {each["name"]: each for each in json.loads(output("status", "--doctor", "--json"))["checks"]}
     assert (checks["model"]["level"], checks["embedder"]["level"]) == ("warn", "ok")
     assert checks["model"]["hint"].startswith("export NOT_THERE=")
 

@@ -140,11 +140,11 @@ def test_fenced_code_is_summarised_only_where_there_is_no_other_text():
 
 def test_a_dialogue_chain_has_the_previous_chain_and_the_new_page():  # D080 D013
     first = page("We plan a trip to Lisbon in May.", chain="A trip to Lisbon in May is planned.")
-    told = MODEL.generate_meta_chain([first, page("Which hotel is near the river?", "The Alfama hotel is near it.")])
+    text = MODEL.generate_meta_chain([first, page("Which hotel is near the river?", "The Alfama hotel is near it.")])
 
-    assert "Lisbon" in told
-    assert "Alfama hotel" in told
-    assert len(told) <= OutputLimits().chain
+    assert "Lisbon" in text
+    assert "Alfama hotel" in text
+    assert len(text) <= OutputLimits().chain
 
 
 def test_the_first_dialogue_chain_is_the_text_of_its_page():
@@ -154,11 +154,11 @@ def test_the_first_dialogue_chain_is_the_text_of_its_page():
 def test_a_dialogue_chain_at_its_limit_has_the_newest_page():
     bounds = OutputLimits(chain=100)
     old = page("x", chain="The old talk was about ships and harbours. " * 20)
-    told = OfflineModel(bounds=bounds).generate_meta_chain([old, page("Tell me of volcanoes in Iceland.")])
+    text = OfflineModel(bounds=bounds).generate_meta_chain([old, page("Tell me of volcanoes in Iceland.")])
 
-    assert "volcanoes" in told
-    assert "ships" in told
-    assert len(told) <= 100
+    assert "volcanoes" in text
+    assert "ships" in text
+    assert len(text) <= 100
 
 
 def test_chains_and_summaries_of_no_pages_are_refused():

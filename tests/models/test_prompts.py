@@ -38,16 +38,16 @@ def test_a_final_prompt_has_every_tier_and_ends_with_the_question():  # D085 D09
         system_memory=["Tea is in the kitchen."],
     )
 
-    def told(tag):
+    def section(tag):
         return [json.loads(line) for line in prompt.user.split(f"<{tag}>\n")[1].split(f"\n</{tag}>")[0].splitlines()]
 
-    [recent] = told("recent_dialogue")
+    [recent] = section("recent_dialogue")
     assert (recent["query"], recent["response"], recent["time"][:10]) == ("Hello", "Hi!", str(START.date()))
-    assert told("earlier_dialogue")[0]["about"] == "Ana travels."
-    assert told("known") == [
+    assert section("earlier_dialogue")[0]["about"] == "Ana travels."
+    assert section("known") == [
         {"of": "user ana", "profile": {"name": "Ana"}, "facts": ["works as a nurse"], "traits": ["likes: tea"]}
     ]
-    assert told("shared_knowledge") == ["Tea is in the kitchen."]
+    assert section("shared_knowledge") == ["Tea is in the kitchen."]
     assert prompt.user.endswith("The question: What does Ana drink?")
 
 

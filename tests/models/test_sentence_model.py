@@ -223,19 +223,19 @@ def test_an_invalid_list_of_texts_is_refused(texts, folder):
 
 
 def test_recall_matches_words_while_vectors_of_a_new_model_are_computed(folder, tmp_path):
-    def ask(embedder, seconds):
+    def add_and_recall(embedder, seconds):
         with jidomem.open(tmp_path / "root", project="p", embedder=embedder) as memory:
             memory.embeds_for = seconds
             memory.writer.submit_intent("p", intent(summary=f"the zebra runs {seconds}", evidence=[]))
             return memory.recall("zebra"), memory.embedding.status("p")
 
-    answer, status = ask(SentenceEmbedder(folder), 10.0)
+    answer, status = add_and_recall(SentenceEmbedder(folder), 10.0)
     assert (len(answer.entries), status["vectors"], status["pending"]) == (1, 1, 0)
     write_folder(folder, onnx_file(rows(2, 12)))
 
-    answer, status = ask(SentenceEmbedder(folder), 0.0)
+    answer, status = add_and_recall(SentenceEmbedder(folder), 0.0)
     assert (len(answer.entries), status["vectors"], status["pending"]) == (2, 0, 2)
-    answer, status = ask(SentenceEmbedder(folder), 20.0)
+    answer, status = add_and_recall(SentenceEmbedder(folder), 20.0)
     assert (len(answer.entries), status["vectors"], status["pending"]) == (3, 3, 0)
 
 

@@ -107,6 +107,6 @@ def test_a_search_file_of_an_earlier_version_is_extended_by_the_agents_of_its_co
     with closing(sqlite3.connect(root / "cache" / "text" / "p.sqlite")) as store:
         store.executescript("DROP TABLE author; DROP TABLE authored; PRAGMA user_version = 23")
 
-    with jidomem.open(root, project="p") as again:
-        assert again.reader.ask_page("commits-of-agent", project="p", agent="ben", limit=9).rows == expected
+    with jidomem.open(root, project="p") as reopened:
+        assert reopened.reader.ask_page("commits-of-agent", project="p", agent="ben", limit=9).rows == expected
     assert len(candidates(root, "ben", 99)) >= len(expected) > 0

@@ -68,8 +68,8 @@ def test_a_prefix_may_be_named_service(reader):
 
 def test_from_limits_the_answer_to_its_graphs(reader):
     codebase = graph_iri("demo", "codebase")
-    found = reader.select("demo", f"SELECT DISTINCT ?s FROM <{codebase}> {{ ?s ?p ?o }}")
-    subjects = {row["s"] for row in found}
+    rows = reader.select("demo", f"SELECT DISTINCT ?s FROM <{codebase}> {{ ?s ?p ?o }}")
+    subjects = {row["s"] for row in rows}
     assert any(subject.startswith("https://jido.ai/code/") for subject in subjects)
     assert not any(subject.startswith("https://jido.ai/memory/") for subject in subjects)
     assert reader.select("demo", f"SELECT ?s FROM NAMED <{codebase}> {{ ?s ?p ?o }}") == []

@@ -165,11 +165,11 @@ def test_the_facts_about_a_text_equal_those_of_the_engine(facts, drawn):
                 for name, text in texts.items() if text is not None]  # fmt: skip
         index.apply(CONTEXT, str(number), [*fact(f"m:{number % 4}", number + 1), *more])
         parts = [text[start:] for text in texts.values() for start in (0, 1) if text]
-        asked = drawn.draw(TEXTS | st.sampled_from(parts or ["a"]))
+        query = drawn.draw(TEXTS | st.sampled_from(parts or ["a"]))
 
         for options in ({}, {"limit": 2}, {"include_inactive": True}):
-            rows = whole.ask("facts-about", project="demo", topic=asked, **options)
-            assert reader.ask("facts-about", project="demo", topic=asked, **options) == rows
+            rows = whole.ask("facts-about", project="demo", topic=query, **options)
+            assert reader.ask("facts-about", project="demo", topic=query, **options) == rows
 
 
 HEADER = """#+ summary: Which?

@@ -108,8 +108,8 @@ def test_untrusted_memories_and_those_derived_from_them_are_absent(populated):
 
 def test_a_briefing_is_deterministic_and_has_each_memory_once(populated, tmp_path):
     first = populated.briefing("p", agent="ana", about=["src/a.py"])
-    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as again:
-        second = again.briefing("p", agent="ana", about=["src/a.py"])
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as reopened:
+        second = reopened.briefing("p", agent="ana", about=["src/a.py"])
 
     assert (first.text, first.items) == (second.text, second.items)
     assert len(set(first.items)) == len(first.items)

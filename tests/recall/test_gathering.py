@@ -210,14 +210,14 @@ def test_every_filter_applies_to_turns_and_entries(plain):
         entry(plain, f"zebra of {agent}", agent_id=agent, session_id=session)
     then = str(plain.journal.head(jidomem.journal.journal.Stream("p", "history")).recorded_at)
     turn = plain.conversation("s").record("zebra of a turn", asked_by="ana")
-    said = ["entry", "turn"]
+    two_kinds = ["entry", "turn"]
 
-    assert contents(plain.recall("zebra", kinds=said, agent="a", session="7")) == ["zebra of a"]
-    assert contents(plain.recall("zebra", kinds=said, agent="ana")) == ["zebra of a turn"]
-    assert contents(plain.recall("zebra", kinds=said, agent_id="b", session="8")) == ["zebra of b"]
-    assert contents(plain.recall("zebra", kinds=said, scope="session", session_id="s")) == ["zebra of a turn"]
-    assert contents(plain.recall("zebra", kinds=said, agent_id="b", session_id="8", as_of=then)) == ["zebra of b"]
-    assert contents(plain.recall("zebra", kinds=said, since=turn.recorded_at)) == ["zebra of a turn"]
+    assert contents(plain.recall("zebra", kinds=two_kinds, agent="a", session="7")) == ["zebra of a"]
+    assert contents(plain.recall("zebra", kinds=two_kinds, agent="ana")) == ["zebra of a turn"]
+    assert contents(plain.recall("zebra", kinds=two_kinds, agent_id="b", session="8")) == ["zebra of b"]
+    assert contents(plain.recall("zebra", kinds=two_kinds, scope="session", session_id="s")) == ["zebra of a turn"]
+    assert contents(plain.recall("zebra", kinds=two_kinds, agent_id="b", session_id="8", as_of=then)) == ["zebra of b"]
+    assert contents(plain.recall("zebra", kinds=two_kinds, since=turn.recorded_at)) == ["zebra of a turn"]
     with pytest.raises(InvalidRequest, match="'turns' is not a kind of memory") as refusal:
         plain.recall("zebra", kinds=["turns"])
     assert refusal.value.hint == "did you mean 'turn'?"

@@ -229,7 +229,7 @@ def test_a_file_is_named_relative_to_the_working_directory_or_the_root_or_absolu
 
 
 @pytest.mark.parametrize(
-    ("given", "stored"),
+    ("path", "stored"),
     [
         ("b.py", "src/b.py"),
         ("./b.py", "src/b.py"),
@@ -242,7 +242,7 @@ def test_a_file_is_named_relative_to_the_working_directory_or_the_root_or_absolu
         ("x" * 300, "x" * 300),
     ],
 )
-def test_the_about_path_of_a_memory_is_relative_to_the_working_directory(repository, monkeypatch, given, stored):
+def test_the_about_path_of_a_memory_is_relative_to_the_working_directory(repository, monkeypatch, path, stored):
     (repository / "src" / "deep").mkdir()
     (repository / "src" / "b.py").write_text("b = 1\n")
     (repository / "top.py").write_text("t = 1\n")
@@ -251,9 +251,9 @@ def test_the_about_path_of_a_memory_is_relative_to_the_working_directory(reposit
     def about(iri):
         return json.loads(run("show", iri.strip(), "--json").stdout)["properties"]["about"]
 
-    first = run("remember", "It is slow", "--about", given).stdout
+    first = run("remember", "It is slow", "--about", path).stdout
     second = run("remember", "It is fast", "--about", str(repository / "top.py")).stdout
-    changed = run("edit", second.strip(), "--set", f"about={given}", "--reason", "it is that one").stdout
+    changed = run("edit", second.strip(), "--set", f"about={path}", "--reason", "it is that one").stdout
 
     assert [about(first), about(second)] == [[stored], ["top.py"]]
     assert about(changed or second) == [stored]

@@ -43,9 +43,9 @@ def rankings(tmp_path_factory):
                     for rank, hit in enumerate(order):
                         fused[ids[hit.id]] += 1 / (FUSION + rank)
                 by_fusion = sorted(fused, key=lambda name: -fused[name])
-                for wanted in question["answers"]:
+                for answer in question["answers"]:
                     ranks.append(
-                        (number, *(each.index(wanted) if wanted in each else 99 for each in (ours, by_fusion)))
+                        (number, *(each.index(answer) if answer in each else 99 for each in (ours, by_fusion)))
                     )
     return ranks
 

@@ -26,7 +26,7 @@ def memory(tmp_path, by):
 
 
 def record(memory, *intents):
-    return [memory.writer.submit_intent("p", given).iri for given in intents]
+    return [memory.writer.submit_intent("p", each).iri for each in intents]
 
 
 def recalled(memory, query, **more):

@@ -27,8 +27,8 @@ OPTIONS = [
 def write_random(memory, seed, steps=16):
     """Write random memories, revisions, withdrawals, undos, turns and entries."""
     random, items, writer = Random(seed), [], memory.writer
-    for who in ("ana", "ben"):  # known from the start: a recall reports an unknown agent
-        writer.submit_intent("p", intent(summary=f"lynx of {who}", asserted_by=who))
+    for author in ("ana", "ben"):  # known from the start: a recall reports an unknown agent
+        writer.submit_intent("p", intent(summary=f"lynx of {author}", asserted_by=author))
     for _ in range(steps):
         action = random.choice(["say", "say", "say", "revise", "withdraw", "undo", "settle", "talk", "note", "note"])
         pick = random.choice(items) if items else None
@@ -37,9 +37,9 @@ def write_random(memory, seed, steps=16):
             if action == "talk":
                 memory.conversation("s").record(text, random.choice(WORDS), asked_by=random.choice(["ana", "ben"]))
             elif action == "note":
-                said = {"speaker": random.choice(["Ana", "Ben", "Zebra"]), "session": random.choice(["1", "2"])}
+                labels = {"speaker": random.choice(["Ana", "Ben", "Zebra"]), "session": random.choice(["1", "2"])}
                 options = {"id": random.choice("abcd"), "session_id": random.choice([None, "s"])}
-                memory.entries.write(WriteRequest(Entry(agent_id="me", content=text, metadata=said, **options)))
+                memory.entries.write(WriteRequest(Entry(agent_id="me", content=text, metadata=labels, **options)))
             elif action == "say" or pick is None:
                 kind = random.choice(KINDS)
                 more = {"rationale": random.choice(WORDS), "alternatives": ["tapir"]} if kind == "decision" else {}
@@ -47,8 +47,8 @@ def write_random(memory, seed, steps=16):
                 more |= {"valid_until": "2026-12-01"} if random.random() < 0.2 else {}
                 more |= {"source_type": "ExternalDocumentSource"} if random.random() < 0.2 else {}
                 more |= {"about": [random.choice(["src/a.py", "src/", "b.py"])]} if random.random() < 0.5 else {}
-                who = random.choice(["ana", "ben"])
-                items.append(writer.submit_intent("p", intent(type=kind, summary=text, asserted_by=who, **more)).iri)
+                author = random.choice(["ana", "ben"])
+                items.append(writer.submit_intent("p", intent(type=kind, summary=text, asserted_by=author, **more)).iri)
             elif action == "revise":
                 items.append(writer.revise("p", pick, changes={"summary": text}, reason="newer").iri)
             elif action == "undo":

@@ -27,8 +27,8 @@ def write_random(memory, random):
         item = memory.writer.submit_intent("p", intent(summary=text)).iri
         if random.random() < 0.3:
             memory.writer.revise("p", item, changes={"summary": f"{text} {random.choice(WORDS)}"}, reason="newer")
-        said = {"speaker": random.choice(["Ana", "assistant"]), "session": random.choice("123")}
-        memory.entries.write(WriteRequest(Entry(agent_id="me", content=text, metadata=said)))
+        labels = {"speaker": random.choice(["Ana", "assistant"]), "session": random.choice("123")}
+        memory.entries.write(WriteRequest(Entry(agent_id="me", content=text, metadata=labels)))
 
 
 @pytest.mark.parametrize("embedder", [None, ToyEmbedder()], ids=["words", "likeness"])
