@@ -14,7 +14,7 @@ from jidomem.journal.journal import FileJournal, VersionMismatch
 
 
 def after(moment: str) -> int:
-    """The second, counted from the start of the test clock, that is after *moment*."""
+    """Return the first whole second of the test clock after *moment*."""
     return 1 if not moment else (datetime.fromisoformat(moment) - START).seconds + 1
 
 
@@ -30,7 +30,7 @@ if __name__ == "__main__":
 
         journal = MirroredJournal(FileLog(place), Path(home))
     for number in range(int(amount)) if int(amount) else count():
-        while True:  # compare-and-append without a turn: a lost race is tried again
+        while True:  # compare-and-append without a lock: a lost race is retried
             version = journal.head(STREAM)
             commit = commit_on(version, f"{name}-{number}", second=after(version.recorded_at))
             if not isinstance(journal.append(STREAM, version, commit), VersionMismatch):

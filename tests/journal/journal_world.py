@@ -16,14 +16,14 @@ WRITER = "https://jido.ai/agents/memory-writer"
 
 
 def fact(name: str, *summaries: str) -> list[terms.Triple]:
-    """A small memory called *name*."""
+    """Return the triples of a small memory called *name*."""
     item = terms.iri(f"https://jido.ai/memory/{name}")
     rows = [(item, vocab.jido("summary"), terms.literal(text)) for text in summaries or (name,)]
     return [(item, vocab.TYPE, vocab.jido("Fact")), (item, vocab.jido("recordedIn"), vocab.THIS), *rows]
 
 
 def commit_on(version: Version, name: str = "a", body=None, *, second: int | None = None, graph=STREAM.graph) -> Commit:
-    """A commit on top of *version*, recorded that many seconds after the start (default: its position)."""
+    """Return a commit on top of *version*, *second* seconds after the start (default: its position)."""
     second = version.position + 1 if second is None else second
     return build(
         graph=graph,
@@ -37,7 +37,7 @@ def commit_on(version: Version, name: str = "a", body=None, *, second: int | Non
 
 
 def order_on(version: Version, redacted_leaves: dict[str, frozenset[str]], *, graph=STREAM.graph) -> Commit:
-    """A commit on top of *version* that redacts the leaves *gone*, given by the id of their commit."""
+    """Return a commit on top of *version* that redacts leaves, given by the id of their commit."""
     rows = [(vocab.THIS, vocab.jido("redacts"), terms.iri(COMMIT + identity)) for identity in redacted_leaves]
     rows += [
         (vocab.THIS, vocab.jido("redactedLeaf"), terms.literal(leaf))
@@ -51,14 +51,14 @@ def add(journal: FileJournal, name: str, *, stream: Stream = STREAM, second: int
     with journal.lock(stream) as version:
         commit = commit_on(version, name, second=second, graph=stream.graph)
         answer = journal.append(stream, version, commit)
-    if isinstance(answer, VersionMismatch):  # files came in from elsewhere during the turn
+    if isinstance(answer, VersionMismatch):  # files were added by others during the lock
         return add(journal, name, stream=stream, second=second)
     assert answer.ids == (commit.id,)
     return commit
 
 
 def snapshot(root: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file below *root* with its bytes and its time."""
+    """Return every file below *root* with its bytes and its time."""
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in root.rglob("*") if path.is_file()}
 
 

@@ -44,7 +44,7 @@ class Told:
     heads: list[str]
 
     def statements(self):
-        """The statements of the stream, including the descriptions of its commits, without cleared ones."""
+        """Return the statements of the stream, including the descriptions of its commits, without cleared ones."""
         cleared = set()
         for commit in self.commits:
             if any(p == f"<{JIDO}clears>" and s == own(commit) for s, p, _ in commit.triples):
@@ -66,9 +66,9 @@ def own(commit):
 
 
 def read(folder):
-    """All commits in the files of *folder*, each verified; damaged files are named and skipped."""
+    """Return all commits in the files of *folder*, each verified; damaged files are named and skipped."""
     commits_by_id, damaged, aside, bad = {}, set(), set(), {}
-    for path in sorted(Path(folder).iterdir(), reverse=True):  # packs first: of two redacted forms the last here counts
+    for path in sorted(Path(folder).iterdir(), reverse=True):  # packs first: the last of two redacted forms counts
         if path.name.startswith("."):
             continue
         if path.name.endswith(".ttl.aside"):
@@ -88,12 +88,12 @@ def read(folder):
     hidden |= {commit.id for commit in commits if f"{commit.stem}.redacted.ttl" in damaged}
     visible = without_ordered([commit for commit in commits if commit.id not in hidden])
     damaged |= {name for name, row in bad.items() if row[2] not in {commit.id for commit in visible}}
-    known = [*commits_by_id, *(row[2] for row in bad.values())]  # heads go by the tables of sound packs
+    known = [*commits_by_id, *(row[2] for row in bad.values())]  # heads follow from the tables of sound packs
     return Told(visible, damaged, [identity for identity in dict.fromkeys(known) if identity not in parents_named])
 
 
 def without_ordered(commits):
-    """The commits, in any form, without the triples that one of them redacts."""
+    """Return the commits, in any form, without the triples that one of them redacts."""
     redacted = {}
     for commit in commits:
         properties = [(p, o) for s, p, o in commit.triples if s == own(commit)]
@@ -116,14 +116,14 @@ def is_redacted(commit):
 
 
 def graph_of(folder):
-    """The graph of the stream in *folder*, by the two last parts of its path."""
+    """Return the graph of the stream in *folder*, by the two last parts of its path."""
     names = {"memory": "long-term-context", "history": "conversation-history", "codebase": "elixir-codebase"}
     graph = names.get(folder.name, "system-knowledge")
     return f"https://jido.ai/projects/{folder.parent.name}/graphs/{graph}"
 
 
 def in_file(path, bad):
-    """The commits of a file, whose name must fit; *bad* collects the rows of a sound pack with wrong documents."""
+    """Return the commits of a file with a valid name; *bad* collects the rows of a sound pack with wrong documents."""
     if path.name.startswith("pack-"):
         wrong = []
         commits = [shaped(each) for each in verifier.read_pack(path.name, path.read_bytes(), wrong)]
@@ -158,7 +158,7 @@ def shaped(parts):
 
 
 def follows(commit, by_id, aside):
-    """Whether the parents exist or are quarantined, and position and moment follow from them."""
+    """Return whether the parents exist or are quarantined, and position and moment follow from them."""
     missing = [parent for parent in commit.parents if parent not in by_id]
     if missing:
         return all(parent[:12] in aside for parent in missing)

@@ -1,4 +1,4 @@
-"""The format of a commit: golden bytes, a second opinion on every document, and no byte that can change unseen."""
+"""The format of a commit: golden bytes, a second implementation, and the detection of every changed byte."""
 
 import random
 import re

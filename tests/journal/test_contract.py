@@ -19,17 +19,17 @@ from jidomem.records.intent import Version
 
 
 def in_files(folder, opened):
-    """The journal in one folder."""
+    """Return the place of the journal in one folder."""
     return "files", folder, folder
 
 
 def on_a_log(folder, opened):
-    """The journal of a shared root, opened with the same copy each time."""
+    """Return the place of the journal of a shared root, with the same copy each time."""
     return "log", folder / "log.sqlite", folder / "home"
 
 
 def on_a_log_from_elsewhere(folder, opened):
-    """The same journal, opened on another machine each time."""
+    """Return the place of the same journal, as on another machine each time."""
     return "log", folder / "log.sqlite", folder / f"home-{opened}"
 
 
@@ -39,7 +39,7 @@ APPENDER = Path(__file__).parent / "appender.py"
 
 @pytest.fixture(params=BACKENDS)
 def places(request, tmp_path):
-    """The kind, place and folder of the files of the same journal, each time it is opened."""
+    """Return a function of the kind, place and folder of the same journal."""
     opened = count()
     return lambda: request.param(tmp_path, next(opened))
 

@@ -1,4 +1,4 @@
-"""Redaction in the files of a stream: the triples go, ids and history stay, and no moment of a crash loses either."""
+"""Redaction in the files of a stream: triples are removed, ids and history are kept, also after a crash at any moment."""
 
 import shutil
 from pathlib import Path
@@ -27,7 +27,7 @@ def leaf_of(commit, text):
 
 
 def record(version, commit, *leaves_removed):
-    """A commit on top of *version* that records a redaction."""
+    """Return a commit on top of *version* that records a redaction."""
     rows = [(vocab.THIS, J("redacts"), terms.iri(commit.iri))]
     return commit_on(
         version, "record", [*rows, *((vocab.THIS, J("redactedLeaf"), f'"{leaf}"') for leaf in leaves_removed)]
@@ -193,7 +193,7 @@ def test_a_redaction_killed_at_any_disk_call_is_completed_next_time(tmp_path, mo
         assert (ids(after.read(STREAM))[:3], after.verify(STREAM)) == (ids(written), ())
         commit = next(c for c in after.read(STREAM) if c.id == written[1].id)
         if list(redaction_records(after.inspect(STREAM))):
-            assert commit.redacted  # whoever reads the record reads no secret any more
+            assert commit.redacted  # a reader of the record reads no secret
         if not is_done:
             redact_texts(after, written[1], "hunter2")
         assert b'"hunter2"' not in bytes_below(root)
@@ -202,7 +202,7 @@ def test_a_redaction_killed_at_any_disk_call_is_completed_next_time(tmp_path, mo
 
 
 def _dies_at(monkeypatch, step, action):
-    """Return whether *act* ends before the call *step* to the disk, at which the process dies."""
+    """Return whether *action* completes before the disk call *step*, at which the process dies."""
     remaining = [step]
 
     def counted(call):

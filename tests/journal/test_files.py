@@ -48,12 +48,12 @@ def commits_in(folder):
 
 
 def settle():
-    """Wait until a change of a folder certainly changes its time."""
+    """Wait until a further change of a folder changes its time."""
     time.sleep(0.06)
 
 
 def branches(tmp_path):
-    """Two roots with one common commit and then separate ones, and all these commits."""
+    """Return two roots with one common commit and then separate ones, and all these commits."""
     left, right = FileJournal(tmp_path / "left"), FileJournal(tmp_path / "right")
     base = add(left, "base", second=1)
     shutil.copytree(tmp_path / "left", tmp_path / "right")
@@ -67,7 +67,7 @@ def bring(source, target):
             shutil.copy(path, target.path(STREAM))
 
 
-# -- what lies in the folder
+# -- files of the folder
 
 
 def test_a_commit_is_one_file_named_by_time_and_id_and_anyone_can_verify_it(journal, folder):
@@ -209,7 +209,7 @@ def test_a_follower_reads_all_later_commits_of_another_process(journal, tmp_path
     assert list(follower.read(STREAM, version)) == written
 
 
-# -- what git does
+# -- operations of git
 
 
 def test_branches_that_both_wrote_merge_by_union_and_the_next_commit_names_both_heads(tmp_path):
@@ -456,7 +456,7 @@ def test_damage_that_verify_reported_is_known_to_every_later_process_although_th
     FileJournal(journal.folder).share(STREAM)
     (path,) = [each for each in folder.glob("*.ttl") if first.id[:12] in each.name]
     path.write_bytes(path.read_bytes().replace(b"first", b"other"))
-    assert FileJournal(journal.folder).damage(STREAM) == ()  # by the snapshot of the lock file; nothing was read
+    assert FileJournal(journal.folder).damage(STREAM) == ()  # from the snapshot of the lock file, without a read
 
     assert FileJournal(journal.folder).verify(STREAM)
 
@@ -486,11 +486,11 @@ def test_a_position_that_does_not_follow_from_the_parents_is_damage(journal, fol
     assert "its position 6 does not follow from its parents" in damage.detail
 
 
-# -- machines that fail
+# -- failures of machines
 
 
 def in_a_process(code, *arguments):
-    """Run *code* in a process of its own; it prints its results."""
+    """Run *code* in a process, and return its output."""
     script = f"import sys; sys.path.insert(0, {str(HERE)!r})\n" + textwrap.dedent(code)
     result = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
@@ -543,7 +543,7 @@ def test_a_folder_that_cannot_be_written_fails_with_a_hint_and_can_still_be_read
         folder_path = path / "projects" / "demo" / "memory"
         assert f" may not read and write {folder_path} (mode 0555, " in output
         assert f"u+rwx {folder_path}" in output or f"sudo chgrp 65534 {folder_path} {folder_path}/.lock && " in output
-        assert "chown" not in output  # the owner goes on writing here
+        assert "chown" not in output  # the owner still writes here
         assert (output.splitlines()[-1], snapshot(path)) == ("1", before)
         for folder in (path / "projects", path / "projects" / "demo", path / "projects" / "demo" / "memory"):
             os.chmod(folder, 0o755)

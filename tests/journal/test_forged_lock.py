@@ -1,4 +1,4 @@
-"""A lock file that came with a clone, or whose names were chosen to fit, is not trusted."""
+"""A lock file of a clone, or with forged names, is not trusted."""
 
 import shutil
 import subprocess
@@ -31,7 +31,7 @@ def hostile(tmp_path):
 
 
 def forge(root, heads):
-    """Make the lock file of a root claim the heads *heads*, in every way that its author can make fit."""
+    """Forge a lock file with the heads *heads* and all values that its author can make consistent."""
     folder = f"{root}/projects/demo/memory"
     cached = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(folder))
     with open(f"{folder}/.lock", "wb") as file:
@@ -42,7 +42,7 @@ def forge(root, heads):
 
 
 def clone(root, method):
-    """A copy of the repository on this machine, made by git or file by file."""
+    """Return a copy of the repository, made by git or file by file."""
     target = root.with_name("clone")
     if method == "git":
         git(root, "add", "-f", "-A")
@@ -93,7 +93,7 @@ def test_a_lock_file_of_nested_brackets_or_of_three_gigabytes_is_passed_over(hos
 
 
 def twin(name: str) -> str:
-    """Another file name with the same CRC-32: each of its last characters is one of two, chosen by linear algebra."""
+    """Return another file name with the same CRC-32: a choice of two for each last character, by linear algebra."""
     base = f"junk-{'0' * 64}.ttl"
     bits = [crc32(base[:n].encode() + b"1" + base[n + 1 :].encode()) ^ crc32(base.encode()) for n in range(5, 69)]
     remaining, rows = crc32(name.encode()) ^ crc32(base.encode()), []
@@ -128,7 +128,7 @@ def test_files_with_colliding_name_sums_are_not_mistaken_for_removed_ones(hostil
 
 def test_a_writer_reads_the_commits_it_writes_on_and_turns_to_the_files_where_one_is_not_there(hostile):
     root, commits = hostile
-    forge(root, [NOWHERE])  # as a fault of this machine, not of an author, could leave it
+    forge(root, [NOWHERE])  # as a local fault could leave it
 
     with FileJournal(root).lock(STREAM) as version:
         assert version.ids == (commits[-1].id,)

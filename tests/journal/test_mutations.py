@@ -1,4 +1,4 @@
-"""An edited, removed, moved or added commit is found; the cases that need an anchor are exactly known."""
+"""An edited, removed, moved or added commit is found; some removals need an anchor."""
 
 import shutil
 
@@ -44,7 +44,7 @@ def copy(sound, tmp_path):
 
 
 def has_damage(root):
-    """Whether a new process that reads every byte finds damage."""
+    """Return whether a new process that reads every byte finds damage."""
     return bool(FileJournal(root).verify(STREAM))
 
 
@@ -61,7 +61,7 @@ def packs(root):
 
 
 def repacked(root, path, change):
-    """Rewrite a pack with changed documents, with a table and a name that fit."""
+    """Rewrite a pack with changed documents, and with a consistent table and name."""
     journal = FileJournal(root)
     pack = next(pack for pack in journal.inspect(STREAM).contents.packs.listed() if pack.name == path.name)
     sealed = change([(row.entry, row.redacted, pack.document(row)) for row in pack.rows().values()])
@@ -188,7 +188,7 @@ def test_an_inserted_commit_changes_no_other_and_verify_finds_impossible_claims(
         assert has_damage(root)  # a moment other than its id's
 
         (folder(root) / file_name(forged.head)).write_bytes(forged.data)
-        assert not has_damage(root)  # a branch of its own, as a merge brings one: who wrote it is not shown
+        assert not has_damage(root)  # a valid branch, as after a merge
         recorded = {commit.id: commit for commit in FileJournal(root).read(STREAM)}
         assert recorded == {**commits, forged.id: forged}
         assert not any(forged.id in commit.parents for commit in commits.values())

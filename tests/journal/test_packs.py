@@ -1,4 +1,4 @@
-"""Packs: the same commits in fewer files, found without reading them all, and no change of a byte is unseen."""
+"""Packs: the same commits in fewer files, found without reading them all, with every changed byte detected."""
 
 import errno
 import os
@@ -53,7 +53,7 @@ def redact(path, text):
 
 
 def sealed_commits():
-    """A branch and its merge, one of the commits redacted: the content of the golden pack."""
+    """Return the content of the golden pack: a branch and its merge, one of the commits redacted."""
     first = commit_on(Version(), "first", second=1)
     left = commit_on(Version.of([first.head]), "left", second=2)
     right = commit_on(Version.of([first.head]), "right", second=3)
@@ -191,7 +191,7 @@ def test_readers_and_writers_beside_a_sealer_never_see_less_than_before(journal,
     assert ids(FileJournal(tmp_path).read(STREAM)) == ids(written)
 
 
-# -- what git does
+# -- operations of git
 
 
 def test_branches_that_packed_the_same_commits_in_different_packs_merge_by_union(tmp_path, small):
@@ -207,7 +207,7 @@ def test_branches_that_packed_the_same_commits_in_different_packs_merge_by_union
     assert (left.seal(STREAM), copy.seal(STREAM), right.seal(STREAM)) == (11, 12, 9)
     for path in commits_in(left.path(STREAM)):
         if (copy.path(STREAM) / path.name).exists() is False and not path.name.startswith("pack"):
-            path.unlink()  # as git does: the copy removed it, here it is unchanged
+            path.unlink()  # as git does: removed in the copy, unchanged here
     bring(copy, left)
     bring(right, left)
 
@@ -304,7 +304,7 @@ def test_the_place_of_a_commit_is_given_by_file_and_line(journal, folder, small)
 
 
 def packed(root, number=5):
-    """A journal of which all but the last commit are in one pack."""
+    """Return a journal with all but its last commit in one pack."""
     journal = FileJournal(root)
     written = [add(journal, f"n{number}") for number in range(number)]
     journal.seal(STREAM)
@@ -437,7 +437,7 @@ def test_a_pack_under_another_name_or_with_another_top_is_damage(tmp_path):
     assert "does not fit its table" in FileJournal(tmp_path).verify(STREAM)[0].detail
 
 
-# -- machines that fail
+# -- failures of machines
 
 
 def test_one_seals_at_a_time(journal, tmp_path, folder):
@@ -479,7 +479,7 @@ def test_a_lock_file_that_is_removed_while_two_seal_costs_no_commit(journal, fol
     written, rename = [add(journal, f"n{number}") for number in range(5)], disk.rename
 
     def rename_after_replacement(source, target):
-        if source.endswith(rewrite.SEALING):  # by now it is the one of another, who has just begun
+        if source.endswith(rewrite.SEALING):  # another process has just replaced it
             other = f"{folder}/other"
             Path(other).write_bytes(Path(source).read_bytes()[:-100])
             os.rename(other, source)
@@ -511,7 +511,7 @@ def test_a_full_disk_keeps_a_stream_from_being_sealed_and_changes_nothing(small_
     assert (journal.seal(STREAM), journal.verify(STREAM)) == (29, ())
 
 
-# -- what goes on while files are sealed
+# -- operations during a sealing
 
 
 def test_a_listing_that_a_sealing_overtakes_misses_nothing(journal, tmp_path, folder, monkeypatch):
@@ -539,7 +539,7 @@ def test_a_branch_that_came_in_and_was_sealed_meanwhile_is_read(tmp_path):
     left.head(STREAM)
     left.share(STREAM)
     reader = FileJournal(left.folder)
-    reader.head(STREAM)  # takes the version over and reads no file
+    reader.head(STREAM)  # uses the cached version and reads no file
 
     assert left.seal(STREAM) == 3
     settle()

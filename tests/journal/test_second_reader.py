@@ -1,4 +1,4 @@
-"""docs/journal-format.md is enough for a second implementation: one written from it alone reads what jidomem reads."""
+"""A second implementation written from docs/journal-format.md alone reads the same as jidomem."""
 
 import shutil
 
@@ -20,7 +20,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), SIDES, st.integers(0)), min
 
 
 def read_by_jidomem(journal):
-    """Commits in order, whether anything is damaged, and the heads, as jidomem first reads a folder."""
+    """Return the commits in order, whether there is damage, and the heads, as jidomem first reads a folder."""
     journal = FileJournal(journal.folder)
     damage = journal.verify(STREAM)
     commits = [(commit.id, commit.recorded_at, commit.redacted, commit.triples) for commit in journal.read(STREAM)]
@@ -34,12 +34,12 @@ def read_by_second(journal):
 
 
 def quarantine_commit(version, name):
-    """The commit that records the quarantine of the file *name*."""
+    """Return the commit that records the quarantine of the file *name*."""
     return commit_on(version, "aside", [(vocab.THIS, vocab.jido("setsAside"), terms.literal(name))])
 
 
 def apply_step(step, side, number, journals, names, backup):
-    """One step of two copies of a stream; steps that damage forbids are left out."""
+    """Apply one step to two copies of a stream; impossible steps are skipped."""
     journal, other = journals[side], journals["right" if side == "left" else "left"]
     folder = journal.path(STREAM)
     files = commits_in(folder) if folder.exists() else []
@@ -118,7 +118,7 @@ def test_a_damaged_redacted_form_in_a_pack_is_reported_beside_the_whole_form(tmp
     bring(left, right)
     (pack,) = right.path(STREAM).glob("pack-*")
     data = bytearray(pack.read_bytes())
-    data[data.index(b"# salt ") + 7] ^= 1  # of one hexadecimal digit another
+    data[data.index(b"# salt ") + 7] ^= 1  # another hexadecimal digit
     pack.write_bytes(data)
 
     result = stream_reader.read(right.path(STREAM))

@@ -32,7 +32,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def work(monkeypatch):
-    """The number of files read, their bytes, and the number of files searched for damage by git."""
+    """Return the number of file reads, their bytes, and the number of file marks taken."""
     counts = Counter()
 
     def counted(name, real):
@@ -148,7 +148,7 @@ def test_many_damaged_files_are_read_a_bounded_number_of_times(folder, work, spo
         (folder / name).write_bytes(b"" if spoil == "empty" else HEAD.replace(b"\n", b"\r\n"))
     settle(folder)
     now = time.time_ns()
-    monkeypatch.setattr(looking, "time_ns", lambda: now)  # so that what is believed for a while stays so
+    monkeypatch.setattr(looking, "time_ns", lambda: now)  # so that cached values stay valid
     journal = FileJournal(folder.parents[2])
 
     for _ in range(20):
@@ -163,7 +163,7 @@ def test_many_damaged_files_are_read_a_bounded_number_of_times(folder, work, spo
     marked = work["mark"]
     now += 10**9
     assert len(journal.damage(STREAM)) == MANY
-    assert MANY <= work["mark"] - marked < 3 * MANY  # after a while they are looked at again
+    assert MANY <= work["mark"] - marked < 3 * MANY  # after a while they are checked again
 
 
 def test_many_commits_with_missing_parents_list_the_folder_once(folder, monkeypatch):
@@ -194,7 +194,7 @@ def test_damage_that_a_read_comes_upon_changes_the_version_at_the_next_look(fold
     if is_settled:
         settle(folder)
     another = FileJournal(folder.parents[2])
-    assert another.head(STREAM) == Version.of([third.head])  # as the lock file says, no commit being read yet
+    assert another.head(STREAM) == Version.of([third.head])  # from the lock file, before any commit is read
 
     sound = [commit.id for commit in another.read(STREAM)]
 
@@ -263,5 +263,5 @@ def test_brackets_are_counted_where_they_stand_in_each_other_and_not_in_texts(tu
 
 
 def settle(folder):
-    """Wait until a change in a folder certainly changes its times."""
+    """Wait until a further change of a folder changes its times."""
     time.sleep(2 * SETTLE / 1e9)

@@ -1,4 +1,4 @@
-"""A commit that is damaged between reading and packing stays a file, and once restored nothing is lost."""
+"""A commit damaged between reading and packing is not packed, and its restored file loses nothing."""
 
 import random
 import shutil
@@ -32,7 +32,7 @@ from jidomem.journal.packs import Pack
 
 HERE = str(Path(__file__).parent)
 COUNT = 9
-#: Which file, how far into it, which bit.
+#: The number of a file, a relative position in it, and a bit.
 FLIPS = st.lists(st.tuples(st.integers(0, COUNT - 2), st.floats(0, 1, exclude_max=True), st.integers(0, 7)), max_size=4)
 
 
@@ -44,14 +44,14 @@ def flip(path, share, bit):
 
 
 def flip_in(path, mark, bit=0):
-    """Flip one bit right behind *mark* in a file."""
+    """Flip one bit of the byte after *mark* in a file."""
     data = bytearray(path.read_bytes())
     data[data.index(mark) + len(mark)] ^= 1 << bit
     path.write_bytes(data)
 
 
 def packed_documents(folder):
-    """The documents of all packs, each pack read by the second implementation, which verifies every byte."""
+    """Return the commit ids of all packs, read by the second implementation, which verifies every byte."""
     return {document[0] for pack in packs_in(folder) for document in verifier.read_pack(pack.name, pack.read_bytes())}
 
 
@@ -140,7 +140,7 @@ def test_intact_commits_are_packed_around_known_damage(journal):
     late = FileJournal(journal.folder)
 
     assert len(late.verify(STREAM)) == 1
-    assert late.seal(STREAM) == 3  # what lies before the oldest head that it sees
+    assert late.seal(STREAM) == 3  # the commits before the oldest head
 
     assert_restored(late, written, sound)
 
@@ -153,14 +153,14 @@ def test_a_commit_repaired_in_place_is_read_by_new_processes(journal):
     flip_in(path, b'summary "')
     assert journal.seal(STREAM) == 4
 
-    with path.open("r+b") as file:  # in place, which leaves the folder's time and names as they are
+    with path.open("r+b") as file:  # in place: the time and names of the folder stay
         file.write(sound)
 
     assert FileJournal(journal.folder).head(STREAM).ids == (written[-1].id,)
     assert list(FileJournal(journal.folder).read(STREAM)) == written
 
 
-# -- killed on the way
+# -- kills
 
 
 def test_killed_at_any_call_to_the_disk_a_sealing_beside_a_spoiled_file_loses_nothing(tmp_path, monkeypatch):
@@ -219,7 +219,7 @@ def test_a_sealer_killed_at_any_moment_beside_a_spoiled_file_loses_nothing(tmp_p
         assert_restored(FileJournal(journal.folder), written, sound)
 
 
-# -- a disk that keeps something else than what it was given
+# -- a disk that stores other bytes than those written
 
 
 def ttl_files(journal):
@@ -275,11 +275,11 @@ def test_quarantine_removes_no_pack_when_the_new_one_reads_back_differently(jour
     assert packed_documents(journal.path(STREAM)) == {written[0].id, written[2].id}
 
 
-# -- packs that are written anew
+# -- rewritten packs
 
 
 def spoiled_pack(journal, *texts):
-    """The pack of a stream with damaged commits of *texts* in it, and its intact bytes."""
+    """Damage the commits of *texts* in the pack of a stream, and return the pack and its intact bytes."""
     (pack,) = packs_in(journal.path(STREAM))
     sound = pack.read_bytes()
     for text in texts:
@@ -374,7 +374,7 @@ def test_sealing_lists_a_stream_for_each_pack_and_not_for_each_slice(journal, mo
     if is_spoiled:
         flip_in(commits_in(journal.path(STREAM))[30], b'summary "')
     monkeypatch.setattr(files, "SLICE", 4)
-    monkeypatch.setattr(files, "PAUSE", 0.06)  # so long that no sight is believed for its age
+    monkeypatch.setattr(files, "PAUSE", 0.06)  # long enough to expire every cached snapshot
     listed, names = [], disk.names
     monkeypatch.setattr(disk, "names", lambda path: listed.append(path) or names(path))
 
@@ -437,7 +437,7 @@ def test_quarantine_stores_both_forms_of_a_commit_after_an_interrupted_first_try
     assert data[:-9] in stored
     assert [finding.kind for finding in findings(journal, STREAM)] == [
         "set_aside"
-    ] * 2  # though no order says who, and why
+    ] * 2  # no commit records author and reason
 
 
 def test_killed_at_any_call_to_the_disk_setting_aside_loses_no_form_and_goes_on_the_next_time(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The one pass over the lines of a commit accepts and refuses what the strict parser does, in the same words."""
+"""The one pass over the lines of a commit has the results and errors of the strict parser."""
 
 import re
 import tarfile
@@ -46,7 +46,7 @@ def assert_alike(data):
 
 
 def expand_term(term):
-    """A term without its prefix, whatever it is."""
+    """Return a term with its prefix expanded."""
     if term == "a":
         return vocab.TYPE
     match = re.fullmatch(r'(".*"\^\^)?(\w+):(.*)', term, re.DOTALL)
@@ -55,7 +55,7 @@ def expand_term(term):
 
 
 def forge_document(text, inside=False):
-    """A document with the id that its lines have, read without any check: what an attacker would write.
+    """Return a document with the id of its unchecked lines, as an attacker would forge it.
 
     With *inside* its own IRI in the text of a term is taken for the commit, too.
     """
@@ -73,7 +73,7 @@ def forge_document(text, inside=False):
 
 
 def open_document(commit):
-    """The document of a commit as text, with zeros for its id."""
+    """Return the document of a commit as text, with zeros for its id."""
     return commit.data.decode().replace(commit.id, OWN)
 
 
@@ -133,7 +133,7 @@ def swap(lines, one, other):
 
 
 def swap_rows(lines, one, other):
-    """Swap two lines; each place has its own end."""
+    """Swap two lines and keep the end of each place."""
     swap(lines, one, other)
     (lines[one], lines[other]) = (lines[one][:-1] + lines[other][-1:], lines[other][:-1] + lines[one][-1:])
 
@@ -149,7 +149,7 @@ def escape(lines, one, other):
 
 
 def use_term(lines, one, other):
-    """Put another term in place of a value, a property or a subject."""
+    """Replace a value, a property or a subject by another term."""
     term, (verb, _, value) = TERMS[other % len(TERMS)], lines[one][4:-2].partition(" ")
     if not lines[one].startswith("    "):
         lines[one] = term
@@ -164,7 +164,7 @@ def move_block(text, place, other, character):
 
 
 def split_block(lines, one, other):
-    """Let a block end within, and begin anew with the same or another subject."""
+    """Split a block, with the same or another subject for the second part."""
     if lines[one].endswith(" ;"):
         start = next((line for line in reversed(lines[:one]) if line[:1] in "<jpx"), "<urn:x>")
         lines[one : one + 1] = [lines[one][:-1] + ".", "", start if other % 2 else f"<urn:{other}>"]
@@ -238,7 +238,7 @@ def block_of(subject, rows):
 
 
 def structures(text):
-    """Documents with the terms of one, and another structure."""
+    """Yield documents with the terms of a document in another structure."""
     _, *blocks = text.removesuffix("\n").split("\n\n")
     for place, block in enumerate(blocks):
         before, after = blocks[:place], blocks[place + 1 :]

@@ -1,4 +1,4 @@
-"""A long-lived process follows a folder by its watch, and knows at each moment what a listing would tell."""
+"""A long-lived process follows a folder by its watch, with the same result as a listing."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ sys.addaudithook(lambda event, arguments: _listings.append(str(arguments[0])) if
 
 
 def followed_journal(root):
-    """A journal that follows its stream by a watch: it was listed twice."""
+    """Return a journal that follows its stream by a watch, after two listings."""
     journal = FileJournal(root)
     for name in ("begin-1", "begin-2", "begin-3"):
         add(journal, name)
@@ -33,7 +33,7 @@ def followed_journal(root):
 
 
 def listings_of(journal, run):
-    """The number of times that *run* lists the folder of the stream."""
+    """Return how often *run* lists the folder of the stream."""
     _listings.clear()
     run()
     return _listings.count(str(journal.path(STREAM)))
@@ -161,7 +161,7 @@ def test_a_listing_that_fails_part_way_hides_no_commit_from_later_looks(tmp_path
     journal = followed_journal(tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     commit = add(FileJournal(tmp_path / "b"), "merged", second=50)
-    add(journal, "own", second=60)  # later, so that all must be listed
+    add(journal, "own", second=60)  # later, so that a listing is needed
     time.sleep(SPACED)
     journal.head(STREAM)
     names = disk.names
