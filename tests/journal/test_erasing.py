@@ -1,4 +1,4 @@
-"""Redaction in the files of a stream: triples are removed, ids and history are kept, also after a crash at any moment."""
+"""Redaction in the files of a stream: triples are removed, ids and history are kept, also after a crash."""
 
 import shutil
 from pathlib import Path
