@@ -22,8 +22,8 @@ def main() -> None:
     benchmarks = {name: module.rows for name, module in modules.items() if hasattr(module, "rows")}
     parser = frame.parser(__doc__ or "")
     parser.add_argument("--only", nargs="+", choices=list(benchmarks), metavar="NAME", help=", ".join(benchmarks))
-    given = parser.parse_args()
-    sys.exit(not frame.run({f"bench.{name}": benchmarks[name] for name in given.only or benchmarks}, given))
+    arguments = parser.parse_args()
+    sys.exit(not frame.run({f"bench.{name}": benchmarks[name] for name in arguments.only or benchmarks}, arguments))
 
 
 if __name__ == "__main__":

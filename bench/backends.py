@@ -93,14 +93,14 @@ if seaweed.PROGRAM is not None:
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """Single writes, many at once, rebuilds, and the delay until another process answers with what was written."""
-    with ExitStack() as held:
+    """Single writes, many at once, rebuilds, and the delay until another process reads a write."""
+    with ExitStack() as stack:
         addresses, open_ = {}, {}
         for name, place in PLACES.items():
             own = options.folder / name
             own.mkdir()
-            addresses[name] = held.enter_context(place(own))
-            open_[name] = held.enter_context(_opened(addresses[name], own / "home"))
+            addresses[name] = stack.enter_context(place(own))
+            open_[name] = stack.enter_context(_opened(addresses[name], own / "home"))
         coming = {name: islice(generate.intents(10**9, project=load.PROJECT), None) for name in open_}
         yield from _written(open_, coming, options)
         if "PostgreSQL" in open_:
@@ -138,32 +138,32 @@ def _written(open_: dict[str, Jidomem], coming: dict[str, Iterator[Any]], option
 
 
 def _rebuilt(open_: dict[str, Jidomem], options: Options) -> Iterator[Row]:
-    """How fast the index is built anew from the journal, every commit verified; beyond a machine, from its copy."""
-    found = in_turn({name: open_[name].follower.rebuild for name in open_}, min(options.rounds, REBUILDS))
+    """The speed of a rebuild of the index from the journal, with each commit verified; of a server, from its copy."""
+    times = in_turn({name: open_[name].follower.rebuild for name in open_}, min(options.rounds, REBUILDS))
     for name, memory in open_.items():
         triples = memory.index.triples_loaded
-        each = [seconds / triples for seconds in found[name]]
-        folder = [seconds / open_["folder"].index.triples_loaded for seconds in found["folder"]]
-        beside = "-" if name == "folder" else f"{Spread.ratio(folder, each)} x a folder's rate"
-        rate = Spread.of([1 / one for one in each])
+        per_triple = [seconds / triples for seconds in times[name]]
+        folder = [seconds / open_["folder"].index.triples_loaded for seconds in times["folder"]]
+        beside = "-" if name == "folder" else f"{Spread.ratio(folder, per_triple)} x a folder's rate"
+        rate = Spread.of([1 / seconds_each for seconds_each in per_triple])
         yield Row(f"rebuild of {triples:,} triples, {name}", "200,000 triples/s", f"{rate} triples/s", beside,
-                  rate.middle >= 200_000, {"triples": triples, "s": found[name]})  # fmt: skip
+                  rate.middle >= 200_000, {"triples": triples, "s": times[name]})  # fmt: skip
 
 
 def _beside(address: str, options: Options) -> Row:
-    """What two processes keep in one root, each with its copy and in a project of its own, beside what one keeps."""
-    with ExitStack() as held:
-        both = [held.enter_context(_writer(address, options, project)) for project in ("left", "right")]
-        found = in_turn({"one": lambda: _write_all(both[:1]), "two": lambda: _write_all(both)}, options.rounds)
-    rate = Spread.of([2 * AT_ONCE / each for each in found["two"]])
-    beside = f"{Spread.ratio([2 * each for each in found['one']], found['two'])} x the rate of one"
+    """The write rate of two processes in one root, each with its own copy and project, beside that of one process."""
+    with ExitStack() as stack:
+        writers = [stack.enter_context(_writer(address, options, project)) for project in ("left", "right")]
+        times = in_turn({"one": lambda: _write_all(writers[:1]), "two": lambda: _write_all(writers)}, options.rounds)
+    rate = Spread.of([2 * AT_ONCE / each for each in times["two"]])
+    beside = f"{Spread.ratio([2 * each for each in times['one']], times['two'])} x the rate of one"
     what = f"{AT_ONCE:,} at once by each of two processes, PostgreSQL"
-    return Row(what, "3,000 intents/s", f"{rate} intents/s", beside, rate.middle >= 3_000, {"s": found})
+    return Row(what, "3,000 intents/s", f"{rate} intents/s", beside, rate.middle >= 3_000, {"s": times})
 
 
 @contextmanager
 def _writer(address: str, options: Options, project: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that keeps so many intents in *project* for each line it reads; all of them are made already."""
+    """A process that submits a batch of prepared intents to *project* for each line it reads."""
     environment = {**os.environ, "JIDOMEM_HOME": str(options.folder / f"home of {project}")}
     command = [sys.executable, "-c", _WRITER, address, project, str(AT_ONCE), str(2 * options.rounds + 2)]
     process = subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=environment)
@@ -177,7 +177,7 @@ def _writer(address: str, options: Options, project: str) -> Iterator[subprocess
 
 
 def _write_all(writers: list[subprocess.Popen[str]]) -> None:
-    """Have each of *writers* keep what it has next, and wait until all have."""
+    """Let each of *writers* submit its next batch, and wait until all have done so."""
     for each in writers:
         assert each.stdin is not None
         each.stdin.write("go\n")
@@ -194,7 +194,7 @@ def _submit(memory: Jidomem, coming: Iterator[Any], number: int) -> None:
 
 
 def _appended(name: str, address: str, options: Options) -> Row:
-    """What the log alone takes: one commit of 2 KB after another, each acknowledged."""
+    """The rate of the log alone: commits of 2 KB one after another, each acknowledged."""
     log, numbers = addresses.open_log(address, os.environ), count(1)
     stream = Stream("alone")
 
@@ -202,14 +202,14 @@ def _appended(name: str, address: str, options: Options) -> Row:
         number = next(numbers)
         assert log.append(stream, number, f"{number:064}", os.urandom(2_000))
 
-    found = in_turn({"append": append}, options.rounds, 20 * CALLS)["append"]
+    times = in_turn({"append": append}, options.rounds, 20 * CALLS)["append"]
     log.close()
-    rate = Spread.of([1 / each for each in found])
-    return Row(f"appends of 2 KB, {name}, one writer", "-", f"{rate} commits/s", figures={"s": found})
+    rate = Spread.of([1 / each for each in times])
+    return Row(f"appends of 2 KB, {name}, one writer", "-", f"{rate} commits/s", figures={"s": times})
 
 
 def _puts(address: str) -> Row:
-    """How many objects an append puts, counted on the wire."""
+    """The number of objects that an append puts, counted on the wire."""
     wire = Wire(os.environ["AWS_ENDPOINT_URL"])
     log, stream = addresses.open_log(address, {**os.environ, "AWS_ENDPOINT_URL": wire.endpoint}), Stream("counted")
     wire.asked.clear()
@@ -223,31 +223,31 @@ def _puts(address: str) -> Row:
 
 
 def _seen(name: str, memory: Jidomem, address: str, coming: Iterator[Any], options: Options) -> Row:
-    """How long after a write was acknowledged another process answers with it."""
-    words = [address, load.PROJECT, PAUSES.get(name, "60")]
+    """The delay from the acknowledgement of a write until another process reads it."""
+    arguments = [address, load.PROJECT, PAUSES.get(name, "60")]
     environment = {**os.environ, "JIDOMEM_HOME": str(options.folder / name / "home of the watcher")}
-    command = [sys.executable, "-c", _WATCHER, *words]
+    command = [sys.executable, "-c", _WATCHER, *arguments]
     watcher = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert watcher.stdout is not None
     try:
         watcher.stdout.readline()
-        kept: list[tuple[int, float]] = []
+        submitted: list[tuple[int, float]] = []
         for _ in range(SEEN * max(1, options.rounds // 5)):
             _submit(memory, coming, 1)
-            kept.append((memory.journal.head(STREAM).position, monotonic()))
+            submitted.append((memory.journal.head(STREAM).position, monotonic()))
             sleep(APART)
         delays, position, at = [], 0, 0.0
-        for wanted, acknowledged in kept:
-            while position < wanted:
-                found, when = watcher.stdout.readline().split()
-                position, at = int(found), float(when)
+        for target, acknowledged in submitted:
+            while position < target:
+                shown, when = watcher.stdout.readline().split()
+                position, at = int(shown), float(when)
             delays.append(max(0.0, at - acknowledged) * 1000)
     finally:
         watcher.kill()
         watcher.communicate()
-    half, most = percentile(delays, 50), percentile(delays, 99)
-    goal, met = ("p99 100 ms", most <= 100) if name == "PostgreSQL" else ("-", None)
-    measured = f"p50 {short(half)} ms, p99 {short(most)} ms"
+    p50, p99 = percentile(delays, 50), percentile(delays, 99)
+    goal, met = ("p99 100 ms", p99 <= 100) if name == "PostgreSQL" else ("-", None)
+    measured = f"p50 {short(p50)} ms, p99 {short(p99)} ms"
     return Row(f"seen by another process, {name}", goal, measured, "-", met, {"ms": delays})
 
 

@@ -60,11 +60,11 @@ def _row(port: int, name: str, aside: ThreadPoolExecutor, text: str, seconds: fl
 
 
 def _while(port: int, bomb: Future[Any]) -> list[float]:
-    """Seconds of each answer to a named query until *bomb* has its own; in slices, since nobody knows when that is."""
-    found = _latencies(port, 0.5)
+    """Seconds of each answer to a named query until *bomb* is done, measured in slices."""
+    latencies = _latencies(port, 0.5)
     while not bomb.done():
-        found += _latencies(port, 0.5)
-    return found
+        latencies += _latencies(port, 0.5)
+    return latencies
 
 
 def _latencies(port: int, seconds: float) -> list[float]:
@@ -82,8 +82,8 @@ def _cut(port: int, text: str) -> tuple[float, str]:
         with urlopen(request, timeout=120) as answer:
             answer.read()
             return time.perf_counter() - start, "answered"
-    except HTTPError as refused:
-        return time.perf_counter() - start, json.load(refused)["code"]
+    except HTTPError as refusal:
+        return time.perf_counter() - start, json.load(refusal)["code"]
 
 
 def _busy() -> float:

@@ -71,12 +71,12 @@ Rank = Callable[[str], tuple[str, list[tuple[str, float]]]]
 
 def cases_of(corpus: str, rank: Rank, own: Sequence[Labelled], others: Sequence[str]) -> Iterator[Case]:
     """Yield a case for each of the *own* questions of a corpus, and for as many of the *others*."""
-    asked = [(one, ANSWERED if one.answers else UNANSWERED) for one in own]
-    asked += [(Labelled(text), OTHER) for text in islice(cycle(others), len(own))]
-    for one, kind in asked:
-        ranking, found = rank(one.text)
-        right = tuple(name in one.answers for name, _ in found[:FIRST])
-        yield Case(corpus, kind, ranking, tuple(total for _, total in found[:FIRST]), right)
+    questions = [(one, ANSWERED if one.answers else UNANSWERED) for one in own]
+    questions += [(Labelled(text), OTHER) for text in islice(cycle(others), len(own))]
+    for one, kind in questions:
+        ranking, results = rank(one.text)
+        right = tuple(name in one.answers for name, _ in results[:FIRST])
+        yield Case(corpus, kind, ranking, tuple(total for _, total in results[:FIRST]), right)
 
 
 def note_cases(embedder: Embedder | None, *, by_words: bool = False) -> dict[str, list[Case]]:
@@ -138,9 +138,9 @@ def _cases_of_memories(
 
 def _write(root: Jidomem, note: Mapping[str, Any]) -> str:
     """Return the IRI of a labelled note, now a memory."""
-    given = {name: note[name] for name in FIELDS if note[name]}
+    fields = {name: note[name] for name in FIELDS if note[name]}
     defaults = {"applies_to_project": PROJECT, "asserted_by": "bench", "asserted_in": "s", "confidence": "high"}
-    return str(root.writer.submit_intent(PROJECT, {"rationale": "as noted", **defaults, **given}).iri)
+    return str(root.writer.submit_intent(PROJECT, {"rationale": "as noted", **defaults, **fields}).iri)
 
 
 def ranked(root: Jidomem, stream: Stream, ids: Mapping[str, str], *, spoken: bool) -> Rank:
@@ -150,8 +150,8 @@ def ranked(root: Jidomem, stream: Stream, ids: Mapping[str, str], *, spoken: boo
         alike = root.alike_to(text, PROJECT, None, spoken=spoken)
         query = RecallQuery(text, query_stems(root.texts.stemmer, text), now=root.now(), limit=ASKED)
         answer = rank_sources([RankingSource(root.texts, stream, SearchFilter(), alike)], query)
-        matches = (found for found, *_ in answer.ranked if found.score)  # the nearest of none has no score
-        return answer.ranking, [(ids[found.candidate.passage.item], found.score) for found in matches]
+        matches = (match for match, *_ in answer.ranked if match.score)  # the nearest of none has no score
+        return answer.ranking, [(ids[match.candidate.passage.item], match.score) for match in matches]
 
     return rank
 
@@ -178,10 +178,10 @@ def talk_cases(names: Sequence[str], data: Path, embedder: Once | None) -> list[
     cases: list[Case] = []
     system = Ours(embedder)
     for name, talk in talks:
-        own = [Labelled(each.text, each.wanted) for each in talk.questions]
-        own += [Labelled(text) for text in unanswerable[name].get(talk.name, ())]
+        questions = [Labelled(each.text, each.wanted) for each in talk.questions]
+        questions += [Labelled(text) for text in unanswerable[name].get(talk.name, ())]
         others = [each.text for _, other in talks if other.name != talk.name for each in other.questions[::7]]
-        cases += cases_of(talk.name, _asked_in_time(system, talk), own, others)
+        cases += cases_of(talk.name, _asked_in_time(system, talk), questions, others)
     system.close()
     return cases
 
@@ -207,9 +207,9 @@ def _of_units(rank: Rank, talk: Talk) -> Rank:
     """Return *rank* with the unit of each turn instead of the turn."""
 
     def best(text: str) -> tuple[str, list[tuple[str, float]]]:
-        ranking, found = rank(text)
+        ranking, results = rank(text)
         sums: dict[str, float] = {}
-        for name, total in found:
+        for name, total in results:
             sums.setdefault(talk.unit_of[name], total)
         return ranking, [*sums.items()]
 
@@ -294,10 +294,10 @@ def cut(cases: Scored, share: float) -> Cut:
         if case.kind == ANSWERED and len(each):
             right, chance = np.array(case.right[:DEFAULT_LIMIT]), each[:DEFAULT_LIMIT]
             rows.append((right & (chance >= MIN_SCORE), chance >= max(MIN_SCORE, share * chance.max())))
-    found = [(right, left) for right, left in rows if right.any()]
-    shares = [(right & left).sum() / left.sum() for right, left in rows if left.any()]
-    lost = sum(not (right & left).any() for right, left in found)
-    return Cut(len(found), lost, float(np.mean([left.sum() for _, left in rows])), float(np.mean(shares)))
+    answered = [(right, kept_mask) for right, kept_mask in rows if right.any()]
+    shares = [(right & kept_mask).sum() / kept_mask.sum() for right, kept_mask in rows if kept_mask.any()]
+    lost = sum(not (right & kept_mask).any() for right, kept_mask in answered)
+    return Cut(len(answered), lost, float(np.mean([kept_mask.sum() for _, kept_mask in rows])), float(np.mean(shares)))
 
 
 def report(title: str, cases: Scored) -> None:
@@ -309,9 +309,11 @@ def report(title: str, cases: Scored) -> None:
     print(f"| least score | answers lost | silent, {UNANSWERED} | silent, {OTHER} |\n|---|---|---|---|")
     best = _best_answers(cases)
     for least in sorted({MIN_SCORE, *(best[int(share * len(best))] for share in LOST)}):
-        found, below = lost(cases, least)
+        answered, lost_count = lost(cases, least)
         counts = [silent(cases, kind, least) for kind in (UNANSWERED, OTHER)]
-        print(f"| {least:.4f} | {below} of {found} | {' | '.join(f'{quiet} of {all_}' for all_, quiet in counts)} |")
+        print(
+            f"| {least:.4f} | {lost_count} of {answered} | {' | '.join(f'{quiet} of {of}' for of, quiet in counts)} |"
+        )
     print(f"\n| share of the best | answers lost | shown of {DEFAULT_LIMIT} | right |\n|---|---|---|---|")
     for share in (0.0, MIN_SHARE, 0.5):
         one = cut(cases, share)
@@ -322,7 +324,7 @@ def main() -> None:
     """Print two tables for each ranking, and the line fitted to it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, help="the folder with the sets of bench.recall")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     embedder = Once()
     for title, parts in (
         ("memories", note_cases(embedder)),
@@ -332,9 +334,9 @@ def main() -> None:
         line = fitted(parts["fit"])
         report(title, [(case, scores(case, line)) for case in parts["held out"]])
         print(f"\nfitted: {line}", flush=True)
-    for names in TALKS if given.data else ():
+    for names in TALKS if arguments.data else ():
         for kind, one in (("", embedder), (", no vectors", None)):
-            cases = talk_cases(names, given.data, one)
+            cases = talk_cases(names, arguments.data, one)
             corpora = dict.fromkeys(case.corpus for case in cases)
             lines = {corpus: fitted([case for case in cases if case.corpus != corpus]) for corpus in corpora}
             report(f"{' and '.join(names)}{kind}", [(case, scores(case, lines[case.corpus])) for case in cases])

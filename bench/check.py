@@ -23,7 +23,7 @@ REFERENCE = 2_000
 
 
 def rows(options: Asked) -> Iterator[Row]:
-    """The command on a whole memory, and both ways of judging on a smaller one."""
+    """The command on a whole memory, and both validators on a smaller one."""
     root, rounds = options.root(), min(options.rounds, 3)
     times = in_turn({"check": _command(root)}, rounds)["check"]
     goal = f"{GOAL[1]:g} s" if options.memories == GOAL[0] else "-"
@@ -33,21 +33,21 @@ def rows(options: Asked) -> Iterator[Row]:
     small = min(options.memories, REFERENCE)
     with jidomem.open(options.root(small)) as memory:
         judge = partial(check_project, memory.follower, memory.schema, load.PROJECT)
-        found: dict[bool, list[Problem]] = {}
+        problems: dict[bool, list[Problem]] = {}
 
         def judged(reference: bool) -> Callable[[], None]:
             def run() -> None:
-                found[reference] = judge(Options(reference=reference)).problems
+                problems[reference] = judge(Options(reference=reference)).problems
 
             return run
 
         both = in_turn({"check": judged(False), "reference": judged(True)}, 1 if options.quick else rounds)
-    if found[False] != found[True]:
-        raise SystemExit(f"check and its reference differ: {set(found[False]) ^ set(found[True])}")
+    if problems[False] != problems[True]:
+        raise SystemExit(f"check and its reference differ: {set(problems[False]) ^ set(problems[True])}")
     ratio = Spread.ratio(both["reference"], both["check"])
     what = f"check of {small:,} memories, within a process"
     compared = f"--reference: {ratio} x as long, and finds the same"
-    yield Row(what, "-", f"{Spread.of(both['check'])} s", compared, figures={"s": both, "found": len(found[True])})
+    yield Row(what, "-", f"{Spread.of(both['check'])} s", compared, figures={"s": both, "found": len(problems[True])})
 
 
 def _command(root: Path) -> Callable[[], object]:

@@ -97,13 +97,13 @@ def _until(done: Callable[[], bool]) -> None:
 
 
 def _add(address: str, home: Path, number: int) -> None:
-    """Keep that many facts at *address*."""
+    """Submit *number* facts to the root at *address*."""
     os.environ["JIDOMEM_HOME"] = str(home)
-    where = {"applies_to_project": load.PROJECT, "asserted_by": "bench", "asserted_in": "bench", "confidence": "low"}
-    said = [{"type": "fact", "summary": f"seen in passing: {each}", **where} for each in range(number)]
+    common = {"applies_to_project": load.PROJECT, "asserted_by": "bench", "asserted_in": "bench", "confidence": "low"}
+    intents = [{"type": "fact", "summary": f"seen in passing: {each}", **common} for each in range(number)]
     with jidomem.open(address, project=load.PROJECT) as memory:
         for first in range(0, number, AT_ONCE):
-            for outcome in memory.writer.submit_many(load.PROJECT, said[first : first + AT_ONCE]):
+            for outcome in memory.writer.submit_many(load.PROJECT, intents[first : first + AT_ONCE]):
                 if isinstance(outcome, Exception):
                     raise outcome
 

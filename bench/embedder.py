@@ -31,7 +31,7 @@ def rows(options: Options) -> Iterator[Row]:
     before = _resident()
     one, all_ = LocalEmbedder(threads=1), LocalEmbedder()
     one.generate(texts)
-    taken = _resident() - before
+    memory_bytes = _resident() - before
     sides = {
         "one": lambda: one.generate(texts),
         "all": lambda: all_.generate(texts),
@@ -41,7 +41,7 @@ def rows(options: Options) -> Iterator[Row]:
     for side in sides.values():
         side()
     times = in_turn(sides, options.rounds)
-    rate = {name: Spread.of([AT_ONCE / each for each in found]) for name, found in times.items()}
+    rate = {name: Spread.of([AT_ONCE / each for each in durations]) for name, durations in times.items()}
     ratio = Spread.ratio(times["published"], times["one"])
     size = sum(len(pieces) for pieces in map(one._loaded()[1].numbers, texts)) / len(texts)
     figures = {"s": times, "pieces": size}
@@ -49,9 +49,9 @@ def rows(options: Options) -> Iterator[Row]:
     yield Row(f"{what} on one core", "-", f"{rate['one']} a second", f"published: {ratio} x as long", figures=figures)
     met = rate["all"].middle >= 500
     yield Row(f"{what} by all threads", "500 a second", f"{rate['all']} a second", met=met)
-    asked = Spread.of([each * 1000 for each in times["question"]])
-    yield Row("one question embedded", "5 ms", f"{asked} ms", met=asked.middle <= 5)
-    yield Row("memory with the network read", "-", f"{taken / 2**20:.0f} MB")
+    question_ms = Spread.of([each * 1000 for each in times["question"]])
+    yield Row("one question embedded", "5 ms", f"{question_ms} ms", met=question_ms.middle <= 5)
+    yield Row("memory with the network read", "-", f"{memory_bytes / 2**20:.0f} MB")
 
 
 def _text(fields: dict[str, Any]) -> str:
@@ -73,8 +73,8 @@ def _published(embedder: LocalEmbedder, texts: Sequence[str]) -> Callable[[], No
     def run() -> None:
         for text in texts:
             numbers = np.array([pieces.numbers(text)], np.int64)
-            asked = {"input_ids": numbers, "attention_mask": numbers * 0 + 1, "token_type_ids": numbers * 0}
-            mean = session.run(None, asked)[0][0].mean(axis=0)
+            inputs = {"input_ids": numbers, "attention_mask": numbers * 0 + 1, "token_type_ids": numbers * 0}
+            mean = session.run(None, inputs)[0][0].mean(axis=0)
             mean / np.linalg.norm(mean)
 
     return run

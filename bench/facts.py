@@ -293,12 +293,12 @@ def measured(stream: Stream, folder: Path) -> dict[str, Any]:
         plain = Plain(stream, embedder)
         stack.callback(plain.close)
         sides = (careful.by_key, careful.by_recall, careless.by_recall, plain.bm25, plain.vectors, plain.last_mention)
-        found = {
+        accuracies = {
             name: [accuracy(stream, paths, side) for paths in (single, multiple)]
             for name, side in zip(SIDES, sides, strict=True)
         }
         near, first, clear = careless.noticed([(relation, subject) for subject, relation in single])
-    return {"facts": len(stream.facts), **found, "near": near, "nearest": first, "clear": clear}
+    return {"facts": len(stream.facts), **accuracies, "near": near, "nearest": first, "clear": clear}
 
 
 def _opened(stack: ExitStack, root: Path, embedder: LocalEmbedder | None) -> Jidomem:

@@ -52,7 +52,7 @@ class Spread:
 
     @classmethod
     def ratio(cls, over: Sequence[float], under: Sequence[float]) -> Spread:
-        """How many times *under* goes into *over*: of the medians, with the quartiles of the ratios round by round."""
+        """The ratio of the medians of *over* and *under*, with the quartiles of the ratios of single rounds."""
         each = cls.of([a / b for a, b in zip(over, under, strict=True)])
         return cls(median(over) / median(under), each.low, each.high)
 
@@ -62,7 +62,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: what is promised, what was measured, beside what.
+    """One line of the table: the goal, the measured value, and the value compared with.
 
     *met* is None where nothing is promised or it could not be measured; *figures* is what the words were made from.
     """
@@ -78,7 +78,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run was asked for, and the folder it may write in; *quick* means about ten seconds a benchmark."""
+    """The options of a run, and the folder it may write in; *quick* means about ten seconds a benchmark."""
 
     memories: int
     quick: bool
@@ -95,17 +95,17 @@ class Options:
 
 
 def in_turn(sides: Mapping[str, Callable[[], object]], rounds: int, calls: int = 1) -> dict[str, list[float]]:
-    """Seconds of one call of each side, round by round: a machine that drifts drifts for all of them.
+    """Seconds of one call of each side, round by round: drift of the machine affects all sides.
 
     Each side is called once before, unmeasured; every second round goes backwards.
     """
-    found: dict[str, list[float]] = {name: [] for name in sides}
+    durations: dict[str, list[float]] = {name: [] for name in sides}
     for run in sides.values():
         run()
     for number in range(rounds):
         for name in list(sides)[:: -1 if number % 2 else 1]:
-            found[name].append(seconds(sides[name], calls))
-    return found
+            durations[name].append(seconds(sides[name], calls))
+    return durations
 
 
 def seconds(run: Callable[[], object], calls: int = 1) -> float:
@@ -151,7 +151,7 @@ def machine(folder: Path) -> dict[str, Any]:
 
 
 def report(rows: Iterable[Row], options: Options) -> dict[str, Any]:
-    """Everything a figure needs to mean anything later: the rows, the commit, the machine, the date, the command."""
+    """The rows with the context of their figures: commit, machine, date and command."""
     return {
         "commit": _git("rev-parse", "HEAD"),
         "changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
@@ -166,7 +166,7 @@ def report(rows: Iterable[Row], options: Options) -> dict[str, Any]:
 
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
-    """The lines of the table, each as soon as its row is there."""
+    """Yield the lines of the table, each as soon as its row is measured."""
     yield "| | goal | measured | compared with | met | command |"
     yield "|---|---|---|---|---|---|"
     for row in rows:
@@ -177,36 +177,40 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 def parser(description: str) -> argparse.ArgumentParser:
     """The options every benchmark takes."""
-    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--memories", type=int, metavar="N", help="how many there are to begin with (10000; quick: 2000)")
-    made.add_argument("--rounds", type=int, metavar="N", help="how often each side has its turn (15; quick: 5)")
-    made.add_argument("--quick", action="store_true", help="small and soon: to see that it runs, not to quote")
-    made.add_argument("--json", type=Path, metavar="FILE", help="write figures, commit and machine there")
-    return made
+    options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument(
+        "--memories", type=int, metavar="N", help="how many there are to begin with (10000; quick: 2000)"
+    )
+    options.add_argument("--rounds", type=int, metavar="N", help="how often each side has its turn (15; quick: 5)")
+    options.add_argument("--quick", action="store_true", help="small and soon: to see that it runs, not to quote")
+    options.add_argument("--json", type=Path, metavar="FILE", help="write figures, commit and machine there")
+    return options
 
 
-def run(benchmarks: Mapping[str, Callable[[Options], Iterable[Row]]], given: argparse.Namespace) -> bool:
+def run(benchmarks: Mapping[str, Callable[[Options], Iterable[Row]]], parsed: argparse.Namespace) -> bool:
     """Run *benchmarks* one after another, printing the table, and keeping the JSON, as it grows.
 
     Return whether all of them ran to their end; one that did not has a row that says so, and stops no other.
     """
-    kept: list[Row] = []
+    finished: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="jidomem-bench-", ignore_cleanup_errors=True) as name:
-        memories, rounds = (2_000, 5) if given.quick else (10_000, 15)
-        options = Options(given.memories or memories, given.quick, given.rounds or rounds, Path(name))
+        memories, rounds = (2_000, 5) if parsed.quick else (10_000, 15)
+        options = Options(parsed.memories or memories, parsed.quick, parsed.rounds or rounds, Path(name))
 
         def measured_rows() -> Iterator[Row]:
             for name, measure in benchmarks.items():
                 own = replace(options, folder=Path(tempfile.mkdtemp(dir=options.folder)))
                 for row in _whole(name, measure, own):
-                    kept.append(row if row.command else replace(row, command=f"python -m {name}{_as(given, options)}"))
-                    if given.json:
-                        given.json.write_text(json.dumps(report(kept, options), indent=2) + "\n", "utf-8")
-                    yield kept[-1]
+                    finished.append(
+                        row if row.command else replace(row, command=f"python -m {name}{_as(parsed, options)}")
+                    )
+                    if parsed.json:
+                        parsed.json.write_text(json.dumps(report(finished, options), indent=2) + "\n", "utf-8")
+                    yield finished[-1]
 
         for line in table(measured_rows()):
             print(line, flush=True)
-    return not any(row.measured == BROKEN for row in kept)
+    return not any(row.measured == BROKEN for row in finished)
 
 
 def main(name: str, rows: Callable[[Options], Iterable[Row]]) -> None:
@@ -215,7 +219,7 @@ def main(name: str, rows: Callable[[Options], Iterable[Row]]) -> None:
 
 
 def _whole(name: str, measure: Callable[[Options], Iterable[Row]], options: Options) -> Iterator[Row]:
-    """The rows of one benchmark, the last of them one that says so where it broke off."""
+    """The rows of one benchmark; if it fails, the last row reports the error."""
     try:
         yield from measure(options)
     except (Exception, SystemExit) as error:
@@ -223,8 +227,8 @@ def _whole(name: str, measure: Callable[[Options], Iterable[Row]], options: Opti
         yield Row(name, "-", BROKEN, f"{type(error).__name__}: {error}", False)
 
 
-def _as(given: argparse.Namespace, options: Options) -> str:
-    return f" --memories {options.memories}" + (" --quick" if given.quick else "")
+def _as(parsed: argparse.Namespace, options: Options) -> str:
+    return f" --memories {options.memories}" + (" --quick" if parsed.quick else "")
 
 
 def _file_system(folder: Path) -> str:
@@ -242,5 +246,5 @@ def _lines(path: str) -> list[str]:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(REPOSITORY), *arguments], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    result = subprocess.run(["git", "-C", str(REPOSITORY), *arguments], capture_output=True, text=True, check=False)
+    return result.stdout.strip()

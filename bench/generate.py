@@ -45,7 +45,7 @@ SHARES = {
 
 
 class Pool:
-    """Some of what may still be ended, at most OPEN of them."""
+    """A sample of the memories that may be ended later, at most OPEN."""
 
     def __init__(self, random: Random) -> None:
         self._random, self._held = random, list[Fields]()
@@ -68,7 +68,7 @@ class Pool:
 
 
 class Life:
-    """A project as it goes: what is open, who works on what, and what they say next."""
+    """The simulated life of a project: open memories, working sessions, and the next intents."""
 
     def __init__(self, seed: int, project: str) -> None:
         self.random = Random(seed)
@@ -85,7 +85,7 @@ class Life:
             make = getattr(self, deed, None)
             yield from make() if make else self.plain(deed)
 
-    # what is said for the first time
+    # memories without a predecessor
 
     def plain(self, kind: str) -> Iterator[Fields]:
         """A fact, discovery, risk, assumption, hypothesis, lesson, convention or decision."""
@@ -100,12 +100,12 @@ class Life:
             "lesson": f"Before you {deed} {area}, look at its {matter}: run {n} cost us a day",
             "convention": f"{matter.capitalize()} in {area} goes through {tool} (rule {n})",
         }.get(kind, f"Use {tool} for {matter} in {area} (proposal {n})")
-        said = {"type": kind, "summary": summary, "about": self.about(), **self.further(kind, n, area, matter)}
+        fields = {"type": kind, "summary": summary, "about": self.about(), **self.further(kind, n, area, matter)}
         pool = "decision" if kind.endswith("decision") else kind
-        yield self.say(said, keep=pool if pool in self.open else None)
+        yield self.say(fields, keep=pool if pool in self.open else None)
 
     def further(self, kind: str, n: int, area: str, matter: str) -> Fields:
-        """What this kind says besides its summary; a topic has the number of the memory, so nothing else has it."""
+        """The further fields of this kind; a topic has the number of the memory and is therefore unique."""
         topic = f"{matter} in {area}, matter {n}"
         if kind.endswith("decision"):
             others = [f"Keep what is there for {matter}", f"Use {self.one(words.TOOLS)} instead"]
@@ -124,24 +124,24 @@ class Life:
         """A task, that may depend on others or be blocked by one."""
         others = {o["iri"] for _ in range(2) if self.chance(0.25) and (o := self.open["task"].some())}
         links = [["jido:dependsOn", {"@id": other}] for other in sorted(others)]
-        said: Fields = {"assigned_to": self.agent(), "status": "Planned", "extra_triples": links}
+        fields: Fields = {"assigned_to": self.agent(), "status": "Planned", "extra_triples": links}
         if self.chance(0.08) and (blocker := self.open["task"].some()):
-            said |= {"status": "Blocked", "extra_triples": [*links, ["jido:blockedBy", {"@id": blocker["iri"]}]]}
+            fields |= {"status": "Blocked", "extra_triples": [*links, ["jido:blockedBy", {"@id": blocker["iri"]}]]}
         if self.chance(0.3):
-            said["tracked_by"] = f"https://git.example.org/{self.project}/issues/{self.number}"
+            fields["tracked_by"] = f"https://git.example.org/{self.project}/issues/{self.number}"
         summary = (
             f"{self.one(words.ACTIONS).capitalize()} the {self.one(words.MATTERS)} of {self.area()} (#{self.number})"
         )
-        yield self.say({"type": "task", "summary": summary, "about": self.about(), **said}, keep="task")
+        yield self.say({"type": "task", "summary": summary, "about": self.about(), **fields}, keep="task")
 
     def error(self) -> Iterator[Fields]:
         """An error as it is first reported."""
         summary = f"{self.area()} {self.one(words.SYMPTOMS)} on {self.one(words.SCENES)} (incident {self.number})"
         severity = self.one(("medium", "low", "high", "critical"))
-        said = {"type": "error", "summary": summary, "about": self.about(), "severity": severity}
-        yield self.say({**said, "status": self.one(("Reported", "Investigating"))}, keep="error")
+        fields = {"type": "error", "summary": summary, "about": self.about(), "severity": severity}
+        yield self.say({**fields, "status": self.one(("Reported", "Investigating"))}, keep="error")
 
-    # what ends something earlier
+    # memories that end an earlier one
 
     def start_task(self) -> Iterator[Fields]:
         yield from self.again("task", "task", keep="task", status="InProgress", reason="work began")
@@ -162,12 +162,12 @@ class Life:
         yield root
         if self.chance(0.6):
             summary = f"After incident {n}: {self.one(words.ACTIONS)} the {self.one(words.MATTERS)} before shipping"
-            said = {"type": "lesson", "summary": summary, "about": about, "evidence": [reported["iri"]]}
-            lesson = self.say(said)
+            fields = {"type": "lesson", "summary": summary, "about": about, "evidence": [reported["iri"]]}
+            lesson = self.say(fields)
             links.append(["jido:producedLesson", {"@id": lesson["iri"]}])
             yield lesson
-        ended = {"status": "Resolved", "extra_triples": links, "supersedes": [reported["iri"]], "reason": "fixed"}
-        yield self.say({**reported, **ended})
+        changes = {"status": "Resolved", "extra_triples": links, "supersedes": [reported["iri"]], "reason": "fixed"}
+        yield self.say({**reported, **changes})
 
     def replace_decision(self) -> Iterator[Fields]:
         tool, reason = self.one(words.TOOLS), self.one(words.REASONS)
@@ -183,8 +183,8 @@ class Life:
         refuted = self.open["assumption"].take()
         if refuted is not None:
             summary = f"{self.area()} {self.one(words.SYMPTOMS)}: what was assumed does not hold (run {self.number})"
-            said = {"type": "discovery", "summary": summary, "about": refuted["about"]}
-            yield self.say({**said, "invalidates": [refuted["iri"]], "evidence": [self.run()], "reason": "refuted"})
+            fields = {"type": "discovery", "summary": summary, "about": refuted["about"]}
+            yield self.say({**fields, "invalidates": [refuted["iri"]], "evidence": [self.run()], "reason": "refuted"})
 
     def confirm_hypothesis(self) -> Iterator[Fields]:
         evidence = [f"experiment {self.number} on {self.one(words.SCENES)}"]
@@ -198,26 +198,26 @@ class Life:
         risk = self.open["risk"].take()
         if risk is not None:
             summary = f"The risk reviewed in {risk['summary'].rsplit('(')[-1].rstrip(')')} is gone (run {self.number})"
-            said = {"type": "fact", "summary": summary, "about": risk["about"]}
-            yield self.say({**said, "invalidates": [risk["iri"]], "reason": "it went away"})
+            fields = {"type": "fact", "summary": summary, "about": risk["about"]}
+            yield self.say({**fields, "invalidates": [risk["iri"]], "reason": "it went away"})
 
     def again(self, pool: str, kind: str | None, *, keep: str | None = None, **changes: Any) -> Iterator[Fields]:
-        """Something open, said again with *changes*, in place of what it was."""
+        """A successor of an open memory, with *changes*."""
         before = self.open[pool].take()
         if before is not None:
-            said = {
+            fields = {
                 **before,
                 "type": kind or before["type"],
                 **changes,
                 "supersedes": [before["iri"]],
                 "reason": "it changed",
             }
-            yield self.say(said, keep=keep)
+            yield self.say(fields, keep=keep)
 
-    # how it is said
+    # the fields of an intent
 
     def say(self, fields: Fields, *, keep: str | None = None) -> Fields:
-        """The intent, with who, when, how surely and on what evidence; *keep* is the pool it may be ended from."""
+        """The intent with author, time, confidence and evidence; *keep* is the pool from which it may be ended."""
         session = self.session()
         agents = session["agents"]
         intent = {
@@ -243,7 +243,7 @@ class Life:
         return {name: value for name, value in intent.items() if value != []}
 
     def session(self) -> Fields:
-        """One of those at work, replaced by a new one when it has said all it has to say."""
+        """One of the working sessions; a finished session is replaced by a new one."""
         at = int(self.random.random() * len(self.working))
         session = self.working[at]
         session["left"] -= 1
@@ -262,9 +262,9 @@ class Life:
 
     def evidence(self) -> list[str]:
         """A log, a commit's address, or an earlier memory."""
-        found = self.recent.some() if self.chance(0.5) else None
-        if found:
-            return [found["iri"]]
+        earlier = self.recent.some() if self.chance(0.5) else None
+        if earlier:
+            return [earlier["iri"]]
         commit = f"https://git.example.org/{self.project}/commit/{self.zipf(1 + self.number // 3):07x}"
         return [commit if self.chance(0.4) else self.run()]
 
@@ -272,7 +272,7 @@ class Life:
         return f"log of run {self.zipf(1 + self.number // 2)} on {self.one(words.SCENES)}"
 
     def about(self) -> list[str]:
-        """One to three files; the repository grows with what is remembered of it."""
+        """One to three files; the repository grows with the number of memories."""
         files = 100 + int(self.number**0.75)
         return sorted({file_name(self.zipf(files)) for _ in range(1 + int(self.random.random() ** 3 * 3))})
 

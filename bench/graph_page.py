@@ -17,17 +17,17 @@ from bench.frame import Options, Row, Spread, percentile, short
 GOAL_MS = 1_000
 NODES, WIDTH, HEIGHT = 300, 1440, 900
 PROJECT = "bench"
-TOLD: Mapping[str, Any] = {
+COMMON_FIELDS: Mapping[str, Any] = {
     "applies_to_project": PROJECT,
     "asserted_by": "architect",
     "asserted_in": "s-1",
     "confidence": "high",
 }
-#: What placing took in milliseconds, how long after the page was asked for it was there, and the nodes there are.
+#: Milliseconds of the layout, milliseconds from the request until it is shown, and the number of nodes.
 PLACED = """const [found] = performance.getEntriesByName("graph-layout");
 const nodes = document.getElementById("graph")._cyreg.cy.nodes().length;
 return [found.duration, found.startTime + found.duration, nodes];"""
-#: Milliseconds for which dagre alone, as it comes, places the same.
+#: Milliseconds in which dagre alone, with its defaults, lays out the same graph.
 DAGRE = """const cy = document.getElementById("graph")._cyreg.cy, began = performance.now();
 cy.layout({name: "dagre", animate: false}).run();
 return performance.now() - began;"""
@@ -47,7 +47,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def fill(root: Path) -> dict[str, str]:
-    """Keep in *root* what is drawn; return around which memory, by what it is."""
+    """Write the memories to *root*; return the central memory of each graph by its description."""
     tasks = [f"https://jido.ai/memory/01900000-0000-7000-8000-{number:012x}" for number in range(2 * NODES)]
     needs = [
         sorted({max(0, number - 1), number // 2, number * 2 // 3, number * 3 // 4} - {number})
@@ -55,7 +55,7 @@ def fill(root: Path) -> dict[str, str]:
     ]
     planned = [
         {
-            **TOLD,
+            **COMMON_FIELDS,
             "iri": task,
             "type": "task",
             "summary": f"Migrate part {number} of the store",
@@ -65,7 +65,7 @@ def fill(root: Path) -> dict[str, str]:
     ]
     facts = [
         {
-            **TOLD,
+            **COMMON_FIELDS,
             "type": "fact",
             "summary": f"Run {number} took {number} ms with 8 cores",
             "evidence": ["the load test"],
@@ -100,7 +100,7 @@ def browser() -> Iterator[Any]:
 
 
 def _shown(driver: Any, address: str) -> list[float]:
-    """What placing took, when it was there, how many nodes there are, and what dagre alone takes for them."""
+    """Milliseconds of the layout, until it is shown, the number of nodes, and milliseconds of dagre alone."""
     driver.get(address)
     driver.find_element("css selector", "#drawn:not([hidden])")
     return [*driver.execute_script(PLACED), driver.execute_script(DAGRE)]

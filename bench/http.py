@@ -52,21 +52,21 @@ def _beside_oxigraph(options: Options, memories: int) -> Row:
         memory.catch_up(load.PROJECT)
         size, native_path = native(memory, program, folder)
     path = f"/projects/{load.PROJECT}/queries/{QUESTION}?limit={LIMIT}"
-    told: dict[str, list[float]] = {"ours": [], "oxigraph": []}
+    rates: dict[str, list[float]] = {"ours": [], "oxigraph": []}
     with ours(root, SERVER_CORE) as port, serving([program, "serve-read-only", "-l", str(folder)], "-b") as other:
         for number in range(options.rounds + 1):
-            for name, place, asked in (("ours", port, path), ("oxigraph", other, native_path)):
-                found = clients(place, 1.0, [{"kind": name, "path": asked}] * 4, CLIENT_CORE)
+            for name, place, query_path in (("ours", port, path), ("oxigraph", other, native_path)):
+                answer = clients(place, 1.0, [{"kind": name, "path": query_path}] * 4, CLIENT_CORE)
                 if number:  # the first round warms
-                    told[name].append(len(found["taken"][name]) / found["elapsed"])
-    ratio = Spread.ratio(told["oxigraph"], told["ours"])
-    measured = f"{Spread.of(told['ours'])}, oxigraph serves {short(ratio.middle)} times as many"
-    compared = f"{Spread.of(told['oxigraph'])} oxigraph serve, same SPARQL, {size:,} bytes; ratio {ratio}"
-    return Row(what, f"within {WITHIN:g} x", measured, compared, ratio.middle <= WITHIN, {"requests_per_s": told})
+                    rates[name].append(len(answer["taken"][name]) / answer["elapsed"])
+    ratio = Spread.ratio(rates["oxigraph"], rates["ours"])
+    measured = f"{Spread.of(rates['ours'])}, oxigraph serves {short(ratio.middle)} times as many"
+    compared = f"{Spread.of(rates['oxigraph'])} oxigraph serve, same SPARQL, {size:,} bytes; ratio {ratio}"
+    return Row(what, f"within {WITHIN:g} x", measured, compared, ratio.middle <= WITHIN, {"requests_per_s": rates})
 
 
 def oxigraph() -> str | None:
-    """Where the native server is, None where it is not installed."""
+    """The path of the native server; None if it is not installed."""
     return shutil.which("oxigraph", path=os.pathsep.join(map(str, PLACES)))
 
 
@@ -80,13 +80,16 @@ def native(memory: jidomem.Jidomem, program: str, folder: Path) -> tuple[int, st
     subprocess.run([program, "load", "-l", folder, "-f", text], check=True, capture_output=True)
     query = memory.playbook.get(QUESTION)
     values = query.bind({"project": load.PROJECT, "asOf": FOREVER})
-    asked = [("query", f"{_bound(query, values)} LIMIT {LIMIT}"), *(("default-graph-uri", graph) for graph in graphs)]
+    pairs = [
+        ("query", f"{_bound(query, values)} LIMIT {LIMIT}"),
+        *(("default-graph-uri", graph) for graph in graphs),
+    ]
     page = memory.reader.ask_page(QUESTION, project=load.PROJECT, limit=LIMIT)
-    return len(json.dumps(page.rows, default=str)), f"/query?{urlencode(asked)}"
+    return len(json.dumps(page.rows, default=str)), f"/query?{urlencode(pairs)}"
 
 
 def _bound(query: NamedQuery, values: dict[str, Term]) -> str:
-    """The text of a named query with the values of its parameters in their places."""
+    """The text of a named query with the values of its pairs in their places."""
     head, where, body = query.text.partition(" WHERE ")
     for name, term in values.items():
         head = re.sub(rf"\?{name}\b", "", head)
@@ -97,12 +100,12 @@ def _bound(query: NamedQuery, values: dict[str, Term]) -> str:
 def clients(port: int, seconds: float, asking: Sequence[dict[str, str]], core: str | None = None) -> dict[str, Any]:
     """The seconds each request took, by kind, of clients in a process of their own, and those of all of it."""
     command = [*_on(core), sys.executable, "-m", "bench.http_load"]
-    given = json.dumps({"port": port, "seconds": seconds, "clients": [*asking]})
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True, cwd=frame.REPOSITORY)
-    told: dict[str, Any] = json.loads(done.stdout)
-    if told["wrong"]:
-        raise RuntimeError(f"refused under load: {told['wrong'][0]}")
-    return told
+    request = json.dumps({"port": port, "seconds": seconds, "clients": [*asking]})
+    result = subprocess.run(command, input=request, capture_output=True, text=True, check=True, cwd=frame.REPOSITORY)
+    answer: dict[str, Any] = json.loads(result.stdout)
+    if answer["wrong"]:
+        raise RuntimeError(f"refused under load: {answer['wrong'][0]}")
+    return answer
 
 
 @contextmanager
@@ -172,7 +175,7 @@ def _await(port: int, server: subprocess.Popen[bytes]) -> None:
 
 
 def _on(core: str | None) -> list[str]:
-    """What runs a command on one core, where that can be said."""
+    """The prefix that runs a command on one core, if the system supports it."""
     return ["taskset", "-c", core] if core is not None and shutil.which("taskset") and (os.cpu_count() or 1) > 1 else []
 
 

@@ -24,7 +24,7 @@ NUMBERS = count(os.getpid() * 1_000_000)
 
 
 class Client:
-    """One connection: what it asks, again and again, and how long each answer took."""
+    """One connection: its repeated request, and the seconds of each answer."""
 
     def __init__(self, port: int, kind: str, path: str, body: str | None = None, media: str = JSON) -> None:
         self.kind, self.path, self.body, self.media = kind, path, body, media
@@ -46,7 +46,7 @@ class Client:
         self.socket.sendall(self.asked)
 
     def hear(self) -> None:
-        """Take in what came; when the answer is whole, ask again."""
+        """Read received bytes; when the answer is complete, send the next request."""
         piece = self.socket.recv(1 << 18)
         if not piece:
             raise ConnectionError(f"the server closed a connection of {self.kind}")
@@ -78,14 +78,14 @@ def is_whole(answer: bytes) -> bool:
 
 
 def main() -> None:
-    given = json.load(sys.stdin)
-    clients = [Client(**{"port": given.get("port"), **client}) for client in given["clients"]]
+    specification = json.load(sys.stdin)
+    clients = [Client(**{"port": specification.get("port"), **client}) for client in specification["clients"]]
     with selectors.DefaultSelector() as waiting:
         for client in clients:
             waiting.register(client.socket, selectors.EVENT_READ, client)
             client.ask()
         start, used = time.perf_counter(), time.process_time()
-        while time.perf_counter() < start + given["seconds"] or not all(client.taken for client in clients):
+        while time.perf_counter() < start + specification["seconds"] or not all(client.taken for client in clients):
             for key, _ in waiting.select(0.1):
                 key.data.hear()
         elapsed, used = time.perf_counter() - start, time.process_time() - used
@@ -94,8 +94,8 @@ def main() -> None:
         taken.setdefault(client.kind, []).extend(client.taken)
     acknowledged = [number for client in clients for number in client.acknowledged]
     wrong = [text for client in clients for text in client.wrong]
-    told = {"elapsed": elapsed, "used": used, "taken": taken, "acknowledged": acknowledged, "wrong": wrong[:3]}
-    print(json.dumps(told))
+    figures = {"elapsed": elapsed, "used": used, "taken": taken, "acknowledged": acknowledged, "wrong": wrong[:3]}
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

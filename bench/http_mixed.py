@@ -48,11 +48,11 @@ def _ours(options: Options, seconds: float) -> dict[str, Any]:
     submit = {"kind": "submit", "path": f"/projects/{load.PROJECT}/intents", "body": json.dumps(INTENT)}
     ask = {"kind": "query", "path": f"/projects/{load.PROJECT}/queries/{http.QUESTION}?limit={http.LIMIT}"}
     with http.ours(root) as port:
-        found = _loaded(port, seconds, submit, ask)
+        figures = _loaded(port, seconds, submit, ask)
     with jidomem.open(root) as memory:
         memory.catch_up(load.PROJECT)
         graph = memory.index.triples(graph_iri(load.PROJECT))
-        return found | {"kept": {o for _, p, o in graph if p == f"<{TOPIC}>"}}
+        return figures | {"kept": {o for _, p, o in graph if p == f"<{TOPIC}>"}}
 
 
 def _theirs(options: Options, seconds: float) -> dict[str, Any] | None:
@@ -71,15 +71,15 @@ def _theirs(options: Options, seconds: float) -> dict[str, Any] | None:
     update = f"INSERT DATA {{ GRAPH <{graph}> {{ {block.replace(item, '<urn:item:NUMBER>')} }} }}"
     submit = {"kind": "submit", "path": "/update", "body": update, "media": "application/sparql-update"}
     with http.serving([program, "serve", "-l", str(folder)], "-b", None) as port:
-        found = _loaded(port, seconds, submit, {"kind": "query", "path": path})
-        asked = urlencode({"query": f"SELECT ?t WHERE {{ GRAPH ?g {{ ?item <{TOPIC}> ?t }} }}", "format": "json"})
-        with urlopen(f"http://127.0.0.1:{port}/query?{asked}") as answer:
+        figures = _loaded(port, seconds, submit, {"kind": "query", "path": path})
+        parameters = urlencode({"query": f"SELECT ?t WHERE {{ GRAPH ?g {{ ?item <{TOPIC}> ?t }} }}", "format": "json"})
+        with urlopen(f"http://127.0.0.1:{port}/query?{parameters}") as answer:
             bindings = json.load(answer)["results"]["bindings"]
-        return found | {"kept": {json.dumps(row["t"]["value"], ensure_ascii=False) for row in bindings}}
+        return figures | {"kept": {json.dumps(row["t"]["value"], ensure_ascii=False) for row in bindings}}
 
 
 def _loaded(port: int, seconds: float, *asking: dict[str, str]) -> dict[str, Any]:
-    """What the clients were told, after a second in which the server warms."""
+    """The figures of the clients, after a second of warm-up of the server."""
     http.clients(port, 1.0, asking)
     return http.clients(port, seconds, [*asking] * (CLIENTS // len(asking)))
 
@@ -94,7 +94,7 @@ def _beside(latencies: dict[str, Any] | None, kind: str) -> str:
 
 
 def _lost(latencies: dict[str, Any]) -> str:
-    """How many of the acknowledged are not there."""
+    """The number of acknowledged writes that are missing."""
     lost = [number for number in latencies["acknowledged"] if f'"topic {number}"' not in latencies["kept"]]
     return f"{len(lost):,} of {len(latencies['acknowledged']):,} lost"
 

@@ -64,8 +64,8 @@ def rows(options: Options) -> Iterator[Row]:
         yield _row("a get", {name: lambda s=store: s.get(*item(7)[:2]) for name, store in sides.items()}, options)
         space = item(7)[0]
         yield _row("a search in a namespace", {n: lambda s=s: s.search(space) for n, s in sides.items()}, options)
-        asked = {"score": {"$lt": many // 10}}
-        filtered = {name: lambda s=store: s.search(("users",), filter=asked) for name, store in sides.items()}
+        condition = {"score": {"$lt": many // 10}}
+        filtered = {name: lambda s=store: s.search(("users",), filter=condition) for name, store in sides.items()}
         yield _row(f"a search by a value in {many:,}", filtered, options)
 
 

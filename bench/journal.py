@@ -45,10 +45,10 @@ def rows(options: Options) -> Iterator[Row]:
     yield Row("append of one memory", "-", f"{middle} ms", beside, figures={"s": times})
     whole = _built(block, Version(), 0)
     for what, run in (("build of", lambda: _built(block, Version(), 0)), ("reading", lambda: parse(whole.data))):
-        found = [len(whole.triples) / seconds(run) for _ in range(options.rounds)]
-        rate = Spread.of(found)
+        rates = [len(whole.triples) / seconds(run) for _ in range(options.rounds)]
+        rate = Spread.of(rates)
         measured = f"{short(rate.middle)} triples/s ({short(rate.low)}-{short(rate.high)})"
-        yield Row(f"{what} a commit of {len(whole.triples):,} triples", "-", measured, figures={"per_s": found})
+        yield Row(f"{what} a commit of {len(whole.triples):,} triples", "-", measured, figures={"per_s": rates})
 
 
 def four_calls(folder: Path) -> Callable[[bytes], None]:
@@ -73,10 +73,10 @@ def four_calls(folder: Path) -> Callable[[bytes], None]:
 def _bodies(options: Options) -> tuple[list[Triple], list[Triple]]:
     """The triples of one memory, and of a full block of them, as the writer keeps them."""
     with jidomem.open(options.folder / "source") as memory:
-        made = list(islice(generate.intents(10**9, project=load.PROJECT), 200))
-        memory.writer.submit_many(load.PROJECT, made)
-        kept = [_body(commit) for commit in memory.journal.read(STREAM)]
-    block = max(kept, key=len)
+        intents = list(islice(generate.intents(10**9, project=load.PROJECT), 200))
+        memory.writer.submit_many(load.PROJECT, intents)
+        bodies = [_body(commit) for commit in memory.journal.read(STREAM)]
+    block = max(bodies, key=len)
     return [row for row in block if row[0] == max(row[0] for row in block)], block
 
 

@@ -25,7 +25,7 @@ KINDS = {
 def item(kind: str, number: int) -> list[Triple]:
     """An item as the writer describes it, with the stubs of what it names."""
     node = f"<{BASE}memory/{number}>"
-    said = {
+    values = {
         TYPE: jido(kind), "summary": literal(f"what we learnt the {number}th time"), "hasConfidence": jido("High"),
         "appliesToProject": f"<{BASE}projects/p>", "assertedBy": f"<{BASE}agents/a>",
         "assertedIn": f"<{BASE}sessions/s>",
@@ -33,7 +33,7 @@ def item(kind: str, number: int) -> list[Triple]:
         "recordedAt": date_time("2026-11-21T08:00:00.000000Z"), "topic": '"builds"', "about": '"src/main.py"',
         "detailedExplanation": literal("The build was slow, the cache was cold. " * 4), **KINDS[kind],
     }  # fmt: skip
-    rows = [(node, name if name == TYPE else jido(name), value) for name, value in said.items()]
+    rows = [(node, name if name == TYPE else jido(name), value) for name, value in values.items()]
     project, agent = f"<{BASE}projects/p>", f"<{BASE}agents/a>"
     rows += [(project, TYPE, jido("Project")), (project, jido("projectName"), '"p"'), (agent, TYPE, jido("Agent"))]
     rows += [(agent, jido("hasRole"), jido("Implementer")), (agent, jido("hasCapability"), jido("CanQueryMemory"))]

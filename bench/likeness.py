@@ -35,10 +35,10 @@ def rows(options: Options) -> Iterator[Row]:
 def _rows(size: int, options: Options) -> Iterator[Row]:
     vectors = _made(size)
     random = np.random.default_rng(1)
-    asked = _unit(vectors[random.integers(0, size, ASKED)] + random.normal(0, 0.02, (ASKED, DIMENSIONS)))
+    queries = _unit(vectors[random.integers(0, size, ASKED)] + random.normal(0, 0.02, (ASKED, DIMENSIONS)))
     likeness = VectorSet(DIMENSIONS)
-    took = seconds(lambda: _taken_in(likeness, vectors))
-    exact = [_exact(vectors, one) for one in asked]
+    elapsed = seconds(lambda: _add_all(likeness, vectors))
+    exact = [_exact(vectors, one) for one in queries]
 
     def ours(one: Vectors) -> list[int]:
         return [number for number, _ in likeness.nearest(one, TOP)]
@@ -46,30 +46,30 @@ def _rows(size: int, options: Options) -> Iterator[Row]:
     def beside(one: Vectors) -> list[int]:
         return _exact(vectors, one)
 
-    times = in_turn({"ours": _all(ours, asked), "exact": _all(beside, asked)}, options.rounds)
+    times = in_turn({"ours": _all(ours, queries), "exact": _all(beside, queries)}, options.rounds)
     ms = [value / ASKED * 1000 for value in times["ours"]]
-    found = _recall(ours, asked, exact)
-    kept = short(size * (DIMENSIONS + DIMENSIONS // 8 + 12) / 1e6)
+    share = _recall(ours, queries, exact)
+    megabytes = short(size * (DIMENSIONS + DIMENSIONS // 8 + 12) / 1e6)
     ratio = Spread.ratio(times["exact"], times["ours"])
     yield Row(f"the {TOP} most alike of {size:,} vectors", f"{GOAL_MS} ms, {GOAL} of them" if size <= 100_000 else "-",
-              f"{short(median(ms))} ms, {found:.3f} of them; {kept} MB",
+              f"{short(median(ms))} ms, {share:.3f} of them; {megabytes} MB",
               f"exact float32: {ratio} x the time, {short(vectors.nbytes / 1e6)} MB",
-              (median(ms) <= GOAL_MS and found >= GOAL) if size <= 100_000 else None, {"ms": ms, **times})  # fmt: skip
-    yield Row(f"take in {size:,} vectors", "-", f"{short(size / took)} a second")
+              (median(ms) <= GOAL_MS and share >= GOAL) if size <= 100_000 else None, {"ms": ms, **times})  # fmt: skip
+    yield Row(f"take in {size:,} vectors", "-", f"{short(size / elapsed)} a second")
     for name, make in (("usearch", _usearch), ("hnswlib", _hnswlib), ("sqlite_vec", _sqlite_vec)):
         if find_spec(name) and size <= 100_000:
-            yield _beside(name, make, vectors, asked, exact)
+            yield _beside(name, make, vectors, queries, exact)
 
 
 def _beside(
     name: str, make: Callable[[Vectors], tuple[Search, str]], vectors: Vectors, queries: Vectors, exact: list[list[int]]
 ) -> Row:
-    made: list[tuple[Search, str]] = []
-    took = seconds(lambda: made.append(make(vectors)))
-    search, said = made[0]
+    built: list[tuple[Search, str]] = []
+    elapsed = seconds(lambda: built.append(make(vectors)))
+    search, size = built[0]
     each = [seconds(lambda: search(one)) * 1000 for one in queries]  # noqa: B023 (called at once)
-    measured = f"{short(median(each))} ms, {_recall(search, queries, exact):.3f} of them; {said}"
-    return Row(f"the same by {name}", "-", measured, f"made in {short(took)} s")
+    measured = f"{short(median(each))} ms, {_recall(search, queries, exact):.3f} of them; {size}"
+    return Row(f"the same by {name}", "-", measured, f"made in {short(elapsed)} s")
 
 
 def _usearch(vectors: Vectors) -> tuple[Search, str]:
@@ -109,15 +109,15 @@ def _made(size: int) -> Vectors:
     random = np.random.default_rng(0)
     middles = random.standard_normal((max(size // 50, 20), 64)).astype(np.float32)
     spread = random.standard_normal((64, DIMENSIONS)).astype(np.float32)
-    made = np.empty((size, DIMENSIONS), np.float32)
+    vectors = np.empty((size, DIMENSIONS), np.float32)
     for start in range(0, size, 10_000):
         count = min(10_000, size - start)
         inner = middles[random.integers(0, len(middles), count)] + 0.7 * random.standard_normal((count, 64))
-        made[start : start + count] = _unit(inner @ spread + 2 * random.standard_normal((count, DIMENSIONS)))
-    return made
+        vectors[start : start + count] = _unit(inner @ spread + 2 * random.standard_normal((count, DIMENSIONS)))
+    return vectors
 
 
-def _taken_in(likeness: VectorSet, vectors: Vectors) -> None:
+def _add_all(likeness: VectorSet, vectors: Vectors) -> None:
     for start in range(0, len(vectors), 5_000):
         part = vectors[start : start + 5_000]
         likeness.add(range(start + 1, start + 1 + len(part)), [encode(vector) for vector in part])

@@ -54,7 +54,7 @@ JUDGED = 200_000  # larger roots that benchmarks share are built unjudged
 
 
 class Known:
-    """In place of index and tail: of what was written, which things are memories, and the classes of the others."""
+    """A stand-in for index and tail: the written memories, and the classes of other nodes."""
 
     def __init__(self, journal: FileJournal) -> None:
         self.journal, self.index, self.generation, self.turn = journal, self, 0, nullcontext
@@ -126,7 +126,7 @@ def build(
 
 
 def _unjudged(journal: FileJournal, sources: Sources) -> Callable[[list[Fields]], list[Outcome]]:
-    """What keeps intents as the writer would, without asking whether it should."""
+    """A function that writes intents as the writer does, without validation."""
     rules = EffectiveRules(ontology.load(), Policy())
     pipeline = Unjudged(rules, sources.new_id)
     queue = CommitQueue(Stream(PROJECT), cast(Any, Known(journal)), sources, rules)
@@ -165,12 +165,12 @@ def copy(root: Path, to: Path) -> Path:
 
 
 def _digest() -> str:
-    """What decides the bytes of a journal: what is generated, and what the writer makes of it."""
+    """A digest of the sources that determine the bytes of a journal."""
     package = Path(jidomem.__file__).parent
-    made = [Path(generate.__file__), Path(generate.__file__).with_name("words.py")]
-    made += [package / "journal" / name for name in ("commit.py", "lines.py")]
-    made += [package / "write" / "triples.py", *files.ontology_files()]
-    return hashlib.blake2b(b"".join(path.read_bytes() for path in made), digest_size=6).hexdigest()
+    sources = [Path(generate.__file__), Path(generate.__file__).with_name("words.py")]
+    sources += [package / "journal" / name for name in ("commit.py", "lines.py")]
+    sources += [package / "write" / "triples.py", *files.ontology_files()]
+    return hashlib.blake2b(b"".join(path.read_bytes() for path in sources), digest_size=6).hexdigest()
 
 
 def _made(folder: Path) -> Path:

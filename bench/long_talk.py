@@ -52,15 +52,15 @@ class Exchange:
 
 def exchanges(turns: Sequence[Any]) -> Iterator[Exchange]:
     """Yield a page of each turn and the answer to it; what nobody answered in its session is one without an answer."""
-    left, minutes = list(turns), Counter[int]()
-    while left:
-        asked, *left = left
-        answer = left.pop(0) if left and left[0].session == asked.session and left[0].speaker != asked.speaker else None
-        at = asked.when.replace(tzinfo=UTC) + timedelta(minutes=minutes[asked.session])
-        minutes[asked.session] += 1
-        ids = (asked.id,) if answer is None else (asked.id, answer.id)
-        told = answer.content if answer is not None else ""
-        yield Exchange(asked.content, told, asked.speaker, asked.session, at, ids)
+    rest, minutes = list(turns), Counter[int]()
+    while rest:
+        turn, *rest = rest
+        answer = rest.pop(0) if rest and rest[0].session == turn.session and rest[0].speaker != turn.speaker else None
+        at = turn.when.replace(tzinfo=UTC) + timedelta(minutes=minutes[turn.session])
+        minutes[turn.session] += 1
+        ids = (turn.id,) if answer is None else (turn.id, answer.id)
+        response = answer.content if answer is not None else ""
+        yield Exchange(turn.content, response, turn.speaker, turn.session, at, ids)
 
 
 class Listener:
@@ -85,11 +85,11 @@ class Listener:
                 self._maintain()
             self.now = max(self.now, each.at)
             try:
-                made = self.os.add(each.query, each.response, about=("user", each.speaker), timestamp=each.at)
+                page = self.os.add(each.query, each.response, about=("user", each.speaker), timestamp=each.at)
             except (IntentRefused, TooLarge):  # it has what looks like a secret, or more than a text may have
                 self.refused += 1
             else:
-                pages[made.id] = each
+                pages[page.id] = each
         self._maintain()
         return pages
 
@@ -100,21 +100,21 @@ class Listener:
 
     def places(self) -> dict[str, list[str]]:
         """Return the tier of each page, the archive also being one, as often as it is there."""
-        found: dict[str, list[str]] = {}
+        tiers_of: dict[str, list[str]] = {}
         tiers = self.os.tiers
-        held = {"stm": tiers.stm, "leaving": tiers.leaving}
-        of = [(tier, page.id) for tier, pages in held.items() for page in pages]
+        lists = {"stm": tiers.stm, "leaving": tiers.leaving}
+        of = [(tier, page.id) for tier, pages in lists.items() for page in pages]
         of += [("mtm", page.id) for segment in tiers.mtm for page in segment.pages]
-        for gone in sorted(self._segments - {segment.id for segment in tiers.mtm}):
-            of += [("archive", page["id"]) for page in self._archived(gone)]
+        for segment_id in sorted(self._segments - {segment.id for segment in tiers.mtm}):
+            of += [("archive", page["id"]) for page in self._archived(segment_id)]
         for tier, page_id in of:
-            found.setdefault(page_id, []).append(tier)
-        return found
+            tiers_of.setdefault(page_id, []).append(tier)
+        return tiers_of
 
     def _archived(self, segment_id: str) -> list[Mapping[str, Any]]:
         key = f"memoryos:{self.os.agent}:{segment_id}"
-        asked = MemoryQuery(query={"key": key}, provider=self.os.config.archive or "kept")
-        answer = execute_directive(asked, self.memory.providers()).data
+        query = MemoryQuery(query={"key": key}, provider=self.os.config.archive or "kept")
+        answer = execute_directive(query, self.memory.providers()).data
         return [page for kept in answer["result"] for page in kept["value"]["pages"]]
 
     def answers(self, questions: Sequence[str], **given: Any) -> list[dict[str, Any]]:
@@ -124,25 +124,25 @@ class Listener:
 
 def again(root: Path, settings: str, now: datetime, questions: Sequence[str]) -> list[dict[str, Any]]:
     """Return what a process of its own finds on the questions."""
-    asked = json.dumps({"root": str(root), "settings": settings, "now": now.isoformat(), "questions": [*questions]})
+    request = json.dumps({"root": str(root), "settings": settings, "now": now.isoformat(), "questions": [*questions]})
     command = [sys.executable, "-m", "bench.long_talk", "--again"]
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    result = subprocess.run(command, input=request, capture_output=True, text=True, check=True)
+    answers: list[dict[str, Any]] = json.loads(result.stdout)
+    return answers
 
 
 def heard(talk: Any, settings: str) -> dict[str, Any]:
     """Return what became of one conversation."""
     with tempfile.TemporaryDirectory() as folder:
-        made = [*exchanges(talk.turns)]
-        listener = Listener(Path(folder) / "root", settings, made[0].at)
+        pages_to_add = [*exchanges(talk.turns)]
+        listener = Listener(Path(folder) / "root", settings, pages_to_add[0].at)
         start = time.process_time()
-        pages = listener.hear(made)
+        pages = listener.hear(pages_to_add)
         ms = 1e3 * (time.process_time() - start) / len(pages)
         places = listener.places()
-        asked = [question for question in talk.questions if question.gold]
-        texts = [question.text for question in asked]
-        found = listener.answers(texts)
+        questions = [question for question in talk.questions if question.gold]
+        texts = [question.text for question in questions]
+        answers = listener.answers(texts)
         wide = listener.answers(texts, retrieved_segments=len(pages))
         status = listener.os.status()
         figures = {
@@ -150,13 +150,13 @@ def heard(talk: Any, settings: str) -> dict[str, Any]:
             "places": dict(Counter(tier for tiers in places.values() for tier in tiers)),
             "once": {*places} == {*pages} and all(len(tiers) == 1 for tiers in places.values()),
             "personas": status["personas"], "facts": status["facts"], "system": status["system"],
-            "did": dict(listener.became), "ms": ms, "questions": len(asked),
-            **evidence(listener.os, pages, [question.gold for question in asked], found),
-            "of all": evidence(listener.os, pages, [question.gold for question in asked], wide)["found"],
+            "did": dict(listener.became), "ms": ms, "questions": len(questions),
+            **evidence(listener.os, pages, [question.gold for question in questions], answers),
+            "of all": evidence(listener.os, pages, [question.gold for question in questions], wide)["found"],
         }  # fmt: skip
         now = listener.now
         listener.memory.close()
-        figures["same"] = again(Path(folder) / "root", settings, now, texts) == found
+        figures["same"] = again(Path(folder) / "root", settings, now, texts) == answers
         return figures
 
 
@@ -164,15 +164,15 @@ def evidence(
     os: MemoryOS, pages: Mapping[str, Exchange], gold: Sequence[Sequence[str]], hits: Sequence[Mapping[str, Any]]
 ) -> dict[str, float]:
     """Return which share of the turns that answer a question is in the pages found, with STM, and in the segments."""
-    held = {segment.id: [page.id for page in segment.pages] for segment in os.tiers.mtm}
+    pages_of = {segment.id: [page.id for page in segment.pages] for segment in os.tiers.mtm}
     shares: dict[str, list[float]] = {"found": [], "with stm": [], "in segments": []}
-    for wanted, one in zip(gold, hits, strict=True):
+    for expected, one in zip(gold, hits, strict=True):
         best = [page["id"] for page in one["pages"]]
         recent = [page["id"] for page in (*one["stm"], *one["leaving"])]
-        within = [page for segment in one["segments"] for page in held[segment["id"]]]
+        within = [page for segment in one["segments"] for page in pages_of[segment["id"]]]
         for name, ids in (("found", best), ("with stm", [*best, *recent]), ("in segments", [*within, *recent])):
             turns = {turn for page in ids for turn in pages[page].turns}
-            shares[name].append(len(turns & {*wanted}) / len(wanted))
+            shares[name].append(len(turns & {*expected}) / len(expected))
     return {name: 100 * sum(each) / max(len(each), 1) for name, each in shares.items()}
 
 
@@ -185,32 +185,32 @@ def main() -> None:
     parser.add_argument("--settings", choices=SETTINGS, default="paper", help="whose settings")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     parser.add_argument("--again", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.again:
-        told = json.load(sys.stdin)
-        listener = Listener(Path(told["root"]), told["settings"], datetime.fromisoformat(told["now"]))
-        json.dump(listener.answers(told["questions"]), sys.stdout)
+    arguments = parser.parse_args()
+    if arguments.again:
+        request = json.load(sys.stdin)
+        listener = Listener(Path(request["root"]), request["settings"], datetime.fromisoformat(request["now"]))
+        json.dump(listener.answers(request["questions"]), sys.stdout)
         return
-    if given.data is None:
+    if arguments.data is None:
         parser.error("--data FOLDER is needed")
-    evaluation, figures = loaded(given.data), {}
+    evaluation, figures = loaded(arguments.data), {}
     print("| talk | turns | pages | where they are, each once | segments | personas, facts, shared | ms a page "
           "| evidence found | with STM | in the segments | in the best pages of all | after a restart |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
-    for name in given.sets:
-        for talk in evaluation.load(str(given.data / SETS[name]))[: given.talks]:
-            one = figures[talk.id] = heard(talk, given.settings)
+    for name in arguments.sets:
+        for talk in evaluation.load(str(arguments.data / SETS[name]))[: arguments.talks]:
+            one = figures[talk.id] = heard(talk, arguments.settings)
             where = ", ".join(f"{tier} {count}" for tier, count in one["places"].items())
-            kept = f"{one['pages']}, {one['refused']} refused" if one["refused"] else one["pages"]
+            page_count = f"{one['pages']}, {one['refused']} refused" if one["refused"] else one["pages"]
             print(
-                f"| {talk.id} | {one['turns']} | {kept} | {where}: {'yes' if one['once'] else '**NO**'} "
+                f"| {talk.id} | {one['turns']} | {page_count} | {where}: {'yes' if one['once'] else '**NO**'} "
                 f"| {one['segments']} | {one['personas']}, {one['facts']}, {one['system']} | {one['ms']:.1f} "
                 f"| {one['found']:.1f} | {one['with stm']:.1f} | {one['in segments']:.1f} | {one['of all']:.1f} "
                 f"| {'the same' if one['same'] else '**ANOTHER**'} |",
                 flush=True,
             )
-    if given.json:
-        given.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

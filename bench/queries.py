@@ -66,18 +66,18 @@ def rows(options: Options, root: Path | None = None) -> Iterator[Row]:
 
 
 def _row(query: NamedQuery, memory: Jidomem, store: Any, past: datetime, options: Options) -> Row:
-    told = {snake(param.name): _value(param, store) for param in _needed(query)}
-    asked = partial(memory.reader.ask, query.name, project=load.PROJECT, limit=LIMIT, **told)
-    first = seconds(asked)
+    parameters = {snake(param.name): _value(param, store) for param in _needed(query)}
+    call = partial(memory.reader.ask, query.name, project=load.PROJECT, limit=LIMIT, **parameters)
+    first = seconds(call)
     ticks = count()
     times = in_turn({
-        "now": lambda: asked(as_of=FUTURE + timedelta(seconds=next(ticks))),
-        "past": lambda: asked(as_of=past + timedelta(microseconds=next(ticks))),
-        "again": asked,
+        "now": lambda: call(as_of=FUTURE + timedelta(seconds=next(ticks))),
+        "past": lambda: call(as_of=past + timedelta(microseconds=next(ticks))),
+        "again": call,
     }, options.rounds)  # fmt: skip
     ours = Spread.of([second * 1000 for second in times["now"]])
     as_of = Spread.ratio(times["past"], times["now"])
-    bare = _bare(query, told, store)
+    bare = _bare(query, parameters, store)
     alone = seconds(bare)
     beside = [alone] if alone > SLOW else in_turn({"bare": bare}, options.rounds)["bare"]
     is_found = query.list_order is not None and query.list_order.pairs  # no SPARQL: bare pyoxigraph finds nothing

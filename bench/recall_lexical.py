@@ -39,10 +39,10 @@ def _rows(size: int, options: Options) -> Iterator[Row]:
         memory.read_log = None
         memory.catch_up(load.PROJECT)
         took = seconds(lambda: memory.recall("index"))
-        told = memory.texts.status(Stream(load.PROJECT)) or {}
-        known = told["memories"] / took
-        said = f"{short(known)} a second, {told['bytes']:,} bytes"
-        yield Row(f"take in {size:,} memories", f"{INGEST} a second", said, met=known >= INGEST, figures=told)
+        status = memory.texts.status(Stream(load.PROJECT)) or {}
+        known = status["memories"] / took
+        measured = f"{short(known)} a second, {status['bytes']:,} bytes"
+        yield Row(f"take in {size:,} memories", f"{INGEST} a second", measured, met=known >= INGEST, figures=status)
         yield from _query_times(size, memory, options)
 
 

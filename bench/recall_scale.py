@@ -109,17 +109,17 @@ def _written(memory: Jidomem, size: int) -> None:
 def _query_times(memory: Jidomem, what: str, rounds: int) -> Figures:
     """Ask each query once, and then in turn with the bare engine."""
     path = memory.texts.files.path(load.PROJECT + ("" if what == "memories" else ".history"))
-    asked: dict[str, Any] = {} if what == "memories" else {"kinds": ["entry"], "agent_id": "bench"}
+    options: dict[str, Any] = {} if what == "memories" else {"kinds": ["entry"], "agent_id": "bench"}
     bare = sqlite3.connect(path)
     queries = _queries(bare)
     memory.embeds_for = 0.0
-    memory.recall(queries[0], **asked)
-    each = [_timed(lambda: memory.recall(query, **asked)) for query in queries]  # noqa: B023 (called at once)
+    memory.recall(queries[0], **options)
+    each = [_timed(lambda: memory.recall(query, **options)) for query in queries]  # noqa: B023 (called at once)
     stems = [memory.texts.stemmer.stems(query.removeprefix(_BEGINNING)) for query in queries]
     text = "SELECT rowid FROM text WHERE text MATCH ? ORDER BY rank LIMIT 5"
     words = cycle(" OR ".join(f'"{stem}"' for _, stem in found) for found in stems)
     once_more = cycle(queries)
-    times = in_turn({"ours": lambda: memory.recall(next(once_more), **asked),
+    times = in_turn({"ours": lambda: memory.recall(next(once_more), **options),
                      "bare": lambda: bare.execute(text, (next(words),)).fetchall()}, rounds, calls=10)  # fmt: skip
     bare.close()
     return {"ms": [ms for ms, _ in each], "cpu_ms": [ms for _, ms in each], "resident": _resident_mb(), **times}
