@@ -61,7 +61,7 @@ def refusal(data):
 @pytest.mark.parametrize(
     ("name", "data"), [("plain", plain().data), ("merged", merged().data), ("redacted", redacted_bytes())]
 )
-def test_a_golden_file_is_written_to_the_byte_and_read_by_both_implementations(name, data):
+def test_a_golden_file_is_written_exactly_and_read_by_both_implementations(name, data):
     golden = (GOLDEN / f"{name}.ttl").read_bytes()
     assert data == golden
 
@@ -127,7 +127,7 @@ TRIPLES = st.lists(st.tuples(NODE, PREDICATE, NODE | LITERAL), max_size=8)
 
 @settings(max_examples=150)
 @given(TRIPLES, st.randoms(use_true_random=False))
-def test_any_terms_in_any_order_give_one_document_that_both_implementations_read(body, shuffle):
+def test_terms_in_any_order_give_one_document_read_by_both_implementations(body, shuffle):
     # C078 C079 C114
     commit = commit_on(Version(), "a", body)
     shuffled = list(body)
@@ -210,7 +210,7 @@ def test_a_document_that_breaks_one_rule_is_refused_by_name_and_line(old, new, m
     assert error.line == line
 
 
-def test_the_placeholder_in_a_file_is_refused_though_its_digest_is_the_same():
+def test_the_commit_placeholder_in_a_file_is_refused_despite_its_equal_digest():
     commit = commit_on(Version(), "a")
     own = f"recordedIn <{commit.iri}>".encode()
     data = edited(commit.data, own, b"recordedIn <urn:jido:this>")
@@ -238,7 +238,7 @@ def test_the_placeholder_in_a_file_is_refused_though_its_digest_is_the_same():
         (vocab.THIS, J("parent"), "<urn:jido:commit:" + "0" * 64 + ">"),
     ],
 )
-def test_a_term_that_is_not_one_canonical_legal_term_is_refused_before_anything_is_written(triple):
+def test_a_term_that_is_not_canonical_is_refused_when_a_commit_is_built(triple):
     with pytest.raises(FormatError):
         commit_on(Version(), "a", [triple])
 

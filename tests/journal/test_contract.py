@@ -95,7 +95,7 @@ def test_two_writers_taking_turns_always_see_each_other(opened):
     assert [commit.position for commit in reader.read(STREAM)] == list(range(1, 121))
 
 
-def test_an_append_on_a_stale_version_writes_nothing_and_tells_the_present_one(opened):
+def test_an_append_on_a_stale_version_writes_nothing_and_returns_the_current_version(opened):
     journal = opened()
     first = add(journal, "first")
 
@@ -187,7 +187,7 @@ def test_one_writer_has_the_turn_and_others_wait_up_to_their_limit(opened):
 
 
 @pytest.mark.parametrize("places", [on_a_log_from_elsewhere], indirect=True)
-def test_a_turn_blocks_no_other_machine_and_the_second_append_is_refused(opened):
+def test_a_lock_blocks_no_other_machine_and_the_second_append_is_refused(opened):
     journal, elsewhere = opened(), opened()
     with journal.lock(STREAM) as version:
         first = add(elsewhere, "first")

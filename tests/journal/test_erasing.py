@@ -54,7 +54,7 @@ def journal(tmp_path):
 
 @settings(max_examples=60)
 @given(st.sets(st.integers(0, 7)), st.sets(st.integers(0, 7)))
-def test_triples_taken_out_at_once_or_one_after_the_other_leave_the_same_bytes_as_the_independent_writer(first, second):
+def test_triples_removed_in_one_or_two_redactions_leave_the_bytes_of_the_independent_writer(first, second):
     whole = commit_on(Version(), "a", fact("a", *(f"text {number}" for number in range(8))))
     removed = {f'"text {number}"' for number in first | second}
     if not first:
@@ -81,14 +81,14 @@ def test_the_description_of_a_commit_is_not_redacted_and_an_empty_redaction_is_r
     assert without(parse(redacted_bytes()), []).data == redacted_bytes()
 
 
-def test_triples_that_a_writer_added_to_the_description_can_be_redacted():
+def test_triples_added_to_the_description_of_a_commit_can_be_redacted():
     whole = commit_on(Version(), "a", [(vocab.THIS, J("reason"), '"a secret"')])
     added = (f"<{whole.iri}>", J("reason"), '"a secret"')
 
     assert whole.triples - without(whole, [leaves(whole)[added]]).triples == {added}
 
 
-def test_an_order_is_known_by_its_triple_and_not_by_a_text_that_names_it():
+def test_a_redaction_record_is_recognised_by_its_triple_and_not_by_its_text():
     whole = commit_on(Version(), "a", fact("a", "\n    jido:redacts <urn:x> ;"))
     assert not is_redaction_record(whole.data)
     assert is_redaction_record(record(Version(), whole, "00").data)

@@ -70,7 +70,7 @@ def bring(source, target):
 # -- files of the folder
 
 
-def test_a_commit_is_one_file_named_by_time_and_id_and_anyone_can_verify_it(journal, folder):
+def test_a_commit_is_one_file_named_by_time_and_id_and_independently_verifiable(journal, folder):
     # C024
     commit = add(journal, "one")
     path = folder / f"20261121T080001.123456Z-{commit.id[:12]}.ttl"
@@ -168,7 +168,7 @@ def test_a_reader_updates_the_lock_file_but_waits_for_no_writer(journal, tmp_pat
     assert FileJournal(tmp_path).damage(STREAM) == ()
 
 
-def test_consecutive_submits_do_not_list_the_folder_each_time_nor_does_a_follower(journal, tmp_path, monkeypatch):
+def test_consecutive_appends_and_reads_do_not_list_the_folder_each_time(journal, tmp_path, monkeypatch):
     listed, scandir = [], os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
     follower = FileJournal(tmp_path)
@@ -212,7 +212,7 @@ def test_a_follower_reads_all_later_commits_of_another_process(journal, tmp_path
 # -- operations of git
 
 
-def test_branches_that_both_wrote_merge_by_union_and_the_next_commit_names_both_heads(tmp_path):
+def test_two_branches_merge_by_union_and_the_next_commit_has_both_heads_as_parents(tmp_path):
     left, right, base, on_left, on_right = branches(tmp_path)
     before = left.head(STREAM)
     bring(right, left)
@@ -229,7 +229,7 @@ def test_branches_that_both_wrote_merge_by_union_and_the_next_commit_names_both_
     assert ids(FileJournal(tmp_path / "left").read(STREAM, Version.of([on_right[0].head]))) == ids([*on_left, merge])
 
 
-def test_files_that_came_in_the_same_tick_of_the_clock_as_our_own_are_seen_soon(tmp_path):
+def test_files_merged_within_the_clock_tick_of_an_own_commit_are_read_soon(tmp_path):
     left, right, _, on_left, on_right = branches(tmp_path)
     believed = left.head(STREAM)
     moment = left.path(STREAM).stat().st_mtime_ns
@@ -243,7 +243,7 @@ def test_files_that_came_in_the_same_tick_of_the_clock_as_our_own_are_seen_soon(
     assert left.head(STREAM) == Version.of([on_left[-1].head, on_right[-1].head])
 
 
-def test_files_that_came_in_the_same_tick_as_a_listing_are_seen_soon(tmp_path):
+def test_files_merged_within_the_clock_tick_of_a_listing_are_read_soon(tmp_path):
     left, right, *_ = branches(tmp_path)
     reader = FileJournal(tmp_path / "left")
     assert len(reader.head(STREAM).heads) == 1
@@ -254,7 +254,7 @@ def test_files_that_came_in_the_same_tick_as_a_listing_are_seen_soon(tmp_path):
     assert len(reader.head(STREAM).heads) == 2
 
 
-def test_commits_of_others_are_seen_at_once_on_a_disk_with_times_in_whole_seconds(tmp_path, monkeypatch):
+def test_commits_of_others_are_read_at_once_on_a_disk_with_times_in_whole_seconds(tmp_path, monkeypatch):
     mtime = disk.mtime
     monkeypatch.setattr(
         disk, "mtime", lambda path: None if (moment := mtime(path)) is None else moment - moment % 10**9
@@ -272,7 +272,7 @@ def test_commits_of_others_are_seen_at_once_on_a_disk_with_times_in_whole_second
     assert add(reader, "third").parents == (second.id,)
 
 
-def test_a_writer_that_never_rests_sees_files_that_came_unnoticed(tmp_path):
+def test_a_busy_writer_reads_files_merged_without_a_changed_folder_time(tmp_path):
     left, right, *_, on_right = branches(tmp_path)
     moment = left.path(STREAM).stat().st_mtime_ns
     bring(right, left)
@@ -283,7 +283,7 @@ def test_a_writer_that_never_rests_sees_files_that_came_unnoticed(tmp_path):
     assert on_right[-1].id in parents
 
 
-def test_a_commit_of_a_killed_writer_is_seen_with_a_clock_that_stands_still(journal, tmp_path, folder):
+def test_a_commit_of_a_killed_writer_is_read_despite_an_unchanged_folder_time(journal, tmp_path, folder):
     first = add(journal, "first")
     follower = FileJournal(tmp_path)
     assert follower.head(STREAM) == Version.of([first.head])
@@ -334,7 +334,7 @@ def test_a_commit_of_another_process_is_absent_after_a_git_checkout(journal, tmp
     assert [f"its parent {second.id} is not here" in damage.detail for damage in follower.damage(STREAM)] == [True]
 
 
-def test_where_both_forms_of_a_commit_are_present_the_redacted_one_counts(journal, tmp_path, folder):
+def test_the_redacted_form_of_a_commit_precedes_its_whole_form(journal, tmp_path, folder):
     commit = add(journal, "secret")
     add(journal, "next")
     path = commits_in(folder)[0]
@@ -386,7 +386,7 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("spoil", SPOILT, ids=lambda spoil: spoil.__name__)
-def test_damage_is_named_with_its_file_stops_writing_and_leaves_the_file_as_it_is(tmp_path, journal, folder, spoil):
+def test_damage_is_reported_with_its_file_blocks_writes_and_leaves_the_file_unchanged(tmp_path, journal, folder, spoil):
     # C027
     written = [add(journal, name) for name in ("first", "second", "third")]
     second = commits_in(folder)[1]
@@ -447,9 +447,7 @@ def first_parent(commit):
     return commit.parents[0][:12]
 
 
-def test_damage_that_verify_reported_is_known_to_every_later_process_although_the_lock_file_had_a_snapshot(
-    journal, folder
-):
+def test_damage_reported_by_verify_is_known_to_later_processes_despite_a_cached_snapshot(journal, folder):
     first = add(journal, "first")
     add(journal, "second")
     settle()
@@ -529,7 +527,7 @@ def test_a_file_that_cannot_grow_fails_with_a_hint_and_nothing_changes(journal, 
     assert journal.verify(STREAM) == ()
 
 
-def test_a_folder_that_cannot_be_written_fails_with_a_hint_and_can_still_be_read():
+def test_an_append_to_a_read_only_folder_fails_with_a_hint_and_reads_still_work():
     with tempfile.TemporaryDirectory() as root:
         path = Path(root)
         os.chmod(root, 0o755)
@@ -549,7 +547,7 @@ def test_a_folder_that_cannot_be_written_fails_with_a_hint_and_can_still_be_read
             os.chmod(folder, 0o755)
 
 
-def test_a_full_disk_fails_with_a_hint_and_writing_goes_on_when_there_is_room(tmp_path):
+def test_an_append_to_a_full_disk_fails_with_a_hint_and_succeeds_once_there_is_space(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True)
@@ -570,7 +568,7 @@ def test_a_full_disk_fails_with_a_hint_and_writing_goes_on_when_there_is_room(tm
 
 
 @pytest.mark.parametrize("failing", ["fsync", "rename", "folder"])
-def test_a_write_that_fails_at_any_step_leaves_no_commit_and_the_next_one_works(
+def test_a_write_that_fails_at_any_step_leaves_no_commit_and_the_next_one_succeeds(
     journal, tmp_path, folder, monkeypatch, failing
 ):
     # C075 C077
@@ -593,9 +591,7 @@ def test_a_write_that_fails_at_any_step_leaves_no_commit_and_the_next_one_works(
     assert add(journal, "second").position == 2
 
 
-def test_a_commit_that_can_neither_be_made_durable_nor_taken_back_is_named_and_settled_by_a_retry(
-    journal, folder, monkeypatch
-):
+def test_a_commit_of_unknown_durability_is_reported_and_settled_by_a_retry(journal, folder, monkeypatch):
     commit = commit_on(Version(), "unsure")
     with journal.lock(STREAM):
         pass
@@ -618,7 +614,7 @@ def test_a_commit_that_can_neither_be_made_durable_nor_taken_back_is_named_and_s
     assert journal.append(STREAM, Version(), commit) == journal.head(STREAM) == Version.of([commit.head])
 
 
-def test_a_lock_file_that_is_removed_while_two_write_costs_no_acknowledged_commit(journal, folder, monkeypatch):
+def test_removing_the_lock_file_during_two_writes_loses_no_acknowledged_commit(journal, folder, monkeypatch):
     # C023
     first = add(journal, "first")
     fsync, started, stored, acknowledged = disk.fsync, threading.Event(), threading.Event(), [first.id]
@@ -651,7 +647,7 @@ def test_a_lock_file_that_is_removed_while_two_write_costs_no_acknowledged_commi
     assert len(acknowledged) >= 2
 
 
-def test_a_writer_that_sees_files_late_as_over_a_network_forks_and_loses_nothing(journal, folder, monkeypatch):
+def test_a_writer_with_a_stale_view_of_the_folder_forks_and_loses_no_commit(journal, folder, monkeypatch):
     # C023
     base, late = add(journal, "base"), FileJournal(journal.folder)
     settle()
@@ -709,7 +705,7 @@ def test_a_commit_is_durable_although_closing_the_lock_file_fails(journal, folde
     assert ids(FileJournal(journal.folder).read(STREAM)) == ids([first, second])
 
 
-def test_a_rename_that_is_done_and_fails_as_over_a_network_keeps_nothing_as_it_says(journal, folder, monkeypatch):
+def test_a_rename_that_succeeds_but_reports_an_error_stores_no_commit(journal, folder, monkeypatch):
     first, rename = add(journal, "first"), disk.rename
 
     def renames_and_fails(source, target):
@@ -725,7 +721,7 @@ def test_a_rename_that_is_done_and_fails_as_over_a_network_keeps_nothing_as_it_s
     assert add(journal, "third").parents == (first.id,)
 
 
-def test_a_half_written_file_of_a_killed_writer_is_never_read_and_is_removed_by_the_next_commit(journal, folder):
+def test_a_partial_file_of_a_killed_writer_is_not_read_and_removed_by_the_next_commit(journal, folder):
     # C077
     first = add(journal, "first")
     (folder / ".incoming.lock").write_bytes(first.data[:100])

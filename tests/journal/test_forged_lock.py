@@ -71,7 +71,7 @@ def test_the_lock_file_of_a_clone_changes_no_version_verdict_or_parent(hostile, 
     assert ids(FileJournal(journal.folder).read(STREAM)) == ids([*commits, written])
 
 
-def test_a_lock_file_that_counts_its_place_as_none_is_not_believed_in_a_folder_without_one(hostile):
+def test_a_lock_file_without_a_place_is_not_trusted_in_a_folder_without_one(hostile):
     root, commits = hostile
     folder = root / "projects/demo/memory"
     sight = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(str(folder)))
@@ -81,7 +81,7 @@ def test_a_lock_file_that_counts_its_place_as_none_is_not_believed_in_a_folder_w
     assert FileJournal(root).head(STREAM).ids == (commits[-1].id,)
 
 
-def test_a_lock_file_of_nested_brackets_or_of_three_gigabytes_is_passed_over(hostile):
+def test_a_lock_file_of_nested_brackets_or_of_three_gigabytes_is_ignored(hostile):
     root, commits = hostile
     for content in (b"[" * 1_000_000, b"0" * 32 + b" " + b"[" * 1_000_000 + b"\n"):
         (root / "projects/demo/memory/.lock").write_bytes(content)
@@ -112,7 +112,7 @@ def twin(name: str) -> str:
     return f"junk-{digits}.ttl"
 
 
-def test_files_with_colliding_name_sums_are_not_mistaken_for_removed_ones(hostile):
+def test_a_renamed_file_with_a_colliding_name_checksum_is_detected(hostile):
     root, commits = hostile
     folder = root / "projects/demo/memory"
     assert FileJournal(root).head(STREAM).ids == (commits[-1].id,)
@@ -126,7 +126,7 @@ def test_files_with_colliding_name_sums_are_not_mistaken_for_removed_ones(hostil
     assert [damage.path.rpartition("/")[2] for damage in journal.damage(STREAM)] == [twin(newest)]
 
 
-def test_a_writer_reads_the_commits_it_writes_on_and_turns_to_the_files_where_one_is_not_there(hostile):
+def test_a_writer_ignores_a_lock_file_whose_head_does_not_exist(hostile):
     root, commits = hostile
     forge(root, [NOWHERE])  # as a local fault could leave it
 

@@ -96,7 +96,7 @@ def test_verify_finds_any_edit_of_any_file(sound, tmp_path, edit):
         assert has_damage(root), path.name
 
 
-def test_verify_finds_any_removed_commit_but_the_last_and_an_anchor_finds_that_one(sound, copy):
+def test_verify_finds_every_removed_commit_except_the_last_which_an_anchor_finds(sound, copy):
     _, head, commits = sound
     for path in files(copy):
         data = path.read_bytes()

@@ -63,7 +63,7 @@ def sealed_commits():
     return [(PackEntry(commit.head, commit.parents), data != commit.data, data) for commit, data in forms]
 
 
-def test_a_golden_pack_is_written_to_the_byte_and_read_by_both_implementations():
+def test_a_golden_pack_is_written_exactly_and_read_by_both_implementations():
     # C074
     (golden,) = GOLDEN.glob("pack-*.ttl")
     name, data = write_pack(sealed_commits())
@@ -141,7 +141,7 @@ def test_a_pack_takes_no_more_bytes_than_it_may(journal, folder, monkeypatch):
     assert len(packs_in(folder)) == 3
 
 
-def test_above_two_thousand_files_a_stream_is_sealed_by_itself_unless_git_may_track_it(tmp_path, monkeypatch):
+def test_a_stream_with_many_files_is_sealed_automatically_unless_git_may_track_it(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "LOOSE", 20)
     (tmp_path / "tracked" / ".git").mkdir(parents=True)
     for name, loose in (("server", 1), ("tracked", 21)):
@@ -271,7 +271,7 @@ def test_a_redacted_file_beside_a_pack_counts(journal, tmp_path, folder, small):
     assert redacted.exists()
 
 
-def test_a_redacted_commit_is_packed_as_it_is_and_precedes_its_whole_form(journal, tmp_path, folder, small):
+def test_a_redacted_commit_is_packed_unchanged_and_precedes_its_whole_form(journal, tmp_path, folder, small):
     written = [add(journal, name) for name in ("secret", "next", "last")]
     whole = commits_in(folder)[0]
     redact(whole, "secret")
@@ -359,7 +359,7 @@ def test_a_pack_cut_short_anywhere_is_damage(tmp_path):
     assert "truncated or extended" in FileJournal(tmp_path).verify(STREAM)[0].detail
 
 
-def test_a_damaged_commit_of_a_pack_is_named_with_its_line_and_hides_no_other(tmp_path):
+def test_a_damaged_commit_of_a_pack_is_reported_with_its_line_and_hides_no_other(tmp_path):
     journal, written = packed(tmp_path)
     (pack,) = packs_in(journal.path(STREAM))
     sound = pack.read_bytes()
@@ -379,7 +379,7 @@ def test_a_damaged_commit_of_a_pack_is_named_with_its_line_and_hides_no_other(tm
 
 
 @pytest.mark.parametrize("part", ["the top", "the table", "a document"])
-def test_a_part_of_a_pack_that_the_disk_cannot_read_is_damage_and_hides_no_other_file(tmp_path, monkeypatch, part):
+def test_an_unreadable_part_of_a_pack_is_damage_and_hides_no_other_file(tmp_path, monkeypatch, part):
     # C075
     journal, written = packed(tmp_path)
     (pack,) = packs_in(journal.path(STREAM))
@@ -494,7 +494,7 @@ def test_a_lock_file_that_is_removed_while_two_seal_costs_no_commit(journal, fol
     assert (journal.seal(STREAM), journal.verify(STREAM)) == (4, ())
 
 
-def test_a_full_disk_keeps_a_stream_from_being_sealed_and_changes_nothing(small_disk):
+def test_sealing_on_a_full_disk_fails_and_changes_no_commit(small_disk):
     # C075 C077
     journal = FileJournal(small_disk / "root")
     for number in range(30):
@@ -567,7 +567,7 @@ def test_a_text_redacted_while_it_is_packed_is_not_in_the_pack(journal, folder, 
     assert journal.seal(STREAM) == 2
 
 
-def test_an_append_that_is_repeated_after_its_commit_was_sealed_is_settled(journal):
+def test_an_append_repeated_after_the_sealing_of_its_commit_is_settled(journal):
     first = add(journal, "first")
     add(journal, "second")
     add(journal, "third")

@@ -65,7 +65,7 @@ def sparse(path, size, head=b""):
         (PACK, TOP + b"# tip x\n" * 200_000, "the top of a pack has at most 1,048,576 bytes"),
     ],
 )
-def test_a_commit_or_the_top_of_a_pack_that_is_too_large_is_damage_and_not_read(folder, work, name, head, reason):
+def test_an_oversized_commit_or_pack_header_is_damage_and_not_read(folder, work, name, head, reason):
     sparse(folder / name, 3_000_000_000, head)
     journal = FileJournal(folder.parents[2])
 
@@ -114,7 +114,7 @@ def test_texts_may_hold_any_number_of_brackets():
     assert parse(commit.data) == commit
 
 
-def test_a_document_that_says_thousands_of_times_its_size_is_refused_on_the_way():
+def test_a_document_that_expands_beyond_its_limits_is_refused_during_parsing():
     rows = b"".join(b"    jido:p%d jido:x ;\n" % number for number in range(20_000))
     document = HEAD + b"<urn:x:" + b"0" * 100_000 + b">\n" + rows[:-2] + b".\n"
 
@@ -122,7 +122,7 @@ def test_a_document_that_says_thousands_of_times_its_size_is_refused_on_the_way(
         parse(document)
 
 
-def test_a_commit_that_no_reader_would_take_is_not_built(monkeypatch):
+def test_a_commit_beyond_the_limits_of_readers_is_not_built(monkeypatch):
     monkeypatch.setattr(commits, "TRIPLES_BUILT", 10)
     monkeypatch.setattr(commits, "BYTES_BUILT", 5_000)
 
@@ -185,7 +185,7 @@ def test_many_commits_with_missing_parents_list_the_folder_once(folder, monkeypa
 
 
 @pytest.mark.parametrize("is_settled", [False, True])
-def test_damage_that_a_read_comes_upon_changes_the_version_at_the_next_look(folder, is_settled):
+def test_damage_found_by_a_read_changes_the_next_version(folder, is_settled):
     journal = FileJournal(folder.parents[2])
     second = add(journal, "second")
     third = add(journal, "third")
@@ -204,7 +204,7 @@ def test_damage_that_a_read_comes_upon_changes_the_version_at_the_next_look(fold
     assert another.head(STREAM) == another.head(STREAM)
 
 
-def test_damage_that_is_restored_in_place_is_seen_at_the_next_look(folder):
+def test_a_file_restored_in_place_is_read_at_the_next_access(folder):
     (commit,) = folder.glob("*.ttl")
     sound = commit.read_bytes()
     commit.write_bytes(sound.replace(b"\n", b"\r\n"))
@@ -252,7 +252,7 @@ def test_a_commit_damaged_in_a_pack_is_read_from_its_own_file(folder):
         (b"<urn:a> <urn:b> " + b"[], " * 1_000, None),
     ],
 )
-def test_brackets_are_counted_where_they_stand_in_each_other_and_not_in_texts(turtle, line):
+def test_nested_brackets_are_counted_outside_of_texts(turtle, line):
     assert BRACKETS == 100
     if line is None:
         check_turtle(turtle)

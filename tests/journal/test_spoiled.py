@@ -85,7 +85,7 @@ def assert_restored(journal, written, sound):
 
 @settings(max_examples=60)
 @given(flips=FLIPS, follower_reads=st.booleans())
-def test_bits_that_turn_between_the_read_and_the_sealing_come_into_no_pack(sound_root, flips, follower_reads):
+def test_bits_flipped_between_read_and_sealing_are_not_packed(sound_root, flips, follower_reads):
     # C027 C075
     root, written = sound_root
     shutil.copytree(root / "root", root / "copy")
@@ -116,7 +116,7 @@ def test_bits_that_turn_between_the_read_and_the_sealing_come_into_no_pack(sound
 
 
 @pytest.mark.parametrize("mark", [b"\n\n<urn:jido:commit:", b"jido:parent <urn:jido:commit:", b'jido:position "'])
-def test_an_id_a_parent_or_a_place_that_turned_into_another_leaves_no_trace_in_a_pack(journal, mark):
+def test_a_commit_with_a_flipped_id_parent_or_position_is_not_packed(journal, mark):
     written = [add(journal, f"n{number}") for number in range(6)]
     path = commits_in(journal.path(STREAM))[2]
     sound = {path: path.read_bytes()}
@@ -163,7 +163,7 @@ def test_a_commit_repaired_in_place_is_read_by_new_processes(journal):
 # -- kills
 
 
-def test_killed_at_any_call_to_the_disk_a_sealing_beside_a_spoiled_file_loses_nothing(tmp_path, monkeypatch):
+def test_a_sealing_beside_a_damaged_file_killed_at_any_disk_call_loses_no_commit(tmp_path, monkeypatch):
     # C075
     monkeypatch.setattr(rewrite, "COMMITS", 3)
     monkeypatch.setattr(files, "PAUSE", 0)
@@ -287,7 +287,7 @@ def spoiled_pack(journal, *texts):
     return pack, sound
 
 
-def test_a_redaction_does_not_take_a_spoiled_commit_on_into_another_pack(journal):
+def test_a_redaction_refuses_to_rewrite_a_pack_with_a_damaged_commit(journal):
     written = [add(journal, name) for name in ("first", "hunter2", "third", "last")]
     journal.seal(STREAM)
     pack, sound = spoiled_pack(journal, "third")
@@ -319,7 +319,7 @@ def test_a_redaction_drops_a_damaged_commit_of_a_pack_that_has_an_intact_file(jo
     assert ids(FileJournal(journal.folder).read(STREAM)) == [*ids(written), order.id]
 
 
-def test_a_redaction_takes_a_spoiled_form_in_a_pack_with_it_that_a_sound_file_stands_for(journal):
+def test_a_redaction_removes_a_damaged_form_in_a_pack_that_has_an_intact_file(journal):
     written = [add(journal, name) for name in ("first", "hunter2", "third", "last")]
     path = commits_in(journal.path(STREAM))[1]
     intact = path.read_bytes()
@@ -335,7 +335,7 @@ def test_a_redaction_takes_a_spoiled_form_in_a_pack_with_it_that_a_sound_file_st
     assert ids(FileJournal(journal.folder).read(STREAM)) == [*ids(written), order.id]
 
 
-def test_of_two_spoiled_commits_of_a_pack_the_one_not_set_aside_becomes_a_damaged_file(journal):
+def test_quarantine_of_one_of_two_damaged_commits_of_a_pack_leaves_the_other_as_a_damaged_file(journal):
     written = [add(journal, name) for name in ("first", "second", "third", "last")]
     files = commits_in(journal.path(STREAM))
     sound = {path: path.read_bytes() for path in files[1:3]}
@@ -354,7 +354,7 @@ def test_of_two_spoiled_commits_of_a_pack_the_one_not_set_aside_becomes_a_damage
     assert FileJournal(journal.folder).head(STREAM).position == 5
 
 
-def test_an_old_commit_laid_beside_its_pack_is_no_head(journal):
+def test_an_old_commit_file_beside_its_pack_is_no_head(journal):
     written = [add(journal, f"n{number}") for number in range(4)]
     old = commits_in(journal.path(STREAM))[1]
     data = old.read_bytes()
@@ -388,7 +388,7 @@ def set_aside_bytes(journal):
     return sorted(path.read_bytes() for path in journal.path(STREAM).glob("*.ttl.aside"))
 
 
-def test_of_a_commit_that_is_spoiled_in_a_pack_and_beside_it_setting_another_aside_loses_neither_form(journal):
+def test_quarantine_of_another_commit_keeps_both_damaged_forms_of_a_commit(journal):
     # C075
     written = [add(journal, name) for name in ("first", "second", "third", "last")]
     files = commits_in(journal.path(STREAM))
@@ -440,7 +440,7 @@ def test_quarantine_stores_both_forms_of_a_commit_after_an_interrupted_first_try
     ] * 2  # no commit records author and reason
 
 
-def test_killed_at_any_call_to_the_disk_setting_aside_loses_no_form_and_goes_on_the_next_time(tmp_path, monkeypatch):
+def test_a_quarantine_killed_at_any_disk_call_loses_no_form_and_is_completed_later(tmp_path, monkeypatch):
     # C075
     steps, is_done = 0, False
     while not is_done:

@@ -270,7 +270,7 @@ def test_any_other_structure_has_the_same_outcome():
             assert_alike(forge_document(each).encode() if "# nonce" in each else b"")
 
 
-def test_a_document_of_the_usual_terms_is_accepted_by_the_one_pass():
+def test_a_document_of_common_terms_is_accepted_by_the_fast_pass():
     for commit in (commit_on(Version(), "usual", USUAL), merged()):
         assert verify_lines(commit.data) == commit
         assert verify_lines(commit.data).triples == commit.triples
@@ -278,7 +278,7 @@ def test_a_document_of_the_usual_terms_is_accepted_by_the_one_pass():
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.1.1"])
-def test_the_documents_of_every_version_are_accepted_by_the_one_pass(version):
+def test_the_documents_of_every_version_are_accepted_by_the_fast_pass(version):
     with tarfile.open(FORMATS / version / "root.tar.gz") as root:
         names = [name for name in root.getnames() if name.endswith(".ttl") and "/memory/2" in name]
         accepted = [verify_lines(root.extractfile(name).read()) for name in names if ".redacted." not in name]
