@@ -78,8 +78,8 @@ def test_virtuoso_is_written_and_queried_with_a_digest_login_only(root, virtuoso
         memory.writer.submit_intent("digest", intent(summary="again", applies_to_project="digest"))
         assert sorted(row["summary"] for row in memory.reader.ask("facts", project="digest")) == ["again", "let in"]
         assert memory.remote.answers("facts")
-    wrong = f"sparql+http://dba:wrong@{host}/sparql-auth"
-    with jidomem.open(root, index=wrong) as memory, pytest.raises(Failed) as refused:
+    invalid = f"sparql+http://dba:wrong@{host}/sparql-auth"
+    with jidomem.open(root, index=invalid) as memory, pytest.raises(Failed) as refused:
         memory.reader.ask("facts", project="digest")
     assert (refused.value.code, "wrong" in f"{refused.value.detail} {refused.value.hint}") == (
         "store_unreachable",

@@ -477,8 +477,8 @@ def test_verify_finds_a_later_hand_edit_which_then_stops_writes(journal, folder)
 
 def test_a_position_that_does_not_follow_from_the_parents_is_damage(journal, folder):
     first = add(journal, "first")
-    wrong = Version.of([type(first.head)(first.recorded_at, first.id, 5)])
-    bad = commit_on(wrong, "bad", second=9)
+    invalid = Version.of([type(first.head)(first.recorded_at, first.id, 5)])
+    bad = commit_on(invalid, "bad", second=9)
     (folder / f"20261121T080009.123456Z-{bad.id[:12]}.ttl").write_bytes(bad.data)
     (damage,) = journal.damage(STREAM)
     assert "its position 6 does not follow from its parents" in damage.detail

@@ -100,14 +100,14 @@ def test_sealing_leaves_the_same_commits_in_fewer_files_for_everyone(journal, tm
     # C015 C027
     written = [add(journal, f"n{number}") for number in range(11)]
     follower = FileJournal(tmp_path)
-    seen = follower.head(STREAM)
+    head_before = follower.head(STREAM)
 
     assert (journal.loose(STREAM), journal.seal(STREAM), journal.loose(STREAM)) == (11, 10, 1)
     assert (len(packs_in(folder)), len(commits_in(folder))) == (3, 4)
     for pack in packs_in(folder):
         assert verifier.read_pack(pack.name, pack.read_bytes())
     for reader in (journal, follower, FileJournal(tmp_path)):
-        assert reader.head(STREAM) == seen
+        assert reader.head(STREAM) == head_before
         assert list(reader.read(STREAM)) == written
         assert (reader.verify(STREAM), reader.streams(), reader.exists(STREAM)) == ((), [STREAM], True)
         for number, commit in enumerate(written):

@@ -135,7 +135,7 @@ def read_pack(name, data, bad=None):
     for key in ("commits", "first", "last", "tip", "after", "table", "blocks"):
         while rest[0].startswith(f"# {key} "):
             top.append((key, rest.pop(0).split(" ")[2:]))
-    fields = {key: [values for found, values in top if found == key] for key, _ in top}
+    fields = {key: [values for results, values in top if results == key] for key, _ in top}
     once = [key for key in fields if key not in ("tip", "after")]
     demand(once == ["commits", "first", "last", "table", "blocks"], "the lines of the top")
     demand(all(len(fields[key]) == 1 for key in once), "a line of the top is there twice")
@@ -148,12 +148,12 @@ def read_pack(name, data, bad=None):
     demand(name == f"pack-{first.replace('-', '').replace(':', '')}-{digest}.ttl", "the name")
     demand(len(data) == len(header) + len(table) + int(blocks), "the length")
     rows = [row.split(" ") for row in table.decode().split("\n")[:-1]]
-    place, found, tips, named = len(header) + len(table), [], [], set()
+    place, results, tips, named = len(header) + len(table), [], [], set()
     for row in rows:
         mark, kind, identity, moment, position, size, _, *parents = row
         demand((mark, kind) == ("#", "commit"), "a line of the table")
         try:
-            found.append(of_row(row, data[place : place + int(size)]))
+            results.append(of_row(row, data[place : place + int(size)]))
         except (Wrong, ValueError, LookupError):
             if bad is None:
                 raise
@@ -167,7 +167,7 @@ def read_pack(name, data, bad=None):
     demand(fields["tip"] == [tip for tip in tips if tip[0] not in named], "the tips")
     outside = sorted(named - {row[2] for row in rows})
     demand(fields.get("after", []) == [[parent] for parent in outside], "what it comes after")
-    return found
+    return results
 
 
 def of_row(row, document):
@@ -207,9 +207,12 @@ def redact(data, gone):
         else:
             salts[line] = keyed(nonce, line).hex()
     comments = [f"# salt {salts[line]}" for line in sorted(salts)] + [f"# leaf {leaf}" for leaf in sorted(leaves)]
-    kept = [triple for triple in triples if not gone(triple)]
+    remaining = [triple for triple in triples if not gone(triple)]
     return (
-        HEADER + "\n".join(comments) + "\n" + "".join(block(kept, s) for s in dict.fromkeys(t[0] for t in kept))
+        HEADER
+        + "\n".join(comments)
+        + "\n"
+        + "".join(block(remaining, s) for s in dict.fromkeys(t[0] for t in remaining))
     ).encode()
 
 

@@ -173,7 +173,7 @@ def fact_of(text):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "why"),
+    ("invalid", "why"),
     [
         (lambda memory: memory.os(model=3), "model=3 is not a language model"),
         (lambda memory: memory.os(policy=MemoryOSConfig()), "policy=MemoryOSConfig.* is not a TierPolicy"),
@@ -182,9 +182,9 @@ def fact_of(text):
         (lambda memory: memory.os().learn({"name": "Ana"}), "is not a Learnt"),
     ],
 )
-def test_an_invalid_model_policy_query_or_lesson_is_refused(open_memory, wrong, why):
+def test_an_invalid_model_policy_query_or_lesson_is_refused(open_memory, invalid, why):
     with pytest.raises(InvalidRequest, match=why):
-        wrong(open_memory())
+        invalid(open_memory())
 
 
 def test_an_extracted_fact_that_resembles_a_secret_is_private(open_memory):  # D078

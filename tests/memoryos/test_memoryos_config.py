@@ -119,7 +119,7 @@ ENDS = {
 # D039
 @pytest.mark.parametrize("name", [each.name for each in fields(MemoryOSConfig)])
 def test_an_invalid_value_of_a_setting_is_refused_wherever_it_is_set(name):
-    for wrong in WRONG[name]:
+    for invalid in WRONG[name]:
         for set_to in (
             lambda value: MemoryOSConfig(**{name: value}),
             lambda value: MemoryOSConfig().changed({name: value}),
@@ -128,12 +128,12 @@ def test_an_invalid_value_of_a_setting_is_refused_wherever_it_is_set(name):
             lambda value: Configurations(agents=(AgentRecord("ada", "coder", {name: value}),)),
         ):
             with pytest.raises(InvalidRequest) as refusal:
-                set_to(wrong)
+                set_to(invalid)
 
             assert refusal.value.hint
             assert len(refusal.value.detail) < 600
         with pytest.raises(InvalidRequest, match=name):
-            MemoryOSConfig(**{name: wrong})
+            MemoryOSConfig(**{name: invalid})
 
 
 # D037 D039 D042
@@ -149,10 +149,10 @@ def test_both_ends_of_the_range_of_a_setting_are_accepted_and_survive_json(name)
 
 
 # D039
-@pytest.mark.parametrize("wrong", [{"config": {"stm_capacity": 3}}, {"config": None}, {"heat": 1}, {"fscore": "f"}])
-def test_a_policy_with_an_invalid_argument_is_refused(wrong):
-    with pytest.raises(InvalidRequest, match=f"{next(iter(wrong))} of a TierPolicy"):
-        TierPolicy(**wrong)
+@pytest.mark.parametrize("invalid", [{"config": {"stm_capacity": 3}}, {"config": None}, {"heat": 1}, {"fscore": "f"}])
+def test_a_policy_with_an_invalid_argument_is_refused(invalid):
+    with pytest.raises(InvalidRequest, match=f"{next(iter(invalid))} of a TierPolicy"):
+        TierPolicy(**invalid)
 
 
 def test_an_unknown_setting_is_refused_with_the_nearest_name():

@@ -124,9 +124,9 @@ def test_a_profile_schema_of_a_type_is_enforced_and_other_types_accept_any_mappi
     with pytest.raises(InvalidRequest, match="a profile of 'user' has no 'shoe'") as refusal:
         learn(ADA, of_ana(profile={"shoe": 41}), typed)
     assert refusal.value.hint == "it has language, age, languages, active"
-    for wrong, kind in ({"age": "41"}, "number"), ({"age": True}, "number"), ({"languages": "pt"}, "list"):
+    for invalid, kind in ({"age": "41"}, "number"), ({"age": True}, "number"), ({"languages": "pt"}, "list"):
         with pytest.raises(InvalidRequest, match=f"of a profile of 'user' is a {kind}"):
-            learn(ADA, of_ana(profile=wrong), typed)
+            learn(ADA, of_ana(profile=invalid), typed)
 
 
 def test_a_repeated_fact_becomes_the_newest_with_joined_evidence_and_stays_private():

@@ -74,12 +74,12 @@ def test_each_tier_refuses_values_of_another_kind():
     assert (tiers.stm, tiers.mtm, tiers.personas, tiers.agent) == (
         (page,), (SEGMENT,), (persona,), AgentPersona("planner"))  # fmt: skip
     assert SystemMemory(entries=[entry]).entries == (entry,)
-    for tier, wrong, kind in (
+    for tier, invalid, kind in (
         ("stm", SEGMENT, "DialoguePage"), ("leaving", entry, "DialoguePage"),
         ("mtm", PAGE, "DialogueSegment"), ("personas", tiers.agent, "ObjectPersona"),
     ):  # fmt: skip
         with pytest.raises(InvalidRequest, match=f"a stored {kind} is a mapping, not"):
-            Tiers("planner", **{tier: [wrong]})
+            Tiers("planner", **{tier: [invalid]})
     with pytest.raises(InvalidRequest, match="a stored SystemEntry is a mapping, not"):
         SystemMemory(entries=[PAGE])
 
@@ -157,12 +157,12 @@ def test_a_persona_has_facts_with_evidence_and_traits_with_name_and_value():
 # D027 D035
 def test_confidence_and_importance_outside_0_to_1_are_refused_and_confidence_defaults_to_1():
     assert (FACT.confidence, TRAIT.confidence) == (1.0, 1.0)
-    for wrong in (-0.1, 1.1, float("nan"), True, "1"):
+    for invalid in (-0.1, 1.1, float("nan"), True, "1"):
         for change in ((FACT, "confidence"), (FACT, "importance"), (TRAIT, "confidence")):
             with pytest.raises(InvalidRequest, match=f"{change[1]} of a .* is a number from 0 to 1"):
-                replace(change[0], **{change[1]: wrong})
+                replace(change[0], **{change[1]: invalid})
         with pytest.raises(InvalidRequest, match="importance_score of a SystemEntry is a number from 0 to 1"):
-            SystemEntry("y1", "Oxigraph embeds", "planner", wrong, START)
+            SystemEntry("y1", "Oxigraph embeds", "planner", invalid, START)
 
 
 # D004 D024
@@ -173,7 +173,7 @@ def test_a_persona_of_any_type_has_any_profile_mapping():
 
 
 @pytest.mark.parametrize(
-    ("field", "wrong", "message"),
+    ("field", "invalid", "message"),
     [
         ("id", "", "id of a DialoguePage is a text that is not blank"),
         ("query", None, "query of a DialoguePage is a text"),
@@ -191,9 +191,9 @@ def test_a_persona_of_any_type_has_any_profile_mapping():
         ("object_type", "user", "page p1 names its other party incompletely"),
     ],
 )
-def test_an_invalid_field_of_a_page_is_refused_with_its_name(field, wrong, message):
+def test_an_invalid_field_of_a_page_is_refused_with_its_name(field, invalid, message):
     with pytest.raises(InvalidRequest, match=message) as refusal:
-        replace(PAGE, **{field: wrong})
+        replace(PAGE, **{field: invalid})
 
     assert refusal.value.hint
 

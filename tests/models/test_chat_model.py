@@ -174,14 +174,14 @@ def test_request_options_are_sent_and_json_mode_can_be_disabled():
     assert {*server.bodies[0]} == {"model", "messages", "max_completion_tokens"}
 
 
-@pytest.mark.parametrize(("wrong", "match"), [
+@pytest.mark.parametrize(("invalid", "match"), [
     ({"options": {"stream": True}}, "'stream' is set by the client"),
     ({"room": 10}, "room=10 is too little"),
     ({"room": True}, "room=True"),
 ])  # fmt: skip
-def test_an_invalid_model_argument_is_refused(wrong, match):
+def test_an_invalid_model_argument_is_refused(invalid, match):
     with served(says({})) as server, pytest.raises(InvalidRequest, match=match):
-        model(server, **wrong)
+        model(server, **invalid)
 
 
 def test_a_blank_model_name_is_refused():

@@ -192,10 +192,10 @@ def test_the_time_gap_and_the_share_of_common_words_are_settings():
     assert OfflineModel(shared=0.0).continues(TALK, other)
 
 
-@pytest.mark.parametrize("wrong", [{"gap": 60}, {"gap": timedelta(-1)}, {"shared": 2}, {"shared": True}])
-def test_a_setting_out_of_range_is_refused(wrong):
-    with pytest.raises(InvalidRequest, match=f"{next(iter(wrong))}="):
-        OfflineModel(**wrong)
+@pytest.mark.parametrize("invalid", [{"gap": 60}, {"gap": timedelta(-1)}, {"shared": 2}, {"shared": True}])
+def test_a_setting_out_of_range_is_refused(invalid):
+    with pytest.raises(InvalidRequest, match=f"{next(iter(invalid))}="):
+        OfflineModel(**invalid)
 
 
 # Facts and traits

@@ -23,9 +23,9 @@ def test_a_truncated_or_foreign_file_is_refused():
     graph = OnnxGraph()
     written = graph.written("asked", 2, graph.array(np.zeros(8, np.float32)))
 
-    for wrong in (written[:-3], b"\x0f", b"\xff" * 40, b"<html>"):
+    for invalid in (written[:-3], b"\x0f", b"\xff" * 40, b"<html>"):
         with pytest.raises(ValueError, match="it is cut, or no ONNX file"):
-            arrays(wrong)
+            arrays(invalid)
 
 
 def test_an_array_of_an_unsupported_type_is_read_as_bytes():

@@ -49,21 +49,21 @@ def test_a_continuation_that_is_no_boolean_is_malformed(truth):
         chat.parse_continues({"continues": truth})
 
 
-@pytest.mark.parametrize(("wrong", "fault"), [
+@pytest.mark.parametrize(("invalid", "fault"), [
     ({"subject": "user"}, "subject"), ({"subject": ["object"]}, "subject"), ({"confidence": 1.5}, "confidence"),
     ({"confidence": "high"}, "confidence"), ({"confidence": None}, "confidence"), ({"confidence": True}, "confidence"),
     ({"page": 1}, "page"), ({"page": -1}, "page"), ({"page": "0"}, "page"), ({"page": True}, "page"),
     ({"private": "no"}, "private"), ({"text": ""}, "text"), ({"text": ["x"]}, "text"),
 ])  # fmt: skip
-def test_an_invalid_fact_is_malformed_with_its_place(wrong, fault):
+def test_an_invalid_fact_is_malformed_with_its_place(invalid, fault):
     with pytest.raises(MalformedAnswer, match=rf"facts\[1\].*{fault}"):
-        chat.learned({"facts": [FACT, {**FACT, **wrong}], "traits": []}, OutputLimits(), 1)
+        chat.learned({"facts": [FACT, {**FACT, **invalid}], "traits": []}, OutputLimits(), 1)
 
 
-@pytest.mark.parametrize("wrong", [{"name": ""}, {"value": None}, {"subject": "x"}, {"page": 2}])
-def test_an_invalid_trait_is_malformed(wrong):
+@pytest.mark.parametrize("invalid", [{"name": ""}, {"value": None}, {"subject": "x"}, {"page": 2}])
+def test_an_invalid_trait_is_malformed(invalid):
     with pytest.raises(MalformedAnswer, match=r"traits\[0\]"):
-        chat.learned({"facts": [], "traits": [{**TRAIT, **wrong}]}, OutputLimits(), 1)
+        chat.learned({"facts": [], "traits": [{**TRAIT, **invalid}]}, OutputLimits(), 1)
 
 
 @pytest.mark.parametrize("answer", [{}, {"facts": []}, {"facts": {}, "traits": []}, {"facts": [1], "traits": []}])

@@ -80,10 +80,10 @@ def test_an_unknown_function_is_refused_with_the_nearest_name():
     assert refusal.value.hint == "did you mean 'extract_keywords'?"
 
 
-@pytest.mark.parametrize("wrong", ["text", ("a",), None, 3])
-def test_a_script_that_is_no_list_or_function_is_refused(wrong):
+@pytest.mark.parametrize("invalid", ["text", ("a",), None, 3])
+def test_a_script_that_is_no_list_or_function_is_refused(invalid):
     with pytest.raises(InvalidRequest, match="is not a script"):
-        ScriptedModel(answer=wrong)
+        ScriptedModel(answer=invalid)
 
 
 def test_concurrent_threads_get_each_scripted_answer_once():

@@ -274,9 +274,9 @@ def test_the_command_line_resolves_paths_and_reports_changed_and_missing_files(t
     (tmp_path / "src" / "a.py").write_text("x\n")
 
     def run(*words, folder=tmp_path):
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        process = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
     run("git", "init", "-q")
     run(JIDOMEM, "init", "-q", "--project", "p")
