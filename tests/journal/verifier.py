@@ -135,7 +135,7 @@ def read_pack(name, data, bad=None):
     for key in ("commits", "first", "last", "tip", "after", "table", "blocks"):
         while rest[0].startswith(f"# {key} "):
             top.append((key, rest.pop(0).split(" ")[2:]))
-    fields = {key: [values for results, values in top if results == key] for key, _ in top}
+    fields = {key: [values for label, values in top if label == key] for key, _ in top}
     once = [key for key in fields if key not in ("tip", "after")]
     demand(once == ["commits", "first", "last", "table", "blocks"], "the lines of the top")
     demand(all(len(fields[key]) == 1 for key in once), "a line of the top is there twice")
