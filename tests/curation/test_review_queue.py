@@ -147,7 +147,7 @@ def test_two_conflicting_memories_are_settled_in_one_call(memory, action, expect
 def test_two_conflicting_memories_coexist_only_with_distinct_scopes(memory):
     a = record_decision(memory, "Use Oxigraph", topic="store", about=["server"])
     b = record_decision(memory, "Use Lucene", topic="store", about=["search"])
-    settle(memory, a, "keep-both", second=b)
+    settle(memory, a, "keep-both", other=b)
     assert status_of(memory, b) == "active"
     assert pending(memory) == []
     first = record(memory, "the port is 80", topic="port")
@@ -544,7 +544,7 @@ def test_each_command_of_an_opposed_proposal_is_accepted(memory):
 
 
 def test_keep_both_is_offered_only_for_decisions_of_distinct_scopes(memory):
-    record_decision(memory, "Use Oxigraph", type="decision", topic="store", status_of="accepted", about=["server"])
+    record_decision(memory, "Use Oxigraph", type="decision", topic="store", status="accepted", about=["server"])
     fields = {"type": "decision", "topic": "store", "status": "accepted"}
     for about in (["search"], []):
         memory.writer.submit_intent("p", decision(summary="Use Lucene", about=about, **fields), propose=True)

@@ -73,7 +73,7 @@ class Browser:
 
     def wait_until(self, condition):
         """Wait until *holds* returns true."""
-        WebDriverWait(self.driver, TIMEOUT, ignored_exceptions=[WebDriverException]).wait_until(lambda _: condition())
+        WebDriverWait(self.driver, TIMEOUT, ignored_exceptions=[WebDriverException]).until(lambda _: condition())
 
     def shows(self, text, selector="main"):
         """Whether an element has *text* in it, once a page that is on its way is there."""
