@@ -7,7 +7,7 @@ a word of either text and what is shown of both; it applies only to texts that s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -104,13 +104,13 @@ def turns(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iter
 
 def _negated(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
     whole = _whole(one), _whole(two)
-    are_close = _are_close(whole[0].said, whole[1].said, is_same)
     for first in _parts(one, whole[0]):
         for second in _parts(two, whole[1]):
             left, right = _without_shared(first, second), _without_shared(second, first)
             if len(left.signs) % 2 == len(right.signs) % 2:
                 continue
-            if not _are_close(left.said, right.said, is_same, 1 if are_close else 2):
+            least = 1 if _are_close(whole[0].said, whole[1].said, is_same) else 2
+            if not _are_close(left.said, right.said, is_same, least):
                 continue
             turned, plain, texts = (left, right, (one, two)) if len(left.signs) % 2 else (right, left, (two, one))
             if _has_turn_of_its_own(plain.words, texts[0]):
@@ -148,8 +148,9 @@ def _exchanged(left: _Part, right: _Part, is_same: SameWord) -> Iterator[Contras
         ]
         for mine, others, part in ((negated[0], negated[1], right), (negated[1], negated[0], left))
     ]
-    are_same = _are_within(left.said, right.said, is_same) and _are_within(right.said, left.said, is_same)
-    if found[0] and found[1] and are_same:
+    if not found[0] or not found[1]:
+        return
+    if _are_within(left.said, right.said, is_same) and _are_within(right.said, left.said, is_same):
         word, same = found[0][0]
         sign = next(sign for sign in left.signs if word in _turned_words(left, sign))
         yield Contrast("negation", word, same, (_shown(sign, word), same.text))
@@ -232,14 +233,12 @@ def _limited(own: StatementTokens, other: StatementTokens, is_same: SameWord) ->
         return
     if _has_turn_of_its_own(other.words, own):
         return
-    left, right = _whole(own), _whole(other)
-    for instead, pattern in _LIMITS.items():
-        for match in pattern.finditer(own.text.lower()):
-            if _are_close(left.said, right.said, is_same):
-                yield _limit(own, other, match.start(), match.end(), instead, is_same)
-                return
-    but = _ALL_BUT.search(own.text.lower())
-    if but and _are_within(right.said, left.said, is_same):
+    text = own.text.lower()
+    matches = ((instead, match) for instead, pattern in _LIMITS.items() for match in pattern.finditer(text))
+    limit, but = next(matches, None), _ALL_BUT.search(text)
+    if limit and _are_close(_whole(own).said, _whole(other).said, is_same):
+        yield _limit(own, other, limit[1].start(), limit[1].end(), limit[0], is_same)
+    elif but and _are_within(_whole(other).said, _whole(own).said, is_same):
         yield _limit(own, other, but.start("but") + 1, but.end("but") - 1, "no exception", is_same)
 
 
@@ -260,7 +259,7 @@ def _added(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> I
     others = _items(other)
     if not others:
         return
-    known = [any(_is_equal(item, each, is_same) for each in others) for item in items]
+    known = _among(items, others, is_same)
     for at, item in enumerate(items):
         if known[at]:
             continue
@@ -269,7 +268,7 @@ def _added(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> I
         if not before and not after:
             continue
         rest = [each for place, each in enumerate(items) if place != at]
-        found = sum(any(_is_equal(each, item, is_same) for item in rest) for each in others)
+        found = _shared(others, rest, is_same)
         if found >= max(2, _CLOSE * len(others)) and sum(known) >= _CLOSE * len(rest):
             partner = items[at - 1] if before else items[at + 1]
             same = next(each for each in others if _is_equal(partner, each, is_same))
@@ -303,4 +302,10 @@ def _are_within(words: Sequence[Token], others: Sequence[Token], is_same: SameWo
 
 
 def _shared(words: Collection[Token], others: Collection[Token], is_same: SameWord) -> int:
-    return sum(any(is_same(word, each) for each in others) for word in words)
+    return sum(_among(words, others, is_same))
+
+
+def _among(words: Iterable[Token], others: Collection[Token], is_same: SameWord) -> list[bool]:
+    """Return for each of *words* whether it is among *others*."""
+    keys = {each.key for each in others}
+    return [word.key in keys or any(_is_equal(word, each, is_same) for each in others) for word in words]
