@@ -14,9 +14,11 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, islice
-from os import getpid
-from threading import Condition, Lock, Semaphore, Thread
+from os import getpid, register_at_fork
+from queue import Empty, SimpleQueue
+from threading import Condition, Lock, Semaphore, Thread, current_thread
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakSet
 
 from jidomem.base.clock import monotonic_time
 from jidomem.base.words import chunk_text, digest, normal_text
@@ -38,15 +40,15 @@ if TYPE_CHECKING:
     from jidomem.records.interfaces import Vector
     from jidomem.runtime.recall_api import RecallApi
     from jidomem.schema.ontology import EffectiveRules
-    from jidomem.write.context import Similar
+    from jidomem.write.context import Similar, SimilarQuestion
     from jidomem.write.submission import Proposal
     from jidomem.write.writer import MemoryWriter
 
 #: The last writes that the search file may lack; the most commits that are added to it, and the most whose writes are
 #: compared from memory; the most projects of which writes are in memory.
 LAG, MOST_ADDED, MOST_PROJECTS = 16, 100, 16
-#: The most searches that run at a time; some may be late.
-MOST_SEARCHES = 16
+#: The most searches that run at a time; some may be late. The seconds for which their threads wait for another one.
+MOST_SEARCHES, IDLE = 16, 1.0
 #: What is done for a kind of which the policy says nothing.
 DEFAULT = "ask"
 #: The likeness from which a statement that differs in no value is a repetition.
@@ -94,6 +96,8 @@ class ReceiptSearch:
         """
         self.within, self.is_late, self.was_interrupted = WITHIN, False, False
         self.slots = Semaphore(MOST_SEARCHES)
+        self.idle: dict[SimpleQueue[SimilarQuestion | None], Thread] = {}
+        _OPEN.add(self)
         self._recall, self._index, self._rules, self._catch_up = recall, index, rules, catch_up
         self._judge, self._is_closed = judge, False
         #: The last writes of this process, by project and by the number of their commit.
@@ -113,32 +117,38 @@ class ReceiptSearch:
             parsed = _parsed(intent)
             self._judge.compare(project, receipt.iri, _text_of(parsed, _kind(parsed)), active)
 
-    def answer(
-        self,
-        put: Callable[[Similar], object],
-        project: str,
-        intent: Proposal,
-        receipt: Receipt | None,
-        reading: Callable[[], AbstractContextManager[WriteSnapshot]],
-    ) -> None:
-        """Call *put* with the memories similar to *intent*, then bring the search file up to date if it lags.
+    def answer_all(self, question: SimilarQuestion) -> None:
+        """Answer *question* and those that follow within IDLE seconds.
 
-        *reading* gives the rows of the project. The caller has acquired one of the `slots`, which is released at the
-        end.
+        For each, the caller has acquired one of the `slots`, which is released once it is answered.
         """
+        questions: SimpleQueue[SimilarQuestion | None] = SimpleQueue()
+        coming: SimilarQuestion | None = question
+        while coming is not None:
+            try:
+                self._answer(coming)
+                self.idle[questions], coming = current_thread(), None
+            finally:
+                self.slots.release()
+            try:
+                coming = questions.get(timeout=IDLE)
+            except Empty:
+                if self.idle.pop(questions, None) is None:
+                    coming = questions.get()  # it was taken just now
+
+    def _answer(self, question: SimilarQuestion) -> None:
+        """Answer a question, then bring the search file up to date if it lags."""
+        put, project, intent, receipt, reading = question
         similar, start = None, monotonic_time()
-        try:
-            with suppress(Exception):  # of any kind: the memory is durable, and nothing here may fail its receipt
-                similar = self._find(project, intent, receipt)
-            with suppress(Exception):
-                similar = self._with_status(similar, intent, receipt, reading)
-            if monotonic_time() - start < self.within:
-                self.is_late = False
-            put(similar)
-            with suppress(Exception):
-                self._bring_up_to_date(project)
-        finally:
-            self.slots.release()
+        with suppress(Exception):  # of any kind: the memory is durable, and nothing here may fail its receipt
+            similar = self._find(project, intent, receipt)
+        with suppress(Exception):
+            similar = self._with_status(similar, intent, receipt, reading)
+        if monotonic_time() - start < self.within:
+            self.is_late = False
+        put(similar)
+        with suppress(Exception):
+            self._bring_up_to_date(project)
 
     def _with_status(
         self,
@@ -191,6 +201,10 @@ class ReceiptSearch:
         end = monotonic_time() + CLOSE_TIMEOUT
         for _ in range(MOST_SEARCHES):  # each slot is acquired, so none is left for another search
             self.slots.acquire(timeout=max(0.0, end - monotonic_time()))
+        while self.idle:
+            questions, thread = self.idle.popitem()
+            questions.put(None)
+            thread.join(CLOSE_TIMEOUT)
         with self._no_file_lock:
             if "_no_file" in self.__dict__:
                 self._no_file.close()
@@ -337,6 +351,19 @@ class ReceiptSearch:
             self._recall.texts.read_soon(stream, lambda file: None)
         finally:  # also after a failure: the next attempt follows after as many writes
             self._forget(project, max(numbers))
+
+
+#: The searches of this process.
+_OPEN = WeakSet[ReceiptSearch]()
+
+
+def _forget_threads() -> None:
+    """Forget the threads of another process, from which this one was forked."""
+    for search in _OPEN:
+        search.idle.clear()
+
+
+register_at_fork(after_in_child=_forget_threads)
 
 
 class ProposalJudge:

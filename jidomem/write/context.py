@@ -6,8 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from threading import Semaphore
-from typing import Protocol
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from typing import NamedTuple, Protocol
 
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, plain_value
@@ -24,6 +25,19 @@ from jidomem.write.submission import AnySubmission, Proposal
 Similar = tuple[SimilarMemory, ...] | None
 
 
+class SimilarQuestion(NamedTuple):
+    """A call of `put` with the memories similar to *intent*, which has no *receipt* before it is judged.
+
+    `reading` gives the rows of the project.
+    """
+
+    put: Callable[[Similar], object]
+    project: str
+    intent: Proposal
+    receipt: Receipt | None
+    reading: Callable[[], AbstractContextManager[WriteSnapshot]]
+
+
 class SimilarSearch(Protocol):
     """The search for memories that are similar to a new one."""
 
@@ -33,6 +47,8 @@ class SimilarSearch(Protocol):
     was_interrupted: bool
     #: One for each search that may run besides those that are running.
     slots: Semaphore
+    #: The threads that run `answer_all` and wait for a question, each by its queue; None ends it.
+    idle: dict[SimpleQueue[SimilarQuestion | None], Thread]
 
     def treatment(self, intent: Proposal) -> str:
         """Return what the policy says of memories similar to *intent*: `ask`, `propose` or `off`."""
@@ -40,17 +56,10 @@ class SimilarSearch(Protocol):
     def judge(self, project: str, intent: Proposal, receipt: Receipt) -> None:
         """Have a model, if there is one, compare a proposal with the memories similar to it, in the background."""
 
-    def answer(
-        self,
-        put: Callable[[Similar], object],
-        project: str,
-        intent: Proposal,
-        receipt: Receipt | None,
-        reading: Callable[[], AbstractContextManager[WriteSnapshot]],
-    ) -> None:
-        """Call *put* with the memories similar to *intent*, which has no *receipt* before it is judged.
+    def answer_all(self, question: SimilarQuestion) -> None:
+        """Answer *question* and those that follow soon.
 
-        *reading* gives the rows of the project. The caller has acquired one of the `slots`, released at the end.
+        For each, the caller has acquired one of the `slots`, which is released once it is answered.
         """
 
     def are_near(self, project: str, one: Proposal, other: Proposal) -> bool:

@@ -30,7 +30,7 @@ from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import permissions
 from jidomem.write.batch import Batches, IntentPlan, SubmissionResults
 from jidomem.write.conflict import NEARBY, UniqueKey
-from jidomem.write.context import Similar, SimilarSearch, WriteContext
+from jidomem.write.context import Similar, SimilarQuestion, SimilarSearch, WriteContext
 from jidomem.write.conversation import ConversationWriter, EntryChanges, TurnTexts
 from jidomem.write.corrections import Corrections
 from jidomem.write.group_commit import CommitQueues
@@ -245,12 +245,15 @@ class MemoryWriter:
         if not search.slots.acquire(blocking=False):
             return None
         answer: SimpleQueue[Similar] = SimpleQueue()
-        arguments = answer.put, project_id, intent, receipt, self._queues.of(project_id).reading
+        question = SimilarQuestion(answer.put, project_id, intent, receipt, self._queues.of(project_id).reading)
         within = search.within
         if search.is_late and receipt is not None:
             within = min(within, _WITHIN_IF_LATE)
         try:
-            Thread(target=search.answer, args=arguments, name="jidomem-similar", daemon=True).start()
+            try:
+                search.idle.popitem()[0].put(question)  # to the thread that was busy last: the others end
+            except KeyError:
+                Thread(target=search.answer_all, args=(question,), name="jidomem-similar", daemon=True).start()
             return answer.get(timeout=within)
         except RuntimeError:  # at the limit of threads, or at the end of the program
             search.slots.release()

@@ -3,6 +3,8 @@
 import json
 import math
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -222,6 +224,36 @@ def test_the_vector_of_a_new_memory_is_computed_once(root):
         assert memory.embedding.status("p")["vectors"] == 2
 
 
+def test_searches_one_after_another_share_threads_that_end_with_the_root(root):
+    threads = set()
+    with open_root(root, embedder=Scripted(lambda: threads.add(threading.current_thread()))) as memory:
+        memory.remember(RECURSION)
+        for number in range(8):
+            assert memory.remember(f"{BANNED} {number}").similar
+
+    assert 1 <= len(threads) < 8
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_a_process_forked_from_one_with_a_waiting_thread_searches_with_its_own(root):
+    script = f"""
+import os, jidomem
+memory = jidomem.open({str(root)!r}, project="p", agent="ana")
+memory.similar_within = 60.0
+memory.remember({RECURSION!r})
+while not memory._search.idle:
+    pass
+if os.fork():
+    os.wait()
+else:
+    print(len(memory.remember({BANNED!r}).similar), flush=True)
+    os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
 def test_vectors_are_computed_only_for_memories_with_common_words(root):
     embedder = Scripted()
     with open_root(root, embedder=embedder) as memory:
@@ -285,7 +317,7 @@ def test_an_interrupt_during_the_search_returns_the_receipt_and_a_second_one_is_
     released = threading.Event()
 
     def interrupt():
-        if not released.is_set():
+        if not released.wait(0.5):  # a signal just before the wait would not end it
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
             released.wait()
 
