@@ -168,16 +168,18 @@ def _shared(words: Mapping[str, Token], others: Mapping[str, Token]) -> int:
 def _is_same_word(one: Token, two: Token) -> bool:
     """Return whether two words are the same, synonyms, or forms of one long word: indent and indentation."""
     key, other = one.key, two.key
-    are_long = len(key) >= _LONG_WORD <= len(other)
-    are_forms = are_long and (key.startswith(other) or other.startswith(key))
-    return key == other or are_forms or _are_synonyms(one, two)
+    if key[:1] == other[:1] and (key == other or len(key) >= _LONG_WORD <= len(other)):
+        return key.startswith(other) or other.startswith(key) or _are_synonyms(one, two)
+    return _are_synonyms(one, two)
 
 
 def _is_same_or_inflected(one: Token, two: Token) -> bool:
     """Return whether two words are the same as `_is_same_word` tells, or one is the other with an ending."""
     if _is_same_word(one, two):
         return True
-    shorter, longer = sorted((one.folded, two.folded), key=len)
+    shorter, longer = one.folded, two.folded
+    if len(shorter) > len(longer):
+        shorter, longer = longer, shorter
     return len(shorter) > 2 and longer.startswith(shorter) and longer[len(shorter) :] in _INFLECTIONS
 
 

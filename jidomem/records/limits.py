@@ -307,5 +307,5 @@ def _shared(words: Collection[Token], others: Collection[Token], is_same: SameWo
 
 def _among(words: Iterable[Token], others: Collection[Token], is_same: SameWord) -> list[bool]:
     """Return for each of *words* whether it is among *others*."""
-    keys = {each.key for each in others}
-    return [word.key in keys or any(_is_equal(word, each, is_same) for each in others) for word in words]
+    keys, plain = {each.key for each in others}, [each for each in others if each.kind == "word"]
+    return [word.key in keys or (word.kind == "word" and any(is_same(word, each) for each in plain)) for word in words]

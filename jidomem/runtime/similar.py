@@ -141,6 +141,7 @@ class ReceiptSearch:
         put, project, intent, receipt, reading = question
         similar, start = None, monotonic_time()
         with suppress(Exception):  # of any kind: the memory is durable, and nothing here may fail its receipt
+            intent = _parsed(intent)
             similar = self._find(project, intent, receipt)
         with suppress(Exception):
             similar = self._with_status(similar, intent, receipt, reading)
@@ -278,11 +279,9 @@ class ReceiptSearch:
             self._forget(stream.project, mark.commits if mark else 0)
             writes = self._writes(stream.project)
             ended = {name.casefold() for name in linked.union(*(write.ended for write in writes))}
-            recent = [
-                write.statement
-                for write in writes
-                if write.statement and neighbours.is_comparable([type_uri(kind)], [type_uri(write.kind)])
-            ]
+            kinds = {write.kind for write in writes}
+            kinds = {each for each in kinds if neighbours.is_comparable([type_uri(kind)], [type_uri(each)])}
+            recent = [write.statement for write in writes if write.statement and write.kind in kinds]
             return search.gather(file, recent, lambda item: only not in (None, item) or _is_named(item, ended, whole))
 
         if not self._read(stream, gather):
