@@ -137,9 +137,7 @@ def test_a_watched_folder_equals_its_listing_after_any_changes(tmp_path_factory,
             for file in branch.path(STREAM).glob("*.ttl"):
                 if not (folder / file.name).exists():
                     shutil.copy2(file, folder)
-        elif (
-            step == "remove" and len(files := sorted(folder.glob("2*.ttl"))) > 1
-        ):
+        elif step == "remove" and len(files := sorted(folder.glob("2*.ttl"))) > 1:
             files[-1].rename(aside / files[-1].name)
         elif step == "restore":
             for file in aside.iterdir():

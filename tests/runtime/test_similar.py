@@ -229,7 +229,7 @@ def test_searches_one_after_another_share_threads_that_end_with_the_root(root):
     with open_root(root, embedder=Scripted(lambda: threads.add(threading.current_thread()))) as memory:
         memory.remember(RECURSION)
         for number in range(8):
-            assert memory.remember(f"{BANNED} {number}").similar
+            assert memory.remember(f"{REPHRASED} {number}").similar
 
     assert 1 <= len(threads) < 8
     assert not any(thread.is_alive() for thread in threads)
@@ -246,7 +246,7 @@ while not memory._search.idle:
 if os.fork():
     os.wait()
 else:
-    print(len(memory.remember({BANNED!r}).similar), flush=True)
+    print(len(memory.remember({REPHRASED!r}).similar), flush=True)
     os._exit(0)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False)
