@@ -87,7 +87,7 @@ def test_git_variables_of_a_hook_do_not_change_the_check(repository, monkeypatch
     monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
 
     assert run("check", "--since", "HEAD", "--json").exit_code == 0
-    assert "src/a.py is changed" in run("check").stdout
+    assert "src/a.py is renamed to src/b.py and changed" in run("check").stdout
 
 
 REFUSED_COMMANDS = (["check", "--since", "HEAD"], ["ontology", "diff", "--from", "HEAD"], ["setup", "git"])
