@@ -198,7 +198,7 @@ def test_a_synonym_of_a_type_is_repaired_to_the_type(writer, synonym, kind):
     assert "deleted_marker" not in error.violations[0].allowed
 
 
-@pytest.mark.parametrize("field", ["due", "deadline", "due_date"])
+@pytest.mark.parametrize("field", ["deadline", "due_date"])
 def test_a_due_date_is_repaired_to_expires_on(writer, field):
     error = refusal(writer.submit_intent, "p", intent(type="task", **{field: "2030-01-01"}))
     assert error.fixed_intent["expires_on"] == "2030-01-01"
