@@ -105,14 +105,18 @@ def test_a_root_cannot_set_bind_and_the_error_names_both_choices(nobody):
 
 
 @pytest.mark.parametrize(
-    ("key", "nearest", "repaired"),
-    [("confidance", "confidence", True), ("typ", "type", True), ("bogus", "about", False)],
+    ("key", "field", "repaired", "words"),
+    [
+        ("confidance", "confidence", True, "did you mean 'confidence'"),
+        ("typ", "type", True, "did you mean 'type'"),
+        ("bogus", "about", False, "leave 'bogus' out, and say it in `summary`, `topic` or `about`"),
+    ],
 )
-def test_only_a_slip_of_the_pen_is_repaired_without_asking(memory, key, nearest, repaired):
+def test_only_a_slip_of_the_pen_is_repaired_without_asking(memory, key, field, repaired, words):
     wrong = intent()
-    wrong[key] = wrong.pop(nearest, ["x"])
+    wrong[key] = wrong.pop(field, ["x"])
 
-    with pytest.raises(IntentRefused, match=f"did you mean '{nearest}'") as refusal:
+    with pytest.raises(IntentRefused, match=words) as refusal:
         memory.writer.submit_intent("p", wrong)
 
     assert (refusal.value.fixed_intent is not None) is repaired

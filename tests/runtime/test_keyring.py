@@ -108,7 +108,7 @@ def test_a_token_expires_at_its_time_and_one_without_expiry_is_stored_without_it
         keyring.whose(expired_secret)
     assert (keyring.has(expired), keyring.has(valid), keyring.whose(valid_secret)) == (False, True, valid)
     assert user_config.read(path).tokens[1].expires.startswith("2100-01-01T00:00:00")
-    assert path.read_text().count("expires") == 2
+    assert path.read_text().count("\nexpires = ") == 2
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666, 0o620])
