@@ -50,7 +50,7 @@ from jidomem_cli.options import (
     pass_app,
     role_option,
 )
-from jidomem_cli.output import fit_line, read_listed, short, show_json, show_rows, with_withdrawals
+from jidomem_cli.output import active_notice, fit_line, read_listed, short, show_json, show_rows, with_withdrawals
 from jidomem_cli.paths import Paths
 
 #: Parameters with an option of their own on all commands.
@@ -171,7 +171,7 @@ def _waiting(app: App, memory: Jidomem, name: str, params: Mapping[str, str]) ->
     moment = {"as_of": app.as_of, "valid_at": app.valid_at, "include_inactive": True}
     listed = memory.reader.ask(name, project=memory.project, **moment, **params)
     count = len(items & {value for row in listed for value in row.values() if isinstance(value, str)})
-    return f" active; pending proposals: {count}, see: jidomem review" if count else ""
+    return active_notice(count)
 
 
 def _print_pattern_count(app: App, memory: Jidomem, file: str, *, include_inactive: bool) -> None:

@@ -190,14 +190,22 @@ def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
         return " by then" + f": the first commit is of {short(row['first'])}, see: jidomem journal log" * is_before
     if none is not None:
         return none
-    pending = pending_notice(memory)
-    return f" active{pending}" if pending else ""
+    return active_notice(pending_count(memory))
 
 
-def pending_notice(memory: Jidomem) -> str:
+def pending_count(memory: Jidomem) -> int:
+    """Return the number of pending proposals of the project."""
+    return len(memory.reader.ask("proposals", project=memory.project))
+
+
+def pending_notice(count: int) -> str:
     """Return the number of pending proposals with the command that shows them, after a semicolon; empty without any."""
-    waiting = len(memory.reader.ask("proposals", project=memory.project))
-    return f"; pending proposals: {waiting}, see: jidomem review" if waiting else ""
+    return f"; pending proposals: {count}, see: jidomem review" if count else ""
+
+
+def active_notice(count: int) -> str:
+    """Return the words after "none" for a list of active memories, with the number of pending proposals."""
+    return f" active{pending_notice(count)}" if count else ""
 
 
 def show_json(value: Any) -> None:

@@ -20,7 +20,7 @@ from jidomem_cli.options import (
     limit_option,
     pass_app,
 )  # fmt: skip
-from jidomem_cli.output import CONFLICTS, Row, pending_notice, show_json, show_rows
+from jidomem_cli.output import CONFLICTS, Row, pending_count, pending_notice, show_json, show_rows
 from jidomem_cli.paths import Paths
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
@@ -89,7 +89,8 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
             *(["parts", "reasons"] if explain and form != "table" else []),
             *([] if form == "table" else ["text", "state", CONFLICTS]),
         )
-        none = "" if notice else pending_notice(memory)  # the notice has them
+        is_silent = not result.entries and not notice  # the notice has the pending ones
+        none = pending_notice(pending_count(memory)) if is_silent else ""
         rows = [_row(hit) for hit in result.entries]
         show_rows(app, rows, columns, memory=memory, below="below", whole="summary", none=none)
     if form != "json" and (result.metadata["more"] or result.metadata["left_out"]):
