@@ -215,8 +215,11 @@ class IndexedProject:
         }
 
     def rests_on_ended(self, node: ProjectedNode) -> bool:
-        """Return whether *node* is derived from a node that something superseded or withdrew."""
-        return any(map(self._has_ended, node.statements.get(_DERIVED, ())))
+        """Return whether *node* is derived from a node that something superseded, withdrew or revived."""
+        return any(
+            self._has_ended(basis) or any(self.triples(self.graph, None, _REVIVES, basis))
+            for basis in node.statements.get(_DERIVED, ())
+        )
 
     def _has_ended(self, node: Term) -> bool:
         return any(any(self.triples(self.graph, node, link)) for link in (_SUPERSEDED, _INVALIDATED))
