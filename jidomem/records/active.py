@@ -387,8 +387,8 @@ def similar_choices(
 ) -> dict[str, str]:
     """Return the choices between a new memory and a *similar* one, each with what to call; the likely one comes first.
 
-    A memory that differs in a value does not say the same, so it is not confirmed; nor is one that ended, or was not
-    accepted: either the new one ends, too, or it holds, in the place of what was in the place of the other.
+    Only a memory that says the same is confirmed, unless it ended, or was not accepted: either the new one ends, too,
+    or it holds, in the place of what was in the place of the other.
     """
     if similar.is_inactive:
         takes = f"if yours takes the place of {similar.replaced_by}: {supersede}"
@@ -397,13 +397,9 @@ def similar_choices(
             **({"supersede": takes} if similar.replaced_by else {}),
             "keep": f"if yours holds again: {keep}",
         }
-    choices = {
+    is_over, is_same = similar.status in OVER, similar.relation == REPEATS
+    return {
+        **({"confirm": f"if it says the same, and yours may end: {confirm}"} if is_same else {}),
         "supersede": f"if yours takes its place: {supersede}",
-        "confirm": f"if it says the same, and yours may end: {confirm}",
-        "keep": f"if both hold: {keep}",
+        "keep": f"{'if yours is to be done apart from it' if is_over else 'if both hold'}: {keep}",
     }
-    if similar.status in OVER:
-        choices["keep"] = f"if yours is to be done apart from it: {keep}"
-    if similar.differences:
-        del choices["confirm"]
-    return {"confirm": choices.pop("confirm"), **choices} if similar.relation == REPEATS else choices

@@ -91,6 +91,14 @@ def test_a_receipt_names_the_differing_values_of_a_similar_memory(memory):
     assert (known.relation, known.differences) == ("near", ("20 / 5 threads",))
 
 
+def test_a_near_memory_is_not_to_be_confirmed_though_no_value_differs(memory):
+    memory.remember("ACME Corp uses the SAP integration")
+    receipt = memory.remember("ACME is connected to us with the integration for SAP")
+
+    (known,) = receipt.similar
+    assert (known.relation, known.differences, [*receipt.choices(known)]) == ("near", (), ["supersede", "keep"])
+
+
 def test_the_receipt_of_an_undo_names_a_memory_in_conflict_with_the_restored_one(memory):
     old = memory.remember("The connection pool has 5 threads").iri
     memory.writer.invalidate("p", old, reason="measured anew")

@@ -45,12 +45,16 @@ def facts(memory):
     return [row["summary"] for row in memory.ask("facts")]
 
 
+def intent(text):
+    """Return *text* as an intent of ben."""
+    author = {"applies_to_project": "p", "asserted_by": "ben", "asserted_in": "s", "confidence": "high"}
+    return {"type": "fact", "summary": text, **author}
+
+
 def choose_by_request(memory, choice):
     """Submit REPEATED over HTTP, and send the request of a *choice* in its receipt."""
     client = create_app(memory).test_client()
-    intent = {"type": "fact", "summary": REPEATED, "applies_to_project": "p", "asserted_by": "ben", "asserted_in": "s",
-              "confidence": "high"}  # fmt: skip
-    (similar,) = client.post("/projects/p/intents", json=intent).json["similar"]
+    (similar,) = client.post("/projects/p/intents", json=intent(REPEATED)).json["similar"]
     method, path, body = re.fullmatch(r".*: (POST) (\S+) (.*)", similar["choices"][choice]).groups()
     body_values = {**json.loads(body), "asserted_by": "ben"}
     if REASON in body:
@@ -103,3 +107,11 @@ def test_each_choice_settles_a_proposal(memory, choose, choice, remaining):
 
     assert sorted(facts(memory), reverse=True) == remaining
     assert queue(memory.reader, "p", memory.sources.now()) == []
+
+
+def test_a_near_memory_over_http_is_not_to_be_confirmed_though_no_value_differs(memory):
+    memory.remember("ACME Corp uses the SAP integration")
+    new = intent("ACME is connected to us with the integration for SAP")
+    (similar,) = create_app(memory).test_client().post("/projects/p/intents", json=new).json["similar"]
+
+    assert (similar["relation"], similar["differences"], [*similar["choices"]]) == ("near", [], ["supersede", "keep"])
