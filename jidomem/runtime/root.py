@@ -28,7 +28,6 @@ from jidomem.runtime.governance_api import GovernanceApi
 from jidomem.runtime.location import InFolder, LoadedConfig, SharedLocation, open_place, read
 from jidomem.runtime.logs import READ_LOG_TABLES, SERVER_LOG_TABLES, DoorLog, ReadLog
 from jidomem.runtime.recall_api import RecallApi
-from jidomem.runtime.similar import ProposalJudge, ReceiptSearch
 from jidomem.runtime.state import State
 from jidomem.runtime.worker_pool import Checks, Pool
 from jidomem.schema.ontology import ConfigWatcher, EffectiveRules
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from jidomem.records.interfaces import Embedder
     from jidomem.records.recall import DifferingMemory, MemoryRecall, NearPair, RecallRequest
     from jidomem.runtime.agent_memory import AgentMemory, Conversation, EntryStore
+    from jidomem.runtime.similar import ReceiptSearch
     from jidomem.runtime.tiers import ContextManager, LongTerm
     from jidomem.write.rollback import Rollback
     from jidomem.write.writer import MemoryWriter
@@ -125,9 +125,7 @@ class Jidomem:
         )
         self._agents = AgentApi(self)
         self._recall = RecallApi(self, self._agents, embedder)
-        chat = settings.chat_model(given)
-        judge = ProposalJudge(chat, lambda: self.writer) if chat is not None else None
-        self._search = ReceiptSearch(self._recall, self.index, self._rules, self.catch_up, judge)
+        self._chat = settings.chat_model(given)
         self._governance = GovernanceApi(self, self._agents, self._shown)
         _OPEN[self] = os.getpid()
 
@@ -186,6 +184,14 @@ class Jidomem:
                     search=self._search,
                 )
             return self._writer
+
+    @cached_property
+    def _search(self) -> ReceiptSearch:
+        # imported here, as readers do not need it
+        from jidomem.runtime.similar import ProposalJudge, ReceiptSearch
+
+        judge = ProposalJudge(self._chat, lambda: self.writer) if self._chat is not None else None
+        return ReceiptSearch(self._recall, self.index, self._rules, self.catch_up, judge)
 
     def remember(self, text: str, *, project: str | None = None, dry_run: bool = False, **fields: Any) -> Receipt:
         """Record *text* as a fact of medium confidence and return its receipt; it is durable then.
@@ -552,7 +558,8 @@ class Jidomem:
         if self.remote is not None:
             self.remote.close()
         self._agents.close()
-        self._search.close()
+        if "_search" in self.__dict__:
+            self._search.close()
         self._recall.close()
         self._shown.state.close()
         self.door_log.state.close()
