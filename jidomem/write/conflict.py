@@ -263,9 +263,11 @@ def _decisions_nearby(
             continue
         for item in reversed(view.instances(_ABOUT, term, _DECISION_CLASSES)[-_MOST_READ:]):
             other = plain_value(item)
-            is_new = other not in nearby and other not in compared and other not in intent.coexists_with
-            is_rival = is_new and view.is_active(item) and _overlap(intent, now, item, view)
-            if is_rival and _may_be_on_one_matter(intent, item, view):
+            if other in nearby or other in compared or other in intent.coexists_with:
+                continue
+            # the words first: few share them, and the rest reads more of a memory
+            is_rival = _may_be_on_one_matter(intent, item, view) and view.is_active(item)
+            if is_rival and _overlap(intent, now, item, view):
                 nearby[other] = place
     warnings = [
         f"{other}{NEARBY}{place} too: {_summary(other, view)}; if yours takes its place:"
