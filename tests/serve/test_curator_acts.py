@@ -7,6 +7,9 @@ import pytest
 from conftest import decision, fixed_sources, intent
 
 import jidomem
+from jidomem.extras.web import review
+from jidomem.rdf.vocab import JIDO
+from jidomem.records.intent import INTENT_FIELDS, ONLY_FOR
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring, take_back
 from jidomem.serve.app import create_app
@@ -339,6 +342,55 @@ def test_a_merge_starts_from_the_chosen_side_and_has_the_evidence_of_both(client
     assert (both["summary"], both["rationale"]) == ("Use SQLite first, then PostgreSQL", "it embeds")
     assert sorted(both["evidence"]) == ["it grows", "it is small"]
     assert sorted(both["about"]) == ["src/a.py", "src/z.py"]
+
+
+#: A value for each field of a memory that a merger carries over.
+CARRIED = {
+    "detailed_explanation": "at length", "rationale": "it scales", "confidence": 0.8, "evidence": ["it grows"],
+    "extra_triples": [["jido:category", "storage"]], "topic": "store", "about": ["src/a.py"], "status": None,
+    "severity": "high", "assigned_to": "ben", "convention_name": "stores", "convention_scope": "AgentScope",
+    "enforcement_level": "Required", "alternatives": ["DuckDB"], "tracked_by": "https://example.org/1",
+    "expires_on": "2999-01-01T00:00:00.000000Z", "valid_from": "2020-01-01T00:00:00.000000Z",
+    "valid_until": "2999-01-02T00:00:00.000000Z", "source_type": "UserSource",
+}  # fmt: skip
+STATUS = {"task": "Blocked", "error": "Investigating", "architectural_decision": "accepted"}
+#: The fields that a merged memory has from its own act.
+OF_THE_ACT = {
+    "type", "iri", "summary", "applies_to_project", "asserted_by", "asserted_in", "supersedes", "invalidates",
+    "revives", "coexists_with", "timestamp", "reason", "idempotency_key",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["fact", "architectural_decision", "convention", "task", "error"])
+def test_a_merged_memory_has_each_field_that_only_the_right_one_has(memory, kind):
+    assert {*CARRIED} | OF_THE_ACT == {*INTENT_FIELDS}
+    values = {name: value for name, value in CARRIED.items() if kind in ONLY_FOR.get(name, (kind,))}
+    values["status"] = STATUS.get(kind)
+    given = {name: value for name, value in values.items() if value is not None}
+    one = submit(memory.writer, memory, {"type": kind, "summary": "stores are small", "rationale": "it embeds"})
+    other = submit(memory.writer, memory, {"type": kind, "summary": "stores are large", **given})
+    left, right = (memory.writer.restated("p", each) for each in (one, other))
+    bare = {name: left[name] for name in OF_THE_ACT if name in left}  # the writer fills in some defaults
+
+    assert review.merged(bare, right)["left_out"] == []
+    changes = review.together(bare, right, {"text": "stores are large and small"})
+    receipt = memory.writer.revise("p", one, changes=changes, reason="they say the same")
+
+    merged = memory.writer.restated("p", receipt.iri)
+    assert {name: merged.get(name) for name in given} == {name: right[name] for name in given}
+
+
+def test_the_form_of_a_merger_names_what_stays_with_the_right_memory(client, memory):
+    fields = {"type": "fact", "topic": "size", "about": ["src/a.py"], "tracked_by": "https://example.org/left"}
+    left = submit(memory.writer, memory, {**fields, "summary": "small", "extra_triples": [["jido:category", "a"]]})
+    other = {"tracked_by": "https://example.org/right", "extra_triples": [["jido:category", "b"]]}
+    right = submit(memory.writer, memory, {**fields, "summary": "large", **other})
+    path = f"/ui/p/review?item={left}&other={right}"
+
+    data = client.get(path.replace("?", ".json?")).json["looked_at"]["merged"]
+
+    assert data["left_out"] == [["tracked_by", "https://example.org/right"], [f"{JIDO}category", "b"]]
+    assert "https://example.org/right" in client.get(path).text.partition("Stays with the right one only:")[2]
 
 
 def test_an_accepted_proposal_supersedes_the_decision_it_conflicts_with(client, memory, known):

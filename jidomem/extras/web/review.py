@@ -12,10 +12,12 @@ from jidomem.curation.review_text import below, past
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import PageRequest, Screen, compared
-from jidomem.rdf.vocab import JIDO, SCOPE
+from jidomem.rdf.vocab import JIDO, SCOPE, UNDATED
 from jidomem.records.active import ACTIVE, PENDING
-from jidomem.records.intent import Receipt
+from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS, ONLY_FOR, Receipt
+from jidomem.write.corrections import OWN, without_verified
 from jidomem.write.settlement import ACCEPT_ONE, Settlement
+from jidomem.write.triples import level_of
 
 #: Fields of the form with the scope of the left memory, and of the right one.
 _LEFT, _RIGHT = ("about", "scope"), ("other_about", "other_scope")
@@ -29,8 +31,10 @@ _MERGED: Mapping[str, str] = {
     "confidence": "confidence",
 }
 FIELDS = (*_LEFT, *_RIGHT, *_MERGED)
-#: Fields that a merged memory takes from the side that has a value.
-_SINGLE = ("expires_on", "valid_from", "valid_until", "tracked_by", "convention_name")
+#: Fields of a merged memory that come from the form, or from the curator and the moment of the merger.
+_NOT_COMBINED = frozenset((
+    *_MERGED.values(), *OWN, "type", "applies_to_project", "asserted_by", "asserted_in", "timestamp", "idempotency_key",
+))  # fmt: skip
 _LEVELS = ("low", "medium", "high")
 
 PropertyRow = Mapping[str, Any]
@@ -74,15 +78,15 @@ def _otherwise(properties: PropertyRow, form: PropertyRow, names: tuple[str, str
 def merged(left: PropertyRow, right: PropertyRow, start: str | None = None) -> dict[str, Any]:
     """Return the initial values of the form of a merger: the texts of the side *start*, places and evidence of both.
 
-    A text in which the sides differ is empty until a side is chosen: two contradicting sentences, one after the other,
-    would mean nothing.
+    A text that one side alone has is carried over. A text in which the sides differ is empty until a side is chosen:
+    two contradicting sentences, one after the other, would mean nothing.
     """
-    chosen = {"left": left, "right": right}.get(
-        start or "", {name: left[name] for name in left if left[name] == right.get(name)}
-    )
+    both = {**right, **left}
+    agreed = {name: value for name, value in both.items() if right.get(name, value) == value}
+    chosen = {"left": both, "right": {**left, **right}}.get(start or "", agreed)
     if start not in (None, "left", "right"):
         raise InvalidRequest(f"start={start:.40} is not a side", hint="start=left or start=right")
-    levels = [each for each in (left.get("confidence"), right.get("confidence")) if each in _LEVELS]
+    levels = [level_of(side["confidence"]) for side in (left, right) if "confidence" in side]
     return {
         "text": chosen.get("summary", ""),
         "topic": left.get("topic") or right.get("topic") or "",
@@ -91,7 +95,37 @@ def merged(left: PropertyRow, right: PropertyRow, start: str | None = None) -> d
         "explanation": chosen.get("detailed_explanation", ""),
         "confidence": min(levels, key=_LEVELS.index, default=""),
         "evidence": _united(left, right, "evidence"),
+        "left_out": combined(left, right)[1],
     }
+
+
+def combined(left: PropertyRow, right: PropertyRow) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
+    """Return the fields of a merged memory that are not in the form, and what the right memory alone keeps.
+
+    The merged memory is of the kind of the left one, and has its single values where both have one; lists are united.
+    The second result has the name of a field, or the IRI of a property, and a value for each that it cannot have.
+    """
+    fields, left_out = dict[str, Any](), list[tuple[str, Any]]()
+    kind = left["type"]
+    for name in INTENT_FIELDS:
+        if name in _NOT_COMBINED or name == "extra_triples" or name not in right:
+            continue
+        values = right[name] if name in LIST_FIELDS else [right[name]]
+        if kind not in ONLY_FOR.get(name, (kind,)):
+            left_out += [(name, value) for value in values]
+        elif name in LIST_FIELDS:
+            fields[name] = _united(left, right, name)
+        elif name not in left:
+            fields[name] = right[name]
+        elif left[name] != right[name]:
+            left_out.append((name, right[name]))
+    ours, theirs = without_verified(left), [each for each in without_verified(right) if each[0] != UNDATED]
+    present = {triple[0] for triple in ours}
+    added = [each for each in theirs if kind == right["type"] and each[0] not in present]
+    if added:
+        fields["extra_triples"] = [*ours, *added]
+    left_out += [(name, next(iter(value.values()))) for name, value in theirs if [name, value] not in [*ours, *added]]
+    return fields, left_out
 
 
 def together(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> dict[str, Any]:
@@ -104,11 +138,10 @@ def together(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> dict[s
     fields: dict[str, Any] = {field: given[name] or None for name, field in _MERGED.items()}
     fields["about"] = _lines(given["merged_about"])
     fields["evidence"] = merged_fields["evidence"]
-    fields["confidence"] = fields["confidence"] or left.get("confidence")
-    if left.get("type") == right.get("type"):
-        fields["alternatives"] = _united(left, right, "alternatives")
-        fields |= {name: right[name] for name in _SINGLE if name in right and name not in left}
-    return fields
+    exact = [side["confidence"] for side in (left, right) if "confidence" in side]
+    level = fields["confidence"] or merged_fields["confidence"]
+    fields["confidence"] = next((each for each in exact if level_of(each) == level), level)
+    return combined(left, right)[0] | fields
 
 
 def _united(left: PropertyRow, right: PropertyRow, name: str) -> list[str]:
