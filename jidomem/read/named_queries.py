@@ -53,11 +53,6 @@ _STATES, _WITH_STATE = (
 _MEMORY = re.compile(re.escape(f"{BASE}memory/") + r"[0-9A-Za-z-]+")
 #: The key of the status of an inactive memory in a list without a column `status`.
 MEMORY_STATUS = "memory_status"
-#: The columns of named queries with the memory that a row is about.
-_MEMORY_COLUMNS = (
-    "item", "decision", "task", "err", "conv", "fact", "lesson", "risk", "rule", "root", "subject",
-    "related", "derived",
-)  # fmt: skip
 
 
 class NamedQueries:
@@ -168,7 +163,7 @@ class NamedQueries:
         rows = self._with_validity(query, project, bindings, rows)
         if {"item", "kind", "status"} <= {*query.columns}:
             rows = [row | self._state(project, row) for row in rows]
-        column = next((name for name in query.columns if name in _MEMORY_COLUMNS), None)
+        column = query.memory_column
         if column is not None and DUE not in query.columns:
             rows = self._with_dates(project, rows, column)
         if column is None or as_of is None or "asOf" not in bindings:
@@ -333,9 +328,9 @@ def _names(index: OxigraphIndex, project: str, folder: str) -> set[str]:
 
 def text_columns(query: NamedQuery, *, include_inactive: bool) -> tuple[str, ...]:
     """Return the columns of *query* as CSV or TSV: also `memory_status` if inactive memories may be listed."""
-    lists_memories = any(name in _MEMORY_COLUMNS for name in query.columns)
     has_status = "status" in query.columns and "task" not in query.columns  # a task has a status of its own
-    return (*query.columns, MEMORY_STATUS) if include_inactive and lists_memories and not has_status else query.columns
+    is_added = include_inactive and query.memory_column and not has_status
+    return (*query.columns, MEMORY_STATUS) if is_added else query.columns
 
 
 def _common_parameters(

@@ -31,6 +31,13 @@ ANY = "any"
 _HEADER = lazy(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
 _KEYS = ("summary", "params", "columns", "order")
 _OPTIONAL_KEYS = ("over", "unless", "due", "contains", "last", "inactive")
+#: The names of columns that show memories in every query.
+_MEMORY_COLUMNS = (
+    "item", "decision", "task", "err", "conv", "fact", "lesson", "risk", "rule", "root", "subject",
+    "related", "derived",
+)  # fmt: skip
+#: The variable of a memory that a query leaves out once it has ended.
+_ENDED = lazy(r"\?(\w+)\s+jido:(?:supersededBy|invalidatedBy|hasAssertionStatus)\b")
 _UNSTEADY = lazy(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
 _WHERE = lazy(r"^(?!#).*\bWHERE \{", re.MULTILINE)
 _OVER = lazy(r"(?:\{ )?\?(\w+)\s.*")
@@ -247,6 +254,8 @@ class NamedQuery:
     With `last`, an order by a node alone, the rows of the part of the query that opens with its pattern come last, in
     the order of these nodes; some of them are inserted there. A query with `is_isolated` is of a root and may not
     terminate, so it runs in a process that can be stopped. With `judges_inactive` a gate is about every memory.
+    `memory_column` has the memory that a row is about: the first column with a usual name, or, in a query with the
+    parameter `includeInactive`, with the variable of a memory that may have ended. It is None in other queries.
     """
 
     name: str
@@ -261,6 +270,7 @@ class NamedQuery:
     last: ListOrder | None = None
     is_isolated: bool = False
     judges_inactive: bool = False
+    memory_column: str | None = None
 
     def takes(self, name: str) -> bool:
         """Return whether the query has a parameter of that name."""
@@ -457,8 +467,15 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
     if "inactive" in header and (role, header["inactive"][1]) != ("gates", "true"):
         raise _bad(f"{file}:{header['inactive'][0]}", "inactive: is true, in a gate")
     last = _last(f"{file}:{header['last'][0]}", header["last"][1], text) if "last" in header else None
+    memory_column = _memory_column(columns, params, text)
     return NamedQuery(name, role, header["summary"][1], params, columns, order, text, list_order, contains, last,
-                      judges_inactive="inactive" in header)  # fmt: skip
+                      judges_inactive="inactive" in header, memory_column=memory_column)  # fmt: skip
+
+
+def _memory_column(columns: Sequence[str], params: Iterable[QueryParameter], text: str) -> str | None:
+    lists_memories = any(param.name == "includeInactive" for param in params)
+    names = {*_MEMORY_COLUMNS, *(_ENDED.findall(text) if lists_memories else ())}
+    return next((name for name in columns if name in names), None)
 
 
 def _header(file: str, text: str) -> dict[str, tuple[int, str]]:

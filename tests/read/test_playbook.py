@@ -51,6 +51,14 @@ def test_a_shipped_query_returns_the_rows_of_its_cases(reader, name):  # C088, C
         assert shortened(reader.ask(name, project="demo", **case["asked"])) == case["rows"], case["asked"]
 
 
+def test_a_shipped_query_of_active_memories_has_the_column_of_the_memory():
+    listing = [query for query in SHIPPED.values() if query.takes("includeInactive") and query.role != "session"]
+
+    assert len(listing) > 30
+    assert [query.name for query in listing if query.memory_column not in query.columns] == []
+    assert (SHIPPED["commits"].memory_column, SHIPPED["conflicts"].memory_column) == (None, None)
+
+
 def test_the_three_ci_queries_list_the_findings_of_the_check():  # C112
     whole = (
         'jido:appliesToProject p:demo ; jido:assertedBy <urn:ana> ; jido:assertedIn s:one ; jido:summary "a" ;'

@@ -9,6 +9,7 @@ import socket
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 
@@ -26,6 +27,7 @@ from jidomem.runtime.user_config import RootLimits
 from jidomem.serve.app import create_app
 from jidomem_cli.main import cli
 
+ROOT = Path(__file__).parents[2]
 PAIRS = re.compile(r"^#\+ over: (?:\?\w+ ?)+$", re.MULTILINE)  # the index is used for shipped queries only
 SHIPPED = [
     path for path in files.query_files() if path.parent.name != GATES and not PAIRS.search(path.read_text("utf-8"))
@@ -118,6 +120,19 @@ def parameter_values(query, item):
         for param in query.params
         if param.default is None and param.name != "project"
     }
+
+
+def test_an_overlay_query_with_a_column_name_of_its_own_shows_dates_and_status(tmp_path):
+    text = (ROOT / "queries" / "debugger" / "lessons.rq").read_text("utf-8")
+    write_queries(tmp_path, insights=re.sub(r"\blesson\b", "insight", text))
+    with jidomem.open(tmp_path, sources=fixed_sources(), project="p") as memory:
+        lesson = intent(type="lesson_learned", summary="Measure first", expires_on="2030-01-01")
+        item = memory.writer.submit_intent("p", lesson).iri
+        memory.writer.invalidate("p", item, reason="it is not so")
+
+        (row,) = memory.reader.ask("insights", include_inactive=True)
+
+    assert (row["insight"], row["due"], row["memory_status"]) == (item, datetime(2030, 1, 1, tzinfo=UTC), "invalidated")
 
 
 @pytest.mark.parametrize("name", [path.stem for path in SHIPPED])
