@@ -93,7 +93,7 @@ def compared(memory: jidomem.Jidomem, text: str, whole: str, least: float = neig
     new = None if embedding is None else neighbours.NewText(whole, embedding.vectors, embedding.vector_of)
     stems = neighbours.significant(stem for _, stem in memory.texts.stemmer.stems(text))
     within = neighbours.comparable("fact", MOMENT)
-    search = neighbours.NeighbourSearch(stream, stems, within, new, least=least, limit=100)
+    search = neighbours.NeighbourSearch(stream, stems, within, new, summary=text, least=least, limit=100)
     memory.texts.read(stream, search.gather)
     near = search.neighbours(partial(memory.texts.read, stream))
     return {each.item: each.likeness for each in near}

@@ -34,9 +34,11 @@ from jidomem.index.vectors import Vectors
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import ERRORS, jido, type_uri
-from jidomem.records.differences import contrast
+from jidomem.records.differences import contrast, ends_use
 from jidomem.records.interfaces import FIELD_WEIGHTS, Vector
+from jidomem.records.limits import MAY_END
 from jidomem.records.recall import DifferingMemory, NearPair
+from jidomem.records.tokens import fold
 from jidomem.write import conflict
 from jidomem.write.snapshot import WriteSnapshot
 
@@ -66,6 +68,9 @@ BY_BOTH, BY_WORDS = (13.2, 0.568), (13.3, 0.234)
 #: "ACME has 40 seats" and "ACME pays by invoice" are near by their subject, and on different matters. Among fewer than
 #: FEW memories any word counts as one of others. Chosen on the labelled statements on one subject.
 BRIEF, FEW, BRIEF_BY_BOTH, BRIEF_BY_WORDS = 13, 10, (19.5, 0.85), (10.4, 0.45)
+#: A word is rare if at most RARE memories have it, or one in RARE_AMONG: two statements that share one are near if one
+#: ends what the other uses.
+RARE, RARE_AMONG = 5, 20
 _WORK = frozenset(map(type_uri, ("task", "milestone", "plan")))
 _TROUBLE = frozenset(map(type_uri, ERRORS))
 _NO_STATEMENT = frozenset(map(type_uri, ("alternative", "deleted_marker")))
@@ -145,13 +150,16 @@ class NeighbourSearch:
         within: SearchFilter,
         new: NewText | None = None,
         *,
+        summary: str = "",
         least: float = LEAST,
         limit: int = MOST,
     ) -> None:
         """Search for up to *limit* memories *within* the filter with a likeness of *least*: with 0 for all gathered.
 
-        *new* has the whole text of the statement; without an embedder it is None.
+        *new* has the whole text of the statement; without an embedder it is None. Without its *summary* none is found
+        only because one of both ends what the other uses.
         """
+        self._summary, self._may_end = summary, MAY_END.search(fold(summary)) is not None
         self._stream, self._stems, self._within, self._new = stream, stems, within, new
         self._own = frozenset(stems)
         self._least, self._limit = least, limit
@@ -160,6 +168,8 @@ class NeighbourSearch:
         self._is_excluded: Callable[[str], bool] = {}.__contains__
         self._weights: dict[str, float] = {}
         self._compared: dict[str, Statement] = {}
+        #: The memories that end what the statement uses, or use what it ends.
+        self._ended: set[str] = set()
 
     def gather(
         self, file: SearchIndexReader, recent: Iterable[Statement] = (), excluded: Callable[[str], bool] | None = None
@@ -180,6 +190,7 @@ class NeighbourSearch:
         candidates = [*islice(allowed, GATHERED if self._least else None)]
         if self._new is None:
             candidates = self._without_rows(candidates)
+        ending = [each for each in candidates if self._may_end_use(each.stems)]
         self._read_weights(file, chain.from_iterable(each.stems for each in candidates))
         if self._new is None:
             likeness = {each.item: self._likeness(each.stems, None) for each in candidates}
@@ -187,7 +198,11 @@ class NeighbourSearch:
             candidates = [each for each in candidates if likeness[each.item] >= self._least][: self._limit]
         elif self._least and all(self._alike(each.stems) < ALIKE for each in candidates):
             candidates = []
-        self._add(file, candidates)
+        self._add(file, [*{each.item: each for each in (*candidates, *ending)}.values()])
+        summaries = {each.item: self._compared[each.item].summary for each in ending}
+        self._ended = {item for item, summary in summaries.items() if ends_use(self._summary, summary)}
+        for item in summaries.keys() - self._ended - {each.item for each in candidates}:
+            del self._compared[item]
         return True
 
     def neighbours(self, read: Callable[[Callable[[SearchIndexReader], bool]], object]) -> list[Neighbour]:
@@ -197,9 +212,17 @@ class NeighbourSearch:
         near = []
         for each in self._without_rows([*self._compared.values()]):
             cosine = max((cosines[piece] for piece in each.digests if piece in cosines), default=None)
-            near.append(Neighbour(each.item, each.summary, each.agent, self._likeness(each.stems, cosine)))
+            likeness = max(self._likeness(each.stems, cosine), self._least if each.item in self._ended else 0.0)
+            near.append(Neighbour(each.item, each.summary, each.agent, likeness))
         near.sort(key=lambda each: (-each.likeness, each.item))
         return [each for each in near if each.likeness >= self._least][: self._limit]
+
+    def _may_end_use(self, stems: Sequence[str]) -> bool:
+        """Return whether the statement and one with *stems* share a rare word, and one may end what the other uses."""
+        rare = log(1 + self._memories / (1 + max(RARE, self._memories // RARE_AMONG)))
+        if not self._summary or all(self._weights[stem] < rare for stem in self._own.intersection(stems)):
+            return False
+        return self._may_end or MAY_END.search(" ".join(stems)) is not None
 
     def _cosines(
         self, new: NewText, vector: Vector, read: Callable[[Callable[[SearchIndexReader], bool]], object]

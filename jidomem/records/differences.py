@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import product
 
 from jidomem.base.regex import lazy
-from jidomem.records.limits import turns
+from jidomem.records.limits import ended, turns
 from jidomem.records.tokens import (
     NEGATIONS,
     PREPOSITIONS,
@@ -93,6 +93,15 @@ def contrast(text: str, other: str) -> tuple[str, ...]:
 
 def _numbers(text: str) -> set[str]:
     return {token.text for token in _tokens_of(text).tokens if token.amount is not None}
+
+
+def ends_use(text: str, other: str) -> bool:
+    """Return whether one of two statements ends what the other one uses.
+
+    >>> ends_use("We moved off Redis", "Redis is used for sessions"), ends_use("We moved off Redis", "Redis is fast")
+    (True, False)
+    """
+    return any(ended(_tokens_of(text), _tokens_of(other)))
 
 
 def has_replaced_words(text: str, other: str) -> bool:

@@ -8,14 +8,17 @@ a word of either text and what is shown of both; it applies only to texts that s
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import product
+from itertools import dropwhile, product, takewhile
 from typing import NamedTuple
 
+from jidomem.base.containers import grouped
 from jidomem.base.regex import lazy
 from jidomem.records.tokens import (
+    ARTICLES,
     COMPARED,
     ENDS,
     NEGATIONS,
+    PREPOSITIONS,
     THAN,
     TURNS,
     StatementTokens,
@@ -87,6 +90,52 @@ _LIMITS = {
     ),
 }
 _ALL_BUT = lazy(r"\b(?:all|any|every\w*|each|jede\w*|alle\w*|todos?|todas?)\b[^.;:]*?(?<![\s,;])(?P<but> but )")
+#: Verbs that end their object: in the past, or in the present of what "we" do; some with a particle.
+_DROPS = (
+    "stop(?:ped|ping)?|ceased?|quit|abandon(?:ed)?|abolish(?:ed)?|cancell?(?:ed)?|discontinued?|decommission(?:ed)?"
+    "|deprecated?|ditch(?:ed)?|drop(?:ped)?|removed?|retired?|scrap(?:ped)?|sunset|uninstall(?:ed)?|terminated?|got|gave"
+    "|phased?|shut|turned|switched|aufgegeben|abgeschafft|eingestellt|entfernt|abandonamos|eliminamos|descartamos|dejamos"
+    "|abandonado|eliminado|descartado"
+)
+_DROP = lazy(f"(?:{_DROPS})$")
+_PARTICLES = {
+    "got": "rid", "gave": "up", "phase": "out", "phased": "out", "shut": "down", "turned": "off", "switched": "off",
+    "dejamos": "de",
+}  # fmt: skip
+_OVER = words_of("gone deprecated discontinued decommissioned retired abandoned sunset weg abgeschafft eliminado")
+_CHANGED = words_of("""
+    moved moving migrated migrating switched switching changed transitioned converted
+    gewechselt umgestellt umgestiegen umgezogen migriert migramos migrado cambiamos cambiado pasamos
+""")
+_EXCHANGED = words_of("replaced replaces superseded supersedes ersetzt abgelost reemplazado reemplaza sustituido")
+_INSTEAD = frozenset([("instead", "of"), ("rather", "than")])
+#: The beginnings of words that may end something, as they are and as stems.
+MAY_END = lazy(
+    rf"\b(?:(?:{_DROPS}|don|gone|longer|mehr|n[eo]|never|no[rt]|off|weg|ya)\b|aband|aufgeg|ceas|chang|convert|decom|deprec"
+    r"|descart|discon|don't|eliminad|ersetzt|gewechs|instead|migr|moved|move\b|moving|nicht|niemand|pasam|phase|rather|reemp"
+    r"|remov|replac|retir|supersed|sustit|switch|termin|transit|umge|without)"
+)
+_FROM = words_of("from off von")
+_BY, _TO = words_of("by with durch por"), words_of("to onto into zu auf nach a by with durch por")
+_IS, _WAS = words_of("is are ist sind es son"), words_of("was were been got wurde wurden worden fue fueron sido")
+_WE = words_of("we wir they")
+#: Little words before an object, and words that say that something was so only once.
+_BEFORE_OBJECT = PREPOSITIONS | words_of("is are has have through inside over ist sind hat haben son tiene usando")
+_ONCE = words_of("until till formerly previously earlier bis fruher antes hasta")
+#: Verbs of use, and words of an end that do not say where it applies.
+_USE = words_of("""
+    use uses used using utilize support supported supports available enabled
+    benutzen benutzt nutzen nutzt verwenden verwendet usar usa usamos utiliza utilizamos
+""")
+_ANYWHERE = (
+    _IS
+    | _WAS
+    | words_of("""
+    last next week month year quarter spring summer autumn winter today yesterday recently finally completely entirely
+    altogether fully already again now soon team company project everyone good away favour place january february march
+    april may june july august september october november december
+""")
+)
 _AND = r"(?:and|or|und|oder|y|e|o|u|as well as|plus|sowie)"
 _LINK = lazy(rf"\s*(?:[,;]\s*(?:{_AND}\s+)?|\s{_AND}\s+|&\s*|/\s*)(?:(?:the|a|an|der|die|das|den|el|la|los|las)\s+)?")
 _ALSO = frozenset(["only", "just", "nur", "solo", "solamente"])
@@ -97,6 +146,7 @@ def turns(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iter
     if max(len(one.content), len(two.content)) > _MOST:
         return
     yield from _negated(one, two, is_same)
+    yield from ended(one, two)
     for own, other, is_swapped in ((one, two, False), (two, one, True)):
         for found in (*_limited(own, other, is_same), *_added(own, other, is_same)):
             yield Contrast(found.kind, found.two, found.one, found.shown[::-1]) if is_swapped else found
@@ -225,6 +275,138 @@ def _has_turn_of_its_own(words: Sequence[Token], other: StatementTokens) -> bool
     """Return whether *words* have one that may turn them round and that the other text has not."""
     turning = [word.key for word in words if word.folded in NEGATIONS or TURNS.match(word.folded)]
     return bool(turning) and not {word.key for word in other.words}.issuperset(turning)
+
+
+class _End(NamedTuple):
+    """The end of a thing: its sign, the words of its name, and the keys of the words that say where it ended."""
+
+    signs: Sequence[Token]
+    name: Sequence[Token]
+    scope: frozenset[str]
+
+
+def ended(one: StatementTokens, two: StatementTokens) -> Iterator[Contrast]:
+    """Yield the thing that one of two statements ends and the other uses: "We moved off Redis", "We use Redis".
+
+    What ended for some things alone did not end for others: "Billing moved off Redis", "Sessions are kept in Redis".
+    """
+    for end in _ends(one):
+        if used := _use(two, end):
+            yield Contrast("negation", end.name[0], used[0], (_text_of(*end.signs, *end.name), _text_of(*used)))
+            return
+    for end in _ends(two):
+        if used := _use(one, end):
+            yield Contrast("negation", used[0], end.name[0], (_text_of(*used), _text_of(*end.signs, *end.name)))
+            return
+
+
+def _text_of(*tokens: Token) -> str:
+    return " ".join(token.text for token in sorted(tokens, key=lambda each: each.start))
+
+
+def _ends(statement: StatementTokens) -> Iterator[_End]:
+    if not MAY_END.search(statement.folded):
+        return
+    for clause in grouped((token.clause, token) for token in statement.tokens).values():
+        folded = [token.folded for token in clause]
+        for at in range(len(clause)):
+            signs, name = _end_at(clause, folded, at)
+            if name:
+                known = {*name, *signs}
+                if _is_exchange(folded, at):  # what takes its place says nothing of where it ended
+                    known |= {*_name_before(clause, at)}
+                last = clause.index(name[-1])
+                new = next((place for place in range(last, len(clause)) if folded[place] in _TO), len(clause))
+                rest = (word.key for word in clause[:new] if word not in known and _is_name(word))
+                yield _End(signs, name, frozenset(rest))
+
+
+def _is_exchange(folded: Sequence[str], at: int) -> bool:
+    return folded[at] in _EXCHANGED or (*folded[at : at + 2],) in _INSTEAD
+
+
+def _end_at(clause: Sequence[Token], folded: Sequence[str], at: int) -> tuple[Sequence[Token], Sequence[Token]]:
+    """Return the signs of an end that begin at this place of a clause, and the words of what ends; empty without."""
+    word, before, after = folded[at], folded[at - 1] if at else "", folded[at + 1] if at + 1 < len(clause) else ""
+    if _is_exchange(folded, at):
+        if after in _BY:
+            return clause[at : at + 1], _name_before(clause, at)
+        name = _name_after(clause, at + 1 + (word not in _EXCHANGED))
+        is_other = word not in _EXCHANGED or "with" in folded or (name and name[0].text[0].isupper())
+        return clause[at : at + 1], name if is_other else ()
+    source = next((place for place, each in enumerate(folded) if each in _FROM), 0) if word in _CHANGED else 0
+    if source and before not in _IS and (name := _name_after(clause, source + 1)):
+        return (clause[at], clause[source]), name
+    if (word, after) == ("nicht", "mehr") and not _USE.isdisjoint(folded):
+        return clause[at : at + 2], _name_before(clause, at)
+    if word in NEGATIONS or word == "ya":
+        use = next((place for place in range(at + 1, min(at + 4, len(clause))) if folded[place] in _USE), None)
+        if use is None or (after in COMPARED and not THAN.isdisjoint(folded[at + 2 : at + 3])):
+            return (), ()
+        return clause[at : use + 1], _name_after(clause, use) or _name_before(clause, at)
+    if word not in _OVER and (not _DROP.match(word) or _PARTICLES.get(word, after) != after):
+        return (), ()
+    start = at + 1 + (word in _PARTICLES)
+    if before in _IS | _WAS:
+        return clause[at:start], _name_before(clause, at) if before in _WAS or word in _OVER else ()
+    if not at or before in _WE or word.endswith(("ed", "ing", "t", "ve", "amos")):
+        return clause[at:start], _name_after(clause, start + folded[start : start + 1].count("of"))
+    return (), ()
+
+
+def _is_name(word: Token) -> bool:
+    return is_content(word) and not _is_weak(word) and word.folded not in _ANYWHERE
+
+
+def _name_after(clause: Sequence[Token], place: int) -> Sequence[Token]:
+    """Return the words that say something from this place on, after words of use and articles.
+
+    There are none if an action follows ("stopped paying"), or a number or version is beside them ("Postgres 14").
+    """
+    rest = [*dropwhile(lambda word: _is_weak(word) or word.folded in ARTICLES, clause[place:])]
+    name = [*takewhile(_is_name, rest)]
+    is_version = any(word.kind not in ("word", "date") for word in rest[len(name) : len(name) + 1])
+    return () if is_version or (name and name[0].folded.endswith("ing")) else name
+
+
+def _name_before(clause: Sequence[Token], place: int) -> Sequence[Token]:
+    """Return the words that say something before the verb at this place; none if a preposition is before them."""
+    rest = [*dropwhile(_is_filler, clause[:place][::-1])]
+    name = [*takewhile(_is_name, rest)]
+    before = next((word.folded for word in rest[len(name) :] if word.folded not in ARTICLES), "")
+    return () if before in PREPOSITIONS else name[::-1]
+
+
+def _is_filler(word: Token) -> bool:
+    return word.kind == "word" and not _is_name(word) and word.folded not in PREPOSITIONS
+
+
+def _use(statement: StatementTokens, end: _End) -> Sequence[Token]:
+    """Return the words of what ended where a statement uses it; empty if it does not."""
+    keys, size = [word.key for word in end.name], len(end.name)
+    words = [token.key for token in statement.tokens]
+    if not {*keys} <= {*words} or (end.scope and end.scope.isdisjoint(words)):
+        return ()
+    for clause in grouped((token.clause, token) for token in statement.tokens).values():
+        for at in range(len(clause) - size + 1):
+            if [word.key for word in clause[at : at + size]] == keys and _is_used(clause, at, at + size):
+                return clause[at : at + size]
+    return ()
+
+
+def _is_used(clause: Sequence[Token], start: int, end: int) -> bool:
+    """Return whether the words from *start* to *end* are the object of a verb or a preposition, without an end."""
+    folded = [word.folded for word in clause]
+    if any(word in _ONCE or _is_sign(clause, at) or _end_at(clause, folded, at)[1] for at, word in enumerate(folded)):
+        return False
+    if end < len(clause) and _is_name(clause[end]):
+        return False  # it is a part of another name
+    before = [word for word in clause[:start] if word.folded not in ARTICLES]
+    if not before:
+        return not _USE.isdisjoint(folded[end : end + 3])
+    is_after_verb = clause[start].text[0].isupper() and before[-1].text.islower() and is_content(before[-1])
+    is_after_verb = is_after_verb or (len(before) > 1 and before[-2].folded in _WE)
+    return before[-1].folded in _USE | _BEFORE_OBJECT or is_after_verb
 
 
 def _limited(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:

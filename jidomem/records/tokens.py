@@ -133,7 +133,7 @@ class StatementTokens:
         """Yield each content word that follows a content word and a preposition, with the keys of these."""
         for at in range(len(self.words) - 2):
             head, link, token = self.words[at : at + 3]
-            if token.folded in _ARTICLES and at + 3 < len(self.words):
+            if token.folded in ARTICLES and at + 3 < len(self.words):
                 token = self.words[at + 3]
             is_slot = link.folded in PREPOSITIONS and is_content(head) and token.clause == head.clause
             if is_slot and is_content(token) and not is_unit(token):
@@ -421,7 +421,7 @@ _ELSE = words_of("or otherwise else sonst o")
 PREPOSITIONS = words_of("""
     with on by as from to in at into via for under using auf mit durch von als bei zu fur con por como en de para
 """)
-_ARTICLES = words_of("the a an our its der die das dem den ein eine einem einen el la los las un una")
+ARTICLES = words_of("the a an our its der die das dem den ein eine einem einen el la los las un una")
 _BREAKS = words_of("""
     and but or so because since while if when which that und aber sondern weil wenn dass y pero sino porque que
 """)

@@ -272,7 +272,7 @@ class ReceiptSearch:
         linked = {*chain.from_iterable(getattr(intent, name) or () for name in _LINKED), *known}
         linked |= {*filter(is_short_id, mixed)}
         within = neighbours.comparable(kind, moment)
-        search = neighbours.NeighbourSearch(stream, new.stems, within, text)
+        search = neighbours.NeighbourSearch(stream, new.stems, within, text, summary=new.summary)
 
         def gather(file: SearchIndexReader) -> bool:
             mark = file.mark

@@ -159,6 +159,22 @@ def test_another_row_of_a_table_is_no_neighbour_and_a_row_with_the_same_name_is(
     assert [each.id for each in titled.similar] == [written[6].iri]
 
 
+@pytest.mark.parametrize("embedder", [None, "local"])
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_a_statement_that_ends_what_another_one_uses_is_its_neighbour(tmp_path, monkeypatch, embedder, is_swapped):
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", embedder or "none")
+    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+    use, end = ("We run Redis for sessions", "Redis was retired in March")[:: -1 if is_swapped else 1]
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        memory.similar_within = 60.0
+        for text in (*PORTS, "Redis keys expire after a day", "The exporter of Redis was removed"):
+            memory.remember(text)
+        known = memory.remember(use)
+        (similar,) = memory.remember(end).similar
+
+    assert (similar.id, similar.relation, "retired" in similar.differences[0]) == (known.iri, "near", True)
+
+
 @pytest.mark.parametrize(
     "texts",
     [

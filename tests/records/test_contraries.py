@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jidomem.records.differences import differences, has_replaced_words
+from jidomem.records.differences import differences, ends_use, has_replaced_words
 
 PAIRS = json.loads((Path(__file__).parent / "statement_pairs.json").read_text("utf-8"))
 #: A subject and an action on it: as participle, imperative and gerund.
@@ -45,6 +45,37 @@ FORMS = [
     "{Things} are {done}{where} every day | {Things} are {done}{where} every other day",
 ]
 
+#: Statements that use a thing, and others that end it.
+USES = [
+    "We use {name} for sessions",
+    "Sessions are kept in {name}",
+    "We run {name} for sessions",
+    "{name} is used by sessions",
+]
+ENDS = [
+    "We stopped using {name}",
+    "{name} is no longer used",
+    "{name} was dropped in March",
+    "We moved off {name}",
+    "We migrated from {name} to Valkey",
+    "{name} was replaced by Valkey",
+    "We got rid of {name}",
+    "Sessions moved from {name} to Postgres",
+    "We use Valkey instead of {name}",
+    "{name} has been decommissioned",
+    "We don't use {name} any more",
+    "{name} wurde abgeschafft",
+    "Wir nutzen {name} nicht mehr",
+    "Dejamos de usar {name}",
+]
+#: Statements that end another thing, end it elsewhere, or end nothing.
+ENDS_ELSEWHERE = [
+    "We stopped using {name} for rate limits", "Billing moved off {name}", "The {name} exporter was removed",
+    "{name} keys are dropped after a day", "{name} was not chosen for the queue", "We moved the queue to {name}",
+    "We dropped {name} 4", "Rows are moved from {name} to the archive", "{name} was replaced in 2024",
+    "{name} no longer drops keys",
+]  # fmt: skip
+
 
 @given(st.sampled_from(FORMS), st.sampled_from(ACTIONS), st.sampled_from(PLACES), st.booleans())
 def test_no_statement_repeats_its_contrary(form, action, where, is_swapped):
@@ -53,6 +84,25 @@ def test_no_statement_repeats_its_contrary(form, action, where, is_swapped):
     first, second = form.format(**fields, where=where).split(" | ")
 
     assert differences(*((second, first) if is_swapped else (first, second)))
+
+
+@given(
+    st.sampled_from(USES),
+    st.sampled_from(ENDS),
+    st.sampled_from(["Redis", "pgbouncer", "GitHub Actions", "nightly export"]),
+)
+def test_a_statement_differs_from_the_end_of_what_it_uses(use, end, name):
+    texts = use.format(name=name), end.format(name=name)
+
+    assert ends_use(*texts)
+    assert ends_use(*texts[::-1])
+    assert differences(*texts)
+
+
+@pytest.mark.parametrize("end", ENDS_ELSEWHERE)
+@pytest.mark.parametrize("use", USES)
+def test_the_end_of_another_thing_or_elsewhere_ends_no_use(use, end):
+    assert not ends_use(use.format(name="Redis"), end.format(name="Redis"))
 
 
 @pytest.mark.parametrize(("text", "other"), PAIRS["differs"])
@@ -77,6 +127,9 @@ def test_most_paraphrases_have_no_replaced_words():
         ("Retry failed payouts.", "Do not retry failed payouts.", "Retry / not retry"),
         ("We stopped using Redis.", "We use Redis.", "stopped Redis / Redis"),
         ("We moved away from Jenkins.", "We use Jenkins.", "away Jenkins / Jenkins"),
+        ("We switched from Jenkins to Actions.", "Builds run on Jenkins.", "switched from Jenkins / Jenkins"),
+        ("Actions replaced Jenkins.", "Builds run on Jenkins.", "replaced Jenkins / Jenkins"),
+        ("Jenkins was retired in March.", "Builds run on Jenkins.", "Jenkins retired / Jenkins"),
         ("Jenkins was replaced by GitHub Actions.", "We use Jenkins.", "Jenkins replaced / Jenkins"),
         ("All services except billing use TLS.", "All services use TLS.", "except billing / no exception"),
         (
