@@ -12,17 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from time import monotonic, sleep, time
+from time import monotonic, sleep
 
 from jidomem.base import disk
 from jidomem.base.background import BackgroundTask
 from jidomem.base.clock import format_timestamp
 from jidomem.base.disk import LockedFile, busy, flush_above, make_folders, write_durably, writing
 from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, MemoryMissing, NotFound
-from jidomem.journal.branches import explain
+from jidomem.journal.branches import YOUNG, GitLock, explain
 from jidomem.journal.commit import Commit, FormatError, file_name, is_redaction_record, parse, stem
 from jidomem.journal.rewrite import (
     PAUSE,
@@ -102,42 +101,11 @@ class Stream:
         object.__setattr__(self, "graph", vocab.graph_iri(self.project, NAMES[self.name]))
 
 
-#: The age in seconds above which a lock of git is ignored: `git commit` holds one while its editor runs.
-YOUNG = 5.0
-_PAUSE = 0.01
-#: The most bytes of a `.git` file, which names the folder of a repository.
-_GIT_FILE_BYTES = 4096
-
-
-class GitLock:
-    """The index lock of the repository around a folder; without a repository there is none."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def wait(self, seconds: float) -> None:
-        """Return once git has released the lock, or the lock is older than `YOUNG`, or after *seconds*."""
-        if self._path is None:
-            return
-        until = monotonic() + seconds
-        while self._is_young(self._path) and monotonic() < until:
-            sleep(_PAUSE)
-
-    def _is_young(self, path: str) -> bool:
-        modified = disk.mtime(path)
-        return modified is not None and time() - modified / 1e9 < YOUNG
-
-    @cached_property
-    def _path(self) -> str | None:
-        for folder in (self._folder, *self._folder.parents):
-            git_path = f"{folder}/.git"
-            if disk.exists(f"{git_path}/HEAD"):
-                return f"{git_path}/index.lock"
-            with suppress(OSError, UnicodeDecodeError):  # a worktree, or a submodule
-                leads = disk.read(git_path, _GIT_FILE_BYTES).decode()
-                if leads.startswith("gitdir: "):
-                    return str(Path(folder, leads.removeprefix("gitdir: ").strip(), "index.lock"))
-        return None
+def _streams_in(root: Path) -> list[Stream]:
+    """Return the streams with commits below the memory root, sorted."""
+    projects = sorted(filter(_PROJECT.fullmatch, disk.names(f"{root}/projects")))
+    every = (Stream(project, name) for project in projects for name in sorted(NAMES))
+    return [each for each in every if each_file(f"{root}/projects/{each.project}/{each.name}")]
 
 
 NO_FILE = LockedFile(-1)
@@ -245,6 +213,7 @@ class FileJournal:
         self._git = GitLock(self.folder)
         self._guard = threading.Lock()
         self._open: dict[Stream, tuple[Folder, StreamLock]] = {}
+        self._at_opening = [f"the {each.name} of {each.project}" for each in _streams_in(self.folder)]
         self._sealer = BackgroundTask("jidomem-seal")
         self._closed: str | None = None  # the name of the closed memory
         self._explained: dict[Stream, tuple[tuple[JournalDamaged, ...], tuple[JournalDamaged, ...]]] = {}
@@ -256,9 +225,7 @@ class FileJournal:
 
     def streams(self) -> list[Stream]:
         """Return the streams with commits, sorted."""
-        projects = filter(_PROJECT.fullmatch, disk.names(f"{self.folder}/projects"))
-        streams = [Stream(project, name) for project in projects for name in NAMES]
-        return sorted(filter(self.exists, streams))
+        return _streams_in(self.folder)
 
     def exists(self, stream: Stream) -> bool:
         """Return whether the stream has a commit."""
@@ -291,16 +258,16 @@ class FileJournal:
         return version
 
     def check_present(self) -> None:
-        """Raise MemoryMissing if this process knows commits of the root, and the root now has none.
+        """Raise MemoryMissing if the root had commits when it was opened or last read, and now has none.
 
         A branch of git that has the root without a commit, but with `config.toml`, is no such loss.
         """
         with self._guard:
-            known = {stream: lock.known for stream, (_, lock) in self._open.items() if lock.known.heads}
-        if not known or self.streams() or (self.is_tracked and disk.exists(f"{self.folder}/config.toml")):
+            known = {each: lock.known for each, (_, lock) in self._open.items() if lock.known.heads}
+        had = [f"version {version} of {each.project}" for each, version in known.items()] or self._at_opening
+        if not had or self.streams() or (self.is_tracked and disk.exists(f"{self.folder}/config.toml")):
             return
-        had = ", ".join(f"version {version} of {each.project}" for each, version in known.items())
-        raise MemoryMissing(str(self.folder), had, may_be_on_branch=self.is_tracked)
+        raise MemoryMissing(str(self.folder), ", ".join(had), may_be_on_branch=self.is_tracked)
 
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
         """Return the known damage of a stream; an edit of a file that was read before is found only by `verify`."""

@@ -101,6 +101,21 @@ def test_a_missing_root_is_neither_read_nor_created_and_is_used_after_its_return
         record(memory, "the queue is back")
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_root_that_went_missing_before_its_first_read_is_not_begun_anew(repository, method, operation):
+    with jidomem.open(repository / ".jidomem", project="p") as memory:
+        restore = remove_root(repository, method)
+        before = journal_files(repository)
+
+        with pytest.raises(MemoryMissing, match="it had the memory of p"):
+            OPERATIONS[operation](memory)
+
+        assert journal_files(repository) == before
+        restore()
+        assert len(memory.recall("queue", "p").entries) == 1
+
+
 @pytest.mark.parametrize("method", ["move", "remove"])
 def test_working_memory_of_a_missing_root_is_refused(repository, method):
     with jidomem.open(repository / ".jidomem", project="p") as memory:
