@@ -39,6 +39,7 @@ from jidomem.rdf.sparql import refuse_graphs
 from jidomem.rdf.terms import Term, Triple, boolean, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, GRAPHS, ONTOLOGY_GRAPH, RDF, TYPE, graph_iri, jido, local_name
 from jidomem.read.memory_detail import short_id
+from jidomem.records.intent import CONFLICT_KEY, is_named_as_staying, judgement_keys
 from jidomem.records.named_query import NamedQuery, parse
 from jidomem.schema.ontology import OWL, Schema
 from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, SH, Finding, Severity, validate_graph
@@ -507,7 +508,8 @@ def chains(source: TripleSource) -> list[UnplacedFinding]:
         replacing, invalidating = after.get(item, set()), withdrawn.get(item, set())
         if len(replacing | invalidating) < 2:
             continue
-        ends = {end for successor in replacing | invalidating for end in _ends(successor, after)} - inactive
+        lines = {each: reachable([each], lambda node: after.get(node, ())) for each in replacing | invalidating}
+        ends = {end for line in lines.values() for end in line} - after.keys() - inactive
         withdrawals = ends & (invalidating - replacing)
         ends -= withdrawals
         if len(ends) > 1:
@@ -521,7 +523,8 @@ def chains(source: TripleSource) -> list[UnplacedFinding]:
                 settle = f"jidomem review supersede {last} --against {second} --reason WHY"
                 text = f"superseded by more than one memory, and {names} are active; the last one stays: {settle}"
                 findings.append(UnplacedFinding(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
-        for pair in product(sorted(ends), sorted(withdrawals)):
+        disagreeing = {*product(ends, withdrawals), *_withdrawn_later(source, item, lines, ends, withdrawn, inactive)}
+        for pair in sorted(disagreeing):
             end, withdrawal = (short_id(plain_value(each)) for each in pair)
             said = " and withdrawn by ".join(map(source.described, pair))
             text = (
@@ -557,9 +560,27 @@ def _by_item(pairs: Iterable[tuple[Term, Term]], proposed: Collection[Term]) -> 
     return ends
 
 
-def _ends(item: Term, after: Mapping[Term, set[Term]]) -> set[Term]:
-    """Return the last items of all supersession chains from *item*."""
-    return reachable([item], lambda node: after.get(node, ())) - after.keys()
+def _withdrawn_later(
+    source: TripleSource,
+    item: Term,
+    lines: Mapping[Term, set[Term]],
+    ends: Collection[Term],
+    withdrawn: Mapping[Term, set[Term]],
+    inactive: Collection[Term],
+) -> Iterator[tuple[Term, Term]]:
+    """Yield each active end of a line of successors of *item* with the withdrawal of another line, and of *item*.
+
+    A withdrawal that names a version of the end as staying agrees with it.
+    """
+    (_, ending), superseded = judgement_keys(plain_value(item), stays=False), {old for old, *_ in source.of(_BY)}
+    for first, line in lines.items():
+        for withdrawal in {end for node in line for end in withdrawn.get(node, ())} - superseded - {*inactive}:
+            keys = {plain_value(key) for key in source.values(withdrawal, CONFLICT_KEY)}
+            for end in ends if ending in keys else ():
+                others = [other for successor, other in lines.items() if successor != first and end in other]
+                versions = {plain_value(node) for other in others for node in other}
+                if others and not is_named_as_staying(versions, keys):
+                    yield end, withdrawal
 
 
 def _circle(circle: list[Term], after: Mapping[Term, set[Term]]) -> UnplacedFinding:

@@ -26,7 +26,7 @@ from jidomem.journal.commit import Commit
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, LABEL, ONTOLOGY_GRAPH, RDFS, TYPE, graph_iri, graphs_of, jido
 from jidomem.records.active import ACCEPTED, FOREVER, NEVER, Convention, Interval, overlapping_pairs, valid_since
-from jidomem.records.intent import CLASH, JUDGED, JUDGED_AS
+from jidomem.records.intent import CLASH, JUDGED, JUDGED_AS, is_named_as_staying, judgement_keys
 from jidomem.records.named_query import ListOrder
 
 #: The time of a node without one: before every moment, as SPARQL sorts unbound values.
@@ -80,10 +80,12 @@ WHERE h.key IN (SELECT value FROM json_each(?)) AND h.number <> ? AND n.since < 
 _FORKS = """WITH RECURSIVE before (number) AS (SELECT value FROM json_each(?)
   UNION SELECT old FROM successor JOIN before ON new = number)
 SELECT number FROM before WHERE (SELECT COUNT(*) FROM successor WHERE old = number) > 1"""
-#: A successor of a fork and its own successors, at any distance.
-_LINE = """WITH RECURSIVE line (number) AS (VALUES (?)
-  UNION SELECT new FROM successor JOIN line ON old = number AND NOT withdraws)
-SELECT number, item, since, until FROM line JOIN node USING (number) WHERE number <> ?"""
+#: A successor of a fork and its own successors, at any distance, and the withdrawals of these with the given key.
+_LINE = """WITH RECURSIVE line (number, withdraws) AS (VALUES (:successor, 0)
+  UNION SELECT new, s.withdraws FROM successor s JOIN line ON old = number AND NOT line.withdraws)
+SELECT number, item, since, until, MIN(withdraws) FROM line JOIN node USING (number)
+WHERE number <> :fork AND (NOT withdraws OR (:key, number) IN (SELECT key, number FROM holder)) GROUP BY number"""
+_KEYS = "SELECT key FROM holder WHERE number = ?"
 _PAGE = """SELECT key FROM listed WHERE list = ? AND key >= ? AND since <= ? AND (? OR until > ?)
 AND (due IS NULL OR due <= ?) ORDER BY key LIMIT ?"""
 _PAIRS = """SELECT key FROM pair WHERE key >= :start AND since <= :moment AND until > :moment %s
@@ -509,8 +511,7 @@ class Projection:
             node, keys = nodes[name], _keys(nodes[name].statements)
             if keys and WRITABLE.fullmatch(name) and node.since < node.active_until:
                 self._write_pairs_by_keys(number, item, node, keys, source)
-        forks = self._store.execute(_FORKS, (json.dumps([*numbers.values()]),)).fetchall()
-        for (fork,) in forks:
+        for (fork,) in self._store.execute(_FORKS, (json.dumps([*numbers.values()]),)).fetchall():
             self._write_pairs_after(fork)
 
     def _write_pairs_by_keys(
@@ -536,22 +537,29 @@ class Projection:
     def _write_pairs_after(self, fork: int) -> None:
         """Write the pairs of nodes that replaced *fork*, at any distance, by different successors of it.
 
-        Two withdrawals of it do not disagree. Two nodes of one line, the earlier of which is superseded in name only,
+        The withdrawal of one of these nodes and of *fork* is in its place; withdrawals agree with each other, and with
+        a successor that they name as staying. Two nodes of one line, the earlier of which is superseded in name only,
         become a pair once a later fork leads to them by two successors; the pair then counts for the past as well.
         """
-        after: dict[tuple[int, str, int, int], set[int]] = defaultdict(set)
+        (item,) = self._store.execute("SELECT item FROM node WHERE number = ?", (fork,)).fetchone()
         successors = dict(self._store.execute("SELECT new, withdraws FROM successor WHERE old = ?", (fork,)).fetchall())
-        for successor in successors:
-            for row in self._store.execute(_LINE, (successor, fork)):
-                after[tuple(row)].add(successor)
-        line = {
-            item: (since, until) for _, item, since, until in after if since < until and WRITABLE.fullmatch(iri(item))
-        }
-        named = {item: (number, after[number, item, *line[item]]) for number, item, *_ in after if item in line}
+        after: dict[str, set[int]] = defaultdict(set)
+        line: dict[str, Interval] = {}
+        keys: dict[str, set[str]] = {}  # of each withdrawal
+        for successor, is_withdrawal in successors.items():
+            values = {"successor": successor, "fork": fork, "key": judgement_keys(item, stays=False)[1]}
+            for number, name, since, until, withdraws in self._store.execute(_LINE, values):
+                after[name].add(successor)
+                if since < until and WRITABLE.fullmatch(iri(name)):
+                    line[name] = since, until
+                    if withdraws or (number == successor and is_withdrawal):
+                        keys[name] = {key for (key,) in self._store.execute(_KEYS, (number,))}
+        numbers = self._numbers(line)
         for a, b, span in overlapping_pairs(line):
-            are_withdrawals = all(successors.get(named[each][0]) for each in (a, b))
-            if len(named[a][1] | named[b][1]) > 1 and not are_withdrawals:
-                self._store.execute(_PUT_PAIR, _pair_row((named[a][0], a), (named[b][0], b), STALE, span))
+            are_apart = len(after[a] | after[b]) > 1 and not {a, b} <= keys.keys()
+            versions = [[each for each in after if after[each] & after[one]] for one in (b, a)]
+            if are_apart and not any(map(is_named_as_staying, versions, (keys.get(a, ()), keys.get(b, ())))):
+                self._store.execute(_PUT_PAIR, _pair_row((numbers[a], a), (numbers[b], b), STALE, span))
 
 
 def _matching(rows: Iterable[Triple], predicate: Term | None, value: Term | None) -> Iterator[Triple]:

@@ -556,6 +556,19 @@ def digest(*values: Any) -> str:
     return blake2b(_ENCODER.encode(values).encode(), digest_size=16).hexdigest()
 
 
+def judgement_keys(item: str, *, stays: bool) -> list[str]:
+    """Return the keys of the judgement that the memory *item* stays active, or that it ends.
+
+    Two active memories with the first key and no common second one judge differently.
+    """
+    return [f"{JUDGED}:{digest(item)}", f"{JUDGED_AS}:{digest(item, stays)}"]
+
+
+def is_named_as_staying(items: Iterable[str], keys: Collection[str]) -> bool:
+    """Return whether the conflict *keys* of a memory judge that one of *items* stays active."""
+    return any(judgement_keys(each, stays=True)[1] in keys for each in items)
+
+
 def duplicate(kind: str, summary: str, topic: str, about: Collection[str]) -> str:
     """Return the key of two memories of the type *kind* with the same content."""
     return f"duplicate:{digest(kind, normal_text(summary), topic_key(topic), _compared(about))}"

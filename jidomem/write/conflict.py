@@ -546,9 +546,9 @@ def of_one_origin(item: Term, other: Term, view: WriteSnapshot) -> bool:
 
 
 def _origins(item: Term, view: WriteSnapshot) -> set[Term]:
-    """Return all memories that *item* replaced, directly or not, and all that it withdrew."""
-    replaced = reachable([item], lambda node: view.subjects(jido("supersededBy"), node)) - {item}
-    return replaced.union(view.subjects(jido("invalidatedBy"), item))
+    """Return all memories that *item* replaced, directly or not, and all that it withdrew, with their versions."""
+    withdrawn = view.subjects(jido("invalidatedBy"), item)
+    return reachable([item, *withdrawn], lambda node: view.subjects(jido("supersededBy"), node)) - {item}
 
 
 def coexisting(item: Term, view: WriteSnapshot) -> list[Term]:

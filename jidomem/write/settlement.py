@@ -12,7 +12,7 @@ from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.rdf.terms import Term, iri, literal, moment_in, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.active import is_accepted
-from jidomem.records.intent import IDENTICAL, Receipt
+from jidomem.records.intent import IDENTICAL, Receipt, judgement_keys
 from jidomem.write import conflict
 from jidomem.write.batch import Batches
 from jidomem.write.conflict import coexisting_with
@@ -22,7 +22,7 @@ from jidomem.write.permissions import authority, check_explained, check_waits
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot, withdrawals_below
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Outcome, SubmitOptions, commit_of
-from jidomem.write.triples import is_judged_to_stay, judge_differently, judgement_keys, restated_in, versions
+from jidomem.write.triples import is_judged_to_stay, judge_differently, restated_in, versions
 
 ACTIONS = ("accept", "reject", "supersede", "keep-both")
 #: Action -> the word for a memory settled by it.

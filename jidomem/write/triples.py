@@ -14,6 +14,7 @@ from typing import Any
 from pyoxigraph import RdfFormat, parse
 
 from jidomem.base.clock import format_timestamp
+from jidomem.base.containers import reachable
 from jidomem.errors import IntentRefused, NotFound, Violation, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import (
@@ -39,6 +40,7 @@ from jidomem.records.intent import (
     WRITER_ONLY,
     MemoryUpdateIntent,
     digest,
+    judgement_keys,
     properties_of,
 )
 from jidomem.records.policy import AgentPolicy, Policy
@@ -110,32 +112,26 @@ def relate(intent: MemoryUpdateIntent, status: Term, conflicting: Iterable[str] 
     return links
 
 
-def judgement_keys(item: str, *, stays: bool) -> list[str]:
-    """Return the keys of the judgement that the memory *item* stays active, or that it ends.
-
-    Two active memories with the first key and no common second one judge differently.
-    """
-    return [f"{JUDGED}:{digest(item)}", f"{JUDGED_AS}:{digest(item, stays)}"]
-
-
 def versions(item: Term, view: WriteSnapshot) -> list[str]:
     """Return a memory and all that it supersedes, at any distance."""
-    found, pending = dict[Term, None](), [item]
-    while pending:
-        if (each := pending.pop()) not in found:
-            found[each] = None
-            pending += view.objects(each, jido("supersedes"))
-    return [*map(plain_value, found)]
+    others = reachable([item], lambda node: view.objects(node, jido("supersedes"))) - {item}
+    return [*map(plain_value, (item, *sorted(others)))]
 
 
 def end_keys(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[str]:
     """Return the keys of the judgement that the memories withdrawn by *intent* end, and those they had superseded.
 
-    An earlier judgement that one of them stays is overruled, so the key of it is among them.
+    An earlier judgement that one of them stays is overruled, so the key of it is among them. Other active successors
+    of those superseded, as a merge leaves them, are known, and stay.
     """
     found: list[str] = []
     for withdrawn in (iri(old) for old in intent.invalidates if not view.is_proposed(iri(old))):
-        for old in versions(withdrawn, view):
+        before = versions(withdrawn, view)
+        others = {new for old in before for new in view.objects(iri(old), jido("supersededBy"))} - {*map(iri, before)}
+        for other in reachable(others, lambda node: view.objects(node, jido("supersededBy"))):
+            if view.is_current(other) and plain_value(other) not in intent.invalidates:
+                found += judgement_keys(plain_value(other), stays=True)
+        for old in before:
             (*_, stays), known = judgement_keys(old, stays=True), judgement_keys(old, stays=False)
             overruled = any(map(view.is_current, view.subjects(CONFLICT_KEY, literal(stays))))
             found += [*known, stays] if overruled else known

@@ -30,6 +30,7 @@ ACTIONS = {
     "edit and accept": lambda memory, a, b: memory.writer.settle(
         "p", edit(memory, a), "accept", other=b, reason="its newer version"
     ),
+    "edit and edit": lambda memory, a, b: edit(memory, edit(memory, a)),
     "edit and withdraw": lambda memory, a, b: memory.writer.invalidate("p", edit(memory, a), reason="it is wrong"),
 }
 #: The actions on X or Y on the two clones -> the kinds of conflict that are reported.
@@ -60,10 +61,13 @@ TABLE = {
     ("accept X", "edit and withdraw X"): {OPPOSITE},
     ("accept Y", "edit and withdraw X"): set(),
     ("accept X", "edit and accept X"): set(),
-    ("edit and accept X", "edit and withdraw X"): {OPPOSITE},
+    ("edit and accept X", "edit and withdraw X"): {OPPOSITE, STALE},
     ("edit and accept X", "withdraw X"): {OPPOSITE, STALE},
     ("keep both Y", "edit and withdraw X"): {OPPOSITE},
     ("withdraw X", "edit X"): {STALE, "overlapping_decision"},
+    ("edit and withdraw X", "edit X"): {STALE, "overlapping_decision"},
+    ("edit and withdraw X", "edit and edit X"): {STALE, "overlapping_decision"},
+    ("edit and withdraw X", "edit and withdraw X"): set(),
 }
 
 
@@ -153,4 +157,34 @@ def test_review_settles_opposite_judgements(clones, right_action, action, active
         memory.writer.settle("p", left_item, action, other=right_item, reason="looked at again")
         after = {row["summary"] for row in memory.reader.ask("decisions", project="p")}
         assert (after, kinds(memory), queue(memory.reader, "p", memory.sources.now())) == (active, set(), [])
+    assert run(left, "check").exit_code == 0
+
+
+@pytest.mark.parametrize(("action", "is_active"), [("accept", True), ("reject", False)])
+def test_review_settles_an_edit_against_the_withdrawal_of_the_other_edit(clones, action, is_active):
+    left, right, items = clones
+    act(left, 100, "withdraw Y", items)
+    act(left, 101, "edit and withdraw X", items)
+    act(right, 102, "edit X", items)
+    merge(left, right)
+    with left.open(200) as memory:
+        (one,) = queue(memory.reader, "p", memory.sources.now())
+        withdrawal, edited = sorted((one.item, one.other))  # the ids of the left clone come first
+        memory.writer.settle("p", edited, action, other=withdrawal, reason="looked at again")
+        assert [row["decision"] for row in memory.reader.ask("decisions", project="p")] == [edited] * is_active
+        assert (kinds(memory), queue(memory.reader, "p", memory.sources.now())) == (set(), [])
+    assert run(left, "check").exit_code == 0
+
+
+def test_a_withdrawal_after_the_merge_of_two_edits_settles_them(clones):
+    left, right, items = clones
+    act(left, 100, "withdraw Y", items)
+    act(left, 101, "edit X", items)
+    act(right, 102, "edit X", items)
+    merge(left, right)
+    with left.open(200) as memory:
+        one, other = (row["decision"] for row in memory.reader.ask("decisions", project="p"))
+        memory.writer.invalidate("p", one, reason="the other one holds")
+        edit(memory, other)
+        assert kinds(memory) == set()
     assert run(left, "check").exit_code == 0
