@@ -495,12 +495,18 @@ def _written_differently(source: JournalSource) -> list[UnplacedFinding]:
             CONFLICT,
             "violation",
             f"two branches wrote this memory with different {' and '.join(map(local_name, dict.fromkeys(names)))}:"
-            f" write anew what holds: jidomem edit {short_id(plain_value(item))} --confirm, or --supersede TEXT",
+            f" write anew what holds: jidomem edit {short_id(plain_value(item))} --confirm, or --supersede TEXT"
+            + "".join(f"; or {_import_again(each.path)}" for each in anchors_of(source.values(item, BLOB))[:1]),
             names[0],
         )
         for item, names in differing.items()
         if not _is_ended(item, source) and jido("Proposed") not in source.values(item, jido("hasAssertionStatus"))
     ]
+
+
+def _import_again(path: str, at: str | None = None) -> str:
+    """Return the command that imports a file again; *at* is its present path."""
+    return f"import it again: jidomem init --from {'auto' if not path or kind_of(path) else quote(at or path)}"
 
 
 def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> Iterator[UnplacedFinding]:
@@ -531,8 +537,7 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
             elif row["state"] == "gone" and item in rejected:
                 do = f"its withdrawal was rejected: if it still holds, jidomem edit {short_id(row['item'])} --confirm"
             else:
-                name = "auto" if row["state"] == "gone" or kind_of(row["path"]) else quote(row["at"] or row["path"])
-                do = f"import it again: jidomem init --from {name}"
+                do = _import_again("" if row["state"] == "gone" else row["path"], row["at"])
                 if row["state"] == "changed":
                     do += f" (if that reports no change: jidomem edit {short_id(row['item'])} --confirm)"
         else:

@@ -18,12 +18,13 @@ REMOVED, REPLACED = "removed", "replaced"
 class SourceVersion:
     """One memory with a source: imported from it, or written here in place of an imported memory.
 
-    `digest` is None for a decision record imported by version 0.1.0, and after a redaction. `content` holds its values
-    by property, without author and source. `ended_by` are the memories that superseded or withdrew it; `is_withdrawn`
-    is True if one of them withdrew it, and `withdrawn_as` is the reason if a synchronisation did. `withdrawals` are the
-    pending proposals of synchronisations to withdraw it. `is_doubted` is True if there was such a proposal, whatever
-    its outcome, unless its source came back; `returns` counts how often it did. `is_redacted` is True if a part of it
-    was redacted: its entry is then recognised by its place alone.
+    `digest` is None for a decision record imported by version 0.1.0, and after a redaction; those of two texts that two
+    branches imported as one memory are joined. `content` holds its values by property, without author and source.
+    `ended_by` are the memories that superseded or withdrew it; `is_withdrawn` is True if one of them withdrew it, and
+    `withdrawn_as` is the reason if a synchronisation did. `withdrawals` are the pending proposals of synchronisations
+    to withdraw it. `is_doubted` is True if there was such a proposal, whatever its outcome, unless its source came
+    back; `returns` counts how often it did. `is_redacted` is True if a part of it was redacted: its entry is then
+    recognised by its place alone.
     """
 
     iri: str

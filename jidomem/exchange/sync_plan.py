@@ -482,6 +482,8 @@ class _Planning:
             return SyncStep("moved", entry, lineage, write, _replaced_by(version, lineage), ends=(*ends, version.iri))
         if any(each.withdrawals for each in lineage.active):
             return SyncStep("added", entry, lineage, ends=ends, note="its source is back")
+        if entry.kind == ADR and version.is_asserted and not lineage.is_edited:  # two branches imported two texts
+            ends = (*ends, *(each.iri for each in lineage.active if each != version))
         return SyncStep("changed" if ends else "unchanged", entry, lineage, ends=ends)
 
     def _has_new_links(self, entry: SourceEntry) -> bool:

@@ -93,7 +93,7 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Sour
         kind=kind,
         path=path,
         key="" if kind == ADR else key_in(path, plain_value(next(iter(properties.get(LOCAL_ID, ())), '""'))),
-        digest=next(map(plain_value, properties.get(DIGEST, ())), None),
+        digest=" ".join(sorted(map(plain_value, properties.get(DIGEST, ())))) or None,
         summary=next(map(plain_value, properties.get(jido("summary"), ())), REDACTED),
         content=frozenset((name, _plain(value)) for name in _CONTENT for value in properties.get(jido(name), ())),
         is_asserted=_ASSERTED in properties.get(_STATUS, ()),

@@ -93,3 +93,27 @@ def test_a_record_imported_with_different_texts_is_a_violation_that_its_command_
     run(*command, "--agent", "ana")
 
     assert problems() == []
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("why", ["hate", "love", "habit"])
+def test_another_import_of_a_record_settles_the_texts_of_two_branches(repository, is_known, why):
+    if is_known:
+        import_sources("ana")
+        git("branch", "-f", "other")
+    (repository / ADR).write_text(RECORD.format(name="Postgres", why="love"))
+    import_sources("ana")
+    git("checkout", "-q", "other")
+    git("clean", "-fdxq")
+    (repository / ADR).write_text(RECORD.format(name="Postgres", why="hate"))
+    import_sources("bea")
+    git("merge", "-q", "--no-edit", "-X", "ours", "main")
+    (repository / ADR).write_text(RECORD.format(name="Postgres", why=why))
+    (before,) = (each["rule"] for each in problems(code=1) if each["severity"] == "violation")
+
+    import_sources("ana")
+
+    assert before.endswith("SupersessionHasOneEnd" if is_known else "NothingInForceDisagrees")
+    assert problems() == []
+    (row,) = json.loads(run("ask", "decisions", "--json"))["rows"]
+    assert f"we {why} it" in run("show", row["decision"])
