@@ -147,7 +147,7 @@ _COMMIT = "urn:jido:commit:"
 _OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("recordedAt")
 _ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalidatedBy")}
 _LEAST = 4
-_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
+IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _HOW = (
     f"give its IRI, {_LEAST} or more characters of its id, or of an imported one its file, number or title; recall"
     " shows ids"
@@ -257,7 +257,7 @@ def resolve(index: OxigraphIndex, ids: FindIds, project: str, short: object, as_
     Raises InvalidRequest if *short* is not a text, NotFound for no match or several, which the hint lists.
     """
     text = parse_literal(to_term(short, "string", "item")).text
-    if _IRI.fullmatch(text) and _of_project(index, project, to_term(text, "iri", "iri")):
+    if IRI.fullmatch(text) and _of_project(index, project, to_term(text, "iri", "iri")):
         return text
     by_part = partial(_by_part, ids)
     finders = (by_part, _by_local_id) if _ID.fullmatch(text) else (_by_local_id, by_part)

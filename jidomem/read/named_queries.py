@@ -42,6 +42,8 @@ _OBJECTS = {"agents": (jido("saidBy"), jido("entryOf")), "sessions": (conv("asso
 _TEXTS = {"agents": (), "sessions": (jido("sessionId"),)}
 _SECOND = timedelta(seconds=1)
 _DATES = (jido("validFrom"), jido("validUntil"))
+#: The parameter that restricts a list to memories whose due date is over.
+_OVERDUE = "overdueOnly"
 #: The keys of the dates of a memory in a row -> its property.
 _SHOWN_DATES = {DUE: jido("expiresOn"), UNTIL: jido("validUntil")}
 #: The rows from which on the dates of all memories are read at once.
@@ -50,7 +52,6 @@ _STATES, _WITH_STATE = (
     (jido("hasErrorStatus"), jido("hasTaskStatus")),
     (jido("Error"), jido("Task")),
 )
-_MEMORY = re.compile(re.escape(f"{BASE}memory/") + r"[0-9A-Za-z-]+")
 #: The key of the status of an inactive memory in a list without a column `status`.
 MEMORY_STATUS = "memory_status"
 
@@ -135,12 +136,13 @@ class NamedQueries:
         """Return the moment at which memories have to be valid if the caller gives none; empty if any will do.
 
         It is now, or `as_of` if that is earlier, rounded up to a second so that requests of one
-        second share their cached pages. A query that uses the clock is always given one.
+        second share their cached pages. A query that uses the clock, or lists what is overdue, is always given one.
         """
         if "validAt" in bindings or not query.takes("validAt"):
             return ""
         is_open = bindings.get("includeInactive") == boolean(True) or not query.judges_validity
-        if query.is_steady and (is_open or not self._has_dates(project)):
+        needs_moment = not query.is_steady or bindings.get(_OVERDUE) == boolean(True)
+        if not needs_moment and (is_open or not self._has_dates(project)):
             return ""
         moment = self._now()
         whole = moment if not moment.microsecond else moment.replace(microsecond=0) + _SECOND
@@ -185,7 +187,7 @@ class NamedQueries:
             elif not any(self._index.triples(graph, None, property_, most=1)):
                 continue
             else:
-                items = (iri(str(row[column])) for row in rows if _is_memory(row[column]))
+                items = (iri(str(row[column])) for row in rows if _may_be_memory(row[column]))
                 found = (triple for item in items for triple in self._index.triples(graph, item, property_))
             for item, _, moment in found:
                 dates.setdefault(plain_value(item), {})[key] = moment_in(moment)
@@ -216,7 +218,7 @@ class NamedQueries:
         self, project: str, row: Mapping[str, Any], item: object, as_of: Term, moment: str | None
     ) -> dict[str, str]:
         """Return the status of an inactive memory whose *row* has none; empty for another one."""
-        if row.get("status") in STATES or not _is_memory(item):
+        if row.get("status") in STATES or not _may_be_memory(item):
             return {}
         try:
             status = memory_detail.load_memory(self._index, project, str(item), plain_value(as_of))["status"]
@@ -227,7 +229,7 @@ class NamedQueries:
         return {} if status == ACTIVE else {MEMORY_STATUS: status}
 
     def _status(self, project: str, status: object, entry: object, moment: str) -> str:
-        if status != ACTIVE or not _is_memory(entry):
+        if status != ACTIVE or not _may_be_memory(entry):
             return str(status)
         graph, item = graph_iri(project), iri(str(entry))
         since, until = (
@@ -239,7 +241,7 @@ class NamedQueries:
     def _state(self, project: str, row: Mapping[str, Any]) -> dict[str, str]:
         """Return the state of the task or error in *row*; empty for another kind."""
         has_state = any(self._rules.schema.is_a(iri(row["kind"]), family) for family in _WITH_STATE)
-        if not has_state or not _is_memory(row["item"]):
+        if not has_state or not _may_be_memory(row["item"]):
             return {}
         graph, item = graph_iri(project), iri(row["item"])
         states = (term for link in _STATES for _, _, term in self._index.triples(graph, item, link))
@@ -352,9 +354,9 @@ def _at(bindings: Mapping[str, Term], valid_at: Term) -> dict[str, Term]:
     return {**bindings, "validAt": valid_at} if valid_at else {**bindings}
 
 
-def _is_memory(value: object) -> bool:
-    """Return whether *value* is the IRI of a memory: a query of a root may show anything as an item."""
-    return isinstance(value, str) and _MEMORY.fullmatch(value) is not None
+def _may_be_memory(value: object) -> bool:
+    """Return whether *value* may name a memory: an author may choose any IRI, and a query of a root show anything."""
+    return isinstance(value, str) and memory_detail.IRI.fullmatch(value) is not None
 
 
 def _camel(name: str) -> str:

@@ -100,3 +100,30 @@ def test_the_date_is_given_as_due_at_every_door(memory):
     assert days.items() >= {"over HTTP": due, "over MCP": "2036-01-02", "in a shell": due}.items()
     refused = over_mcp(memory, "remember", text="x", type="task", fields={"due": due, "expires_on": due})
     assert "`expires_on` in `fields` is given" in refused.text
+
+
+@pytest.mark.parametrize("inactive", [False, True], ids=["active ones", "inactive ones too"])
+def test_overdue_tasks_are_listed_although_no_memory_is_valid_for_a_time(tmp_path, inactive):
+    with jidomem.open(tmp_path / "root", project="p", agent="ana") as memory:
+        memory.remember(NEVER, type="task")
+        memory.remember(LATE, type="task", due="2020-11-30", timestamp="2020-11-01")
+
+        late = memory.reader.ask("open-tasks", project="p", overdue_only=True, include_inactive=inactive)
+
+        assert [row["summary"] for row in late] == [LATE]
+        assert memory.briefing("p").text.index(LATE) < memory.briefing("p").text.index(NEVER)
+
+
+def test_a_memory_with_an_iri_of_its_author_has_its_dates_and_validity_in_lists(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p", agent="ana") as memory:
+        memory.remember("Due", type="task", due="2036-12-20", iri="urn:t:1")
+        memory.remember("Expired", valid_until="2020-01-01", timestamp="2019-01-01", iri="urn:t:2")
+
+        (task,) = memory.reader.ask("open-tasks", project="p")
+        (fact,) = memory.reader.ask("facts", project="p", include_inactive=True)
+        rows = memory.reader.ask("timeline", project="p", include_inactive=True)
+        states = {row["summary"]: row["status"] for row in rows}
+
+        assert f"{task['due']:%Y-%m-%d}" == "2036-12-20"
+        assert (fact["memory_status"], f"{fact['until']:%Y-%m-%d}") == ("expired", "2020-01-01")
+        assert states == {"Due": "active", "Expired": "expired"}
