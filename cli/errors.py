@@ -291,7 +291,7 @@ def _choices(error: Conflict, options: Options | None) -> Iterator[str]:
         words = options(fields) if options else ", ".join(f"{name} {value}" for name, value in _entries(fields))
         if words and fields:
             yield f"{words}: {choice.effect}"
-        elif choice.name == "keep":
+        elif choice.name in ("keep", "valid_until"):
             yield choice.effect
     yield from error.keeping
 

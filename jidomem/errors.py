@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, TypeVar
@@ -299,7 +299,8 @@ class ConflictItem:
 
     `coexists_with` is the field of an intent that lets all of them coexist; empty if one of them does not allow that.
     `is_withdrawn` is whether a referenced memory was withdrawn without a replacement. `confirm_with` are the fields by
-    which the intent confirms it with further evidence, empty if it says something else.
+    which the intent confirms it with further evidence, empty if it says something else. `until` is the `valid_from` of
+    the intent if the memory was valid before it, else empty.
     """
 
     iri: str
@@ -310,6 +311,7 @@ class ConflictItem:
     coexists_with: tuple[str, ...] = ()
     is_withdrawn: bool = False
     confirm_with: Mapping[str, Any] = field(default_factory=dict)
+    until: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conflict as plain JSON values."""
@@ -386,6 +388,11 @@ class Conflict(JidomemError):
                 *ways,
             )
         ways = [Choice("supersedes", replacing, self._needs, _REPLACED if self._needs else _OWN_REPLACED)]
+        if len(self.conflicts) == 1 and (until := self.conflicts[0].until):
+            command = f'jidomem edit {self.conflicts[0].iri} --set valid_until={until} --reason "{REASON}"'
+            later = Choice("valid_until", {}, (), f"if it holds until {until}: {command}, then submit yours again")
+            effect = f"if it was wrong from the start: {ways[0].effect}; nothing holds before {until}"
+            ways = [later, replace(ways[0], effect=effect)]
         if len(self.conflicts) == 1 and (confirming := self.conflicts[0].confirm_with):
             ways.insert(0, Choice("confirm", confirming, (), _CONFIRMED))
         if fields := self.conflicts[0].coexists_with:
@@ -406,6 +413,8 @@ class Conflict(JidomemError):
         return {**super().to_dict(), "conflicts": conflicts, "choices": [choice.to_dict() for choice in self.choices]}
 
 
+#: The reason in a choice that the agent has to say in its own words; as it is, it is refused.
+REASON = "SAY WHY"
 _STAYS_REPLACED = "submit nothing: the memory that took the place stays"
 _STAYS_WITHDRAWN = "submit nothing: it stays withdrawn"
 _WITHDRAWAL_ENDS = "read why it was withdrawn first: the withdrawal ends, and yours takes its place"

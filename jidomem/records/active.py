@@ -18,6 +18,7 @@ from datetime import datetime, time
 from typing import Any
 
 from jidomem.base.words import normal_text, quoted
+from jidomem.errors import REASON as REASON
 from jidomem.rdf.vocab import DECISION_STATUS, local_name
 
 #: The end of the interval of a node that nothing ends, and of one that is never active.
@@ -338,8 +339,6 @@ def valid_since(spans: Iterable[Interval], until: int) -> int:
 OVER = ("Completed", "Abandoned", "Resolved")
 #: The states of a memory that says nothing any more.
 _INACTIVE = frozenset([*ENDED, *UNACCEPTED, REJECTED])
-#: The reason in a choice that the agent has to say in its own words; as it is, it is refused.
-REASON = "SAY WHY"
 #: The relations of a memory to a near statement: it says the same, or something on the same matter.
 REPEATS, NEAR = "repeats", "near"
 

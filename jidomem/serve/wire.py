@@ -78,6 +78,11 @@ _COMMANDS: Sequence[HintTranslation] = (
         r'the tool revise with id \1 and set {"\2": "\3"}',
     ),
     HintTranslation(
+        r'jidomem edit (?:https://jido\.ai/memory/)?(\S+) --set (\w+)=([\w:.-]+) --reason "([^"]*)"',
+        r'POST /projects/PROJECT/memories/\1/revise {"set": {"\2": "\3"}, "reason": "\4"}',
+        r'the tool revise with {"id": "\1", "set": {"\2": "\3"}, "reason": "\4"}',
+    ),
+    HintTranslation(
         r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --undo$",
         r'POST /projects/PROJECT/memories/\1/revise {"undo": true}',
         r"the tool revise with id \1 and undo true",
@@ -150,6 +155,10 @@ def _translated(values: Mapping[str, Any], instead: Callable[[HintTranslation], 
     if "violations" in values:
         translated["violations"] = [
             {**each, "hint": _hint(each["hint"], hints, project)} for each in values["violations"]
+        ]
+    if "choices" in values:
+        translated["choices"] = [
+            {**each, "effect": _hint(each["effect"], hints, project)} for each in values["choices"]
         ]
     if "warnings" in values:
         translated["warnings"] = [_replaced(each, warned, project) for each in values["warnings"]]

@@ -30,7 +30,7 @@ from jidomem.records.intent import (
     duplicate,
     overlapping_decision,
 )
-from jidomem.write.snapshot import WriteSnapshot, resting_on_ended
+from jidomem.write.snapshot import WriteSnapshot, gaps, holds_before, resting_on_ended
 from jidomem.write.triples import names_a_thing, value_of
 
 _ABOUT = jido("about")
@@ -207,7 +207,7 @@ def detect(
         if plain_value(item) not in settled and plain_value(item) not in conflicts
     ][:_MOST_WARNED]
     if intent.invalidates or intent.supersedes:
-        warnings += resting_on_ended(intent, view)
+        warnings += [*resting_on_ended(intent, view), *gaps(intent, view)]
     if is_decision and can_be_active:
         warnings += _decisions_nearby(intent, {*settled, *conflicts}, view, now)
     if not conflicts:
@@ -633,7 +633,7 @@ def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: WriteSnap
         other_about = _places(iri(other), view)
         if other_about and other_about < set(map(normal_text, intent.about)):
             why += ", without all the places of the other"
-    return ConflictItem(other, kind, summary, why, {})
+    return ConflictItem(other, kind, summary, why, {}, until=holds_before(intent, iri(other), view))
 
 
 def revivals(item: Term, view: WriteSnapshot) -> list[Term]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from jidomem.base.clock import format_timestamp
+from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.containers import reachable
 from jidomem.base.words import loose
 from jidomem.rdf import vocab
@@ -22,6 +22,7 @@ ITEM_MARK = vocab.jido("hasAssertionStatus")
 _ASSERTED, _PROPOSED = vocab.jido("Asserted"), vocab.jido("Proposed")
 _ASSERTED_BY, _SETTLED_BY = vocab.jido("assertedBy"), vocab.jido("settledBy")
 _DECIDED, _UNTIL = vocab.jido("decisionStatus"), vocab.jido("validUntil")
+_FROM, _DATED = vocab.jido("validFrom"), vocab.jido("hasTimestamp")
 _RECORDED_AT = vocab.jido("recordedAt")
 _DERIVED, _REVIVES = vocab.jido("derivedFrom"), vocab.jido("revives")
 #: The most memories that a warning names.
@@ -237,6 +238,26 @@ def resting_on_ended(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[st
             look = "jidomem review" if how == "withdrawn" else f"jidomem show {plain_value(found[0])}"
             warnings.append(f"{number} on what is {how}: {shown}; look at each: {look}")
     return warnings
+
+
+def holds_before(intent: MemoryUpdateIntent, old: Term, view: WriteSnapshot) -> str:
+    """Return the `valid_from` of *intent* if *old* was valid before it; else an empty text."""
+    if (start := parse_moment(intent.valid_from)) is None:
+        return ""
+    since = moment_in(view.first(old, _FROM) or view.first(old, _DATED) or view.first(old, _RECORDED_AT))
+    if since is None or since >= start:
+        return ""
+    return format_timestamp(start).removesuffix("T00:00:00.000000Z")
+
+
+def gaps(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterator[str]:
+    """Yield a warning for each memory that *intent* supersedes from now on, though it is itself valid only later."""
+    for old in intent.supersedes:
+        if until := holds_before(intent, iri(old), view):
+            yield (
+                f"{old} ends now as a whole, and this memory is valid from {until} on: nothing holds before that;"
+                f" if {_summary(iri(old), view)!r} held until then, submit it again with valid_until {until}"
+            )
 
 
 def _resting_on(ended: Iterable[str], intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[Term]:

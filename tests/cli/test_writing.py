@@ -3,6 +3,7 @@
 import json
 import os
 import pwd
+import re
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from cli_world import FACT, INTENTS, MEMORY, OLD, TASK, create_repository, rows,
 from conftest import files
 
 import jidomem
+from jidomem.records.active import REASON
 from jidomem.records.intent import INTENT_FIELDS
 from jidomem_cli.fields import HELP
 
@@ -179,6 +181,45 @@ def test_a_conflict_shows_the_other_memory_and_the_choices():
     ]
     assert choices[f"--supersedes {OLD}"].startswith("it ends, and yours takes its place")
     assert run(*words, "--supersedes", OLD).exit_code == 0
+
+
+def test_a_fact_that_holds_later_leaves_the_present_one_until_then():
+    words = ["remember", "The office is in Gothenburg", "--topic", "office", "--valid-from", "2031-03-14"]
+    old = json.loads(run("remember", "The office is in Malmo", "--topic", "office", "--json").stdout)["iri"]
+
+    first, second = run(*words).stderr.partition("choose one:\n")[2].splitlines()[:2]
+    command = re.fullmatch(r"  if it holds until 2031-03-14: jidomem (.*), then submit yours again", first)[1]
+
+    assert second.startswith(f"  --supersedes {old[-8:]}: if it was wrong from the start")
+    assert run(*shlex.split(command)).exit_code == 3  # the reason is still to be given
+    assert run(*shlex.split(command.replace(REASON, "the lease ends"))).exit_code == 0
+    assert run(*words).exit_code == 0
+    offices = [run("ask", "facts", "--valid-at", f"2031-03-{day}", "--json").stdout for day in (13, 14)]
+    assert [("Malmo" in each, "Gothenburg" in each) for each in offices] == [(True, False), (False, True)]
+
+
+def test_a_fact_that_supersedes_but_holds_only_later_warns_of_the_time_before():
+    old = json.loads(run("remember", "The office is in Malmo", "--topic", "office", "--json").stdout)["iri"]
+    moved = ["remember", "The office is in Gothenburg", "--topic", "office", "--supersedes", old]
+
+    warning = run(*moved, "--valid-from", "2031-03-14").stderr
+
+    assert f"{old} ends now as a whole, and this memory is valid from 2031-03-14 on" in warning
+    assert run("remember", "The office is in Malmo", "--topic", "office", "--valid-until", "2031-03-14").exit_code == 0
+    assert "Malmo" in run("ask", "facts").stdout
+
+
+@pytest.mark.parametrize("begins", [[], ["--valid-from", "2019-05-01"]])
+def test_a_fact_that_held_no_later_than_the_other_supersedes_it_without_a_warning(begins):
+    old = json.loads(
+        run("remember", "The office is in Malmo", "--topic", "office", "--valid-from", "2020-01-01", "--json").stdout
+    )["iri"]
+    moved = ["remember", "The office is in Gothenburg", "--topic", "office", *begins]
+
+    refused = run(*moved)
+
+    assert "choose one:\n  --supersedes" in refused.stderr
+    assert "as a whole" not in run(*moved, "--supersedes", old).stderr
 
 
 def test_the_hint_for_a_stale_edit_corrects_the_successor_and_preserves_its_change():

@@ -334,6 +334,28 @@ def test_a_conflict_is_refused_with_the_other_memory_in_full_and_the_choices(cli
         assert choice["effect"] in clash.content[0].text
 
 
+def test_a_fact_that_holds_later_is_recorded_after_the_call_that_the_first_choice_names(client_sessions):
+    office = {"type": "fact", "topic": "office"}
+    (old,) = call_tools(client_sessions, ("remember", {"text": "The office is in Malmo", **office}))
+    later = {"text": "The office is in Gothenburg", **office, "fields": {"valid_from": "2031-03-14"}}
+
+    (clash,) = call_tools(client_sessions, ("remember", later))
+    effect = clash.structured_content["choices"][0]["effect"]
+    arguments = json.loads(re.search(r"the tool revise with (\{.*\}), then submit yours again", effect)[1])
+    ended, recorded = call_tools(
+        client_sessions, ("revise", {**arguments, "reason": "the lease ends"}), ("remember", later)
+    )
+
+    assert effect in clash.content[0].text
+    assert effect in clash.structured_content["hint"]
+    assert not ended.is_error, ended.content[0].text
+    assert not recorded.is_error, recorded.content[0].text
+    rows = [client_sessions.memory.ask("facts", valid_at=f"2031-03-{day}") for day in (13, 14)]
+    offices = [[row["summary"] for row in each if "office" in row["summary"]] for each in rows]
+    assert offices == [["The office is in Malmo"], [later["text"]]]
+    assert arguments["id"] in old.structured_content["iri"]
+
+
 @pytest.mark.parametrize(
     ("choice", "other_fields", "ended"),
     [("supersedes", {}, True), ("coexists_with", {}, False), ("topic", {"topic": "reports"}, False)],

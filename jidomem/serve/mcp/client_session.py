@@ -412,13 +412,13 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolRe
             for choice in values["choices"]
         ]
         if error.hints_choices:
-            values["hint"] = error.choices_text(lambda name: _plain_argument(tool, name))
+            values |= for_tools({"hint": error.choices_text(lambda name: _plain_argument(tool, name))})
     lines = [f"refused ({error.code}): {error.detail}"]
     if retry is not None:
         values |= {"retry": retry, "hint": f"call {tool.name} with the arguments in `retry`"}
         lines.append(f"call {tool.name} with: {as_json(retry)}")
     elif isinstance(error, Conflict):
-        lines += _contradiction(tool, error, values["hint"])
+        lines += _contradiction(tool, error, values)
     elif error.hint:
         lines.append(f"hint: {values['hint']}")
     for violation in values.get("violations", ()) if retry is None else ():
@@ -430,18 +430,17 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolRe
     return ToolResult(values, visible("\n".join(lines)), is_error=True)
 
 
-def _contradiction(tool: Tool, error: Conflict, hint: str) -> Iterator[str]:
+def _contradiction(tool: Tool, error: Conflict, values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the conflicting memories in full, and the choices of the agent as arguments of *tool*."""
     for conflict in error.conflicts:
         yield f"- {conflict.kind} with {conflict.iri}: {as_json(error.items.get(conflict.iri, conflict.summary))}"
     if "supersedes" not in tool.takes:
-        yield f"hint: {hint}"
+        yield f"hint: {values['hint']}"
         return
     yield "nothing was written; decide which of these holds, and call again with it, or ask:"
-    for choice in error.choices:
-        given = [as_json(dict(choice.fields))] if choice.fields else []
-        given += [_plain_argument(tool, name) for name in choice.needs]
-        yield f"- {' and '.join(given) or choice.name}: {choice.effect}"
+    for choice in values["choices"]:
+        given = [as_json(choice["fields"])] if choice["fields"] else []
+        yield f"- {' and '.join([*given, *choice['needs']]) or choice['choice']}: {choice['effect']}"
     yield from (f"- {words}" for words in error.keeping)
 
 
