@@ -7,7 +7,9 @@ a word of either text and what is shown of both; it applies only to texts that s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import dropwhile, product, takewhile
 from typing import NamedTuple
 
@@ -154,8 +156,10 @@ def turns(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iter
 
 def _negated(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
     whole = _whole(one), _whole(two)
-    for first in _parts(one, whole[0]):
-        for second in _parts(two, whole[1]):
+    if not (whole[0].signs or whole[1].signs):
+        return
+    for first in _parts(one):
+        for second in _parts(two):
             left, right = _without_shared(first, second), _without_shared(second, first)
             if len(left.signs) % 2 == len(right.signs) % 2:
                 continue
@@ -215,16 +219,20 @@ def _is_weak_sign(sign: Token) -> bool:
     return sign.folded not in NEGATIONS and sign.folded not in _UP and not _STOPPED.match(sign.folded)
 
 
+#: A statement is compared with several others, and as long as `differences` caches its tokens.
+_cached = lru_cache(maxsize=256)
+
+
+@_cached
 def _whole(statement: StatementTokens) -> _Part:
     return _part(statement.words)
 
 
-def _parts(statement: StatementTokens, whole: _Part) -> Sequence[_Part]:
-    sentences: dict[int, list[Token]] = {}
-    for word in statement.words:
-        sentences.setdefault(word.sentence, []).append(word)
+@_cached
+def _parts(statement: StatementTokens) -> Sequence[_Part]:
+    sentences = grouped((word.sentence, word) for word in statement.words)
     if len(sentences) == 1:
-        return [whole]
+        return [_whole(statement)]
     return [_part(words) for words in [*sentences.values()][:_MOST_SENTENCES]]
 
 
@@ -304,9 +312,11 @@ def _text_of(*tokens: Token) -> str:
     return " ".join(token.text for token in sorted(tokens, key=lambda each: each.start))
 
 
-def _ends(statement: StatementTokens) -> Iterator[_End]:
+@_cached
+def _ends(statement: StatementTokens) -> Sequence[_End]:
+    ends: list[_End] = []
     if not MAY_END.search(statement.folded):
-        return
+        return ends
     for clause in grouped((token.clause, token) for token in statement.tokens).values():
         folded = [token.folded for token in clause]
         for at in range(len(clause)):
@@ -318,7 +328,8 @@ def _ends(statement: StatementTokens) -> Iterator[_End]:
                 last = clause.index(name[-1])
                 new = next((place for place in range(last, len(clause)) if folded[place] in _TO), len(clause))
                 rest = (word.key for word in clause[:new] if word not in known and _is_name(word))
-                yield _End(signs, name, frozenset(rest))
+                ends.append(_End(signs, name, frozenset(rest)))
+    return ends
 
 
 def _is_exchange(folded: Sequence[str], at: int) -> bool:
@@ -411,17 +422,21 @@ def _is_used(clause: Sequence[Token], start: int, end: int) -> bool:
 
 def _limited(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
     """Yield the exception, condition or "only" of the first text that the second has not."""
-    if any(pattern.search(other.text.lower()) for pattern in _LIMITS.values()) or not other.content:
+    limit, but = _limits(own)
+    if not (limit or but) or _limits(other)[0] or not other.content or _has_turn_of_its_own(other.words, own):
         return
-    if _has_turn_of_its_own(other.words, own):
-        return
-    text = own.text.lower()
-    matches = ((instead, match) for instead, pattern in _LIMITS.items() for match in pattern.finditer(text))
-    limit, but = next(matches, None), _ALL_BUT.search(text)
     if limit and _are_close(_whole(own).said, _whole(other).said, is_same):
         yield _limit(own, other, limit[1].start(), limit[1].end(), limit[0], is_same)
     elif but and _are_within(_whole(other).said, _whole(own).said, is_same):
         yield _limit(own, other, but.start("but") + 1, but.end("but") - 1, "no exception", is_same)
+
+
+@_cached
+def _limits(statement: StatementTokens) -> tuple[tuple[str, re.Match[str]] | None, re.Match[str] | None]:
+    """Return the first exception, condition or "only" of a text with what stands for none of it, and its "all but"."""
+    text = statement.text.lower()
+    matches = ((instead, match) for instead, pattern in _LIMITS.items() if (match := pattern.search(text)))
+    return next(matches, None), _ALL_BUT.search(text)
 
 
 def _limit(
@@ -437,8 +452,7 @@ def _limit(
 
 def _added(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
     """Yield the member of a list of the first text that the second lacks, which has the other words of the first."""
-    items = _items(own)
-    others = _items(other)
+    items, others = _items(own), _items(other)
     if not others:
         return
     known = _among(items, others, is_same)
@@ -457,7 +471,8 @@ def _added(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> I
             yield Contrast("name", item, same, (item.text, f"without {item.text}"))
 
 
-def _items(statement: StatementTokens) -> list[Token]:
+@_cached
+def _items(statement: StatementTokens) -> Sequence[Token]:
     return [
         token for token in statement.tokens
         if (is_content(token) and not _is_weak(token)) or token.kind not in ("word", "number")
