@@ -20,38 +20,40 @@ from jidomem_cli.output import show_json, show_result, show_rows
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.jobs import Outcome
     from jidomem.extras.memoryos.memory_os import MemoryOS
-    from jidomem.extras.memoryos.retrieval import PersonaMatch, Retrieved, RetrievedItem
-    from jidomem.extras.memoryos.values import Tiers
+    from jidomem.extras.memoryos.retrieval import Retrieved, RetrievedItem
+    from jidomem.extras.memoryos.values import ObjectKey, Tiers
 
 
 def match_rows(matches: Retrieved) -> Iterator[dict[str, Any]]:
-    """Yield the matches, tier by tier: `tier`, `score`, `id` and `text`."""
+    """Yield the matches, tier by tier: `tier`, `score`, `id`, `about` (the other party of a page) and `text`."""
     yield from _scored("stm", matches.stm, "text")
     yield from _scored("leaving", matches.leaving, "text")
     yield from _scored("segment", matches.segments, "topic_summary")
     yield from _scored("page", matches.pages, "text")
     for persona in (*matches.personas, matches.agent):
-        yield from _scored(f"fact {_persona_name(persona)}".rstrip(), persona.knowledge, "text")
-        yield from _scored(f"trait {_persona_name(persona)}".rstrip(), persona.traits, "text")
+        owner = _object_name(persona.key) or "itself"
+        yield from _scored(f"fact {owner}", persona.knowledge, "text")
+        yield from _scored(f"trait {owner}", persona.traits, "text")
     yield from _scored("system", matches.system, "content")
-
-
-def _persona_name(persona: PersonaMatch) -> str:
-    return f"{persona.key.type}:{persona.key.identifier}" if persona.key is not None else "itself"
 
 
 def _scored(tier: str, items: Iterable[RetrievedItem[Any]], text: str) -> Iterator[dict[str, Any]]:
     for each in items:
-        yield {"tier": tier, "score": round(each.score, 3), "id": each.what.id, "text": getattr(each.what, text)}
+        about = _object_name(getattr(each.what, "object", None))
+        yield {"tier": tier, "score": round(each.score, 3), "id": each.what.id, "about": about,
+               "text": getattr(each.what, text)}  # fmt: skip
+
+
+def _object_name(key: ObjectKey | None) -> str | None:
+    return None if key is None else f"{key.type}:{key.identifier}"
 
 
 def page_rows(tiers: Tiers) -> Iterator[dict[str, Any]]:
     """Yield the pages of all tiers in chronological order, with the place of each in `in`."""
     leaving = {page.id for page in tiers.leaving}
     for page in sorted(tiers.pages(), key=lambda page: page.when):
-        about = f"{page.object.type}:{page.object.identifier}" if page.object is not None else None
         place = page.segment_id or ("leaving" if page.id in leaving else "stm")
-        yield {"id": page.id, "in": place, "timestamp": page.timestamp, "about": about,
+        yield {"id": page.id, "in": place, "timestamp": page.timestamp, "about": _object_name(page.object),
                "query": page.query, "response": page.response}  # fmt: skip
 
 
@@ -74,7 +76,7 @@ def known_rows(tiers: Tiers) -> Iterator[dict[str, Any]]:
 
 
 _WRITES = ("agent",)
-_COLUMNS_OF_MATCHES = ("tier", "score", "id", "text")
+_COLUMNS_OF_MATCHES = ("tier", "score", "id", "about", "text")
 _PAGES = ("id", "in", "timestamp", "about", "query", "response")
 _KNOWN = ("of", "is", "id", "text", "confidence", "private")
 _SHARED = ("id", "content", "source_agent_id", "importance_score", "creation_timestamp")

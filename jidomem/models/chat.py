@@ -12,8 +12,7 @@ from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
 from jidomem.models import offline
 from jidomem.models.embeddings import at_least_one, so_far
 from jidomem.models.endpoint import EndpointUnavailable, ModelEndpoint
-from jidomem.models.keywords import cut
-from jidomem.models.offline import is_private
+from jidomem.models.keywords import cut, is_private
 from jidomem.records.interfaces import (
     AGENT,
     OBJECT,

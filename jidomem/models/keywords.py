@@ -1,4 +1,4 @@
-"""Keywords, importance and summaries of texts by rule, without a model."""
+"""Keywords, importance, summaries and secrecy of texts by rule, without a model."""
 
 from __future__ import annotations
 
@@ -233,3 +233,152 @@ def _score(sentence: _Sentence, whole: Counter[str], count: int) -> float:
 def _same(one: _Sentence, other: _Sentence) -> bool:
     shared = sum(weight for stem, weight in one.weights.items() if stem in other.weights)
     return shared >= SAME * sum(one.weights.values())
+
+
+_PRIVATE = re.compile(
+    r"\b(?:passwords?|passcode|pin|ssn|social security|credit card|bank account|iban|salary|diagnosed|diagnosis"
+    r"|medications?|therapy|therapist|depress\w+|pregnan\w+|hiv|cancer|phone number|home address|e-?mail address"
+    r"|secret (?:crush|love|affair|relationship|wish|plan)|private (?:matter|life|affair|problem|debt|loan)s?"
+    r"|confidential (?:matter|talk|information|document|data))\b"
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|(?<![\d/-])(?!\d{4}[/-]\d\d)\+?\d[\d ()/-]{7,}\d",
+    re.IGNORECASE,
+)
+# The parts of requests for secrecy: what is secret, who must not know of it, and the end of the clause.
+_IT = (
+    r"(?:(?:all|any|some|none|most) (?:of )?)?(?:this|that|it|these|those|them|everything|anything|what I \w+(?: you)?"
+    r"|the following|the above|my (?:\w+ )?\w+)"
+)
+_NOBODY = r"(?:no[- ]?one|nobody|not a soul|none of them|not even (?:\w+ ){1,3}?)"
+_ANYBODY = r"(?:any ?(?:one|body)|no[- ]?one|nobody|(?:the )?others?|every ?(?:one|body)|a soul|him|her|them|my \w+)"
+_STOPS = r"(?=\s*(?:[^\w\s'’]|$|(?:and|but|so|please|for|until|till|as|from|with|OK|okay|information)\b))"
+_SECRET = (
+    r"(?:(?:strictly|very|just|completely|totally|highly|top|only|a|our|my|in|as|really|kept) )*(?:(?:big|little) )?"
+    r"(?:private|secret|confidential|confidence|discreet|hush-hush|under wraps|off the record|between \w+"
+    rf"|(?:to|with|for) yourself){_STOPS}"
+)
+_MUST_NOT = (
+    r"(?:(?<!\bI )(?<!\bwe )(?<!\bthey )(?:do not|never)|(?:must|may|should|shall|to|please|rather) not"
+    r"|rather you did not)(?: (?:ever|please))*"
+)
+_MAY = r"(?:must|may|should|can|could|shall|will|needs? to|has to|ought to|is (?:supposed |allowed |meant )?to)"
+_KNOW = rf"(?:know|find out|hear|learn|see)(?: (?:of|about))?(?: {_IT})?(?: yet)?{_STOPS}"
+#: The patterns of requests for secrecy, in English as `spelled` writes it, in German and in Spanish.
+_REQUESTS = (
+    rf"(?:keep|hold|treat|consider|handle|mark|leave|make|want|like|prefer|need) {_IT}(?: to (?:be|stay|remain))?"
+    rf" (?:{_SECRET}|quiet{_STOPS})",
+    rf"(?:treat|handle) {_IT} (?:confidentially|discreetly|with \w*(?:discretion|confidentiality|care))",
+    rf"{_IT}(?: \w+){{0,4}}? (?:is|are|be|stays?|remains?|stay|remain)(?: please)? {_SECRET}",
+    r"keep (?:(?:it|this|that) )?(?:mum|schtum|(?:a|my|our|the|this) (?:\w+ )?secret)|keep your mouth shut",
+    rf"mum is the word|{_MUST_NOT} tell|(?:cannot|without) tell(?:ing)? {_ANYBODY}",
+    rf"{_MUST_NOT} (?:mention|share|repeat|reveal|disclose|spread|leak|forward|publish|post|pass"
+    rf"|store|save|record|remember|write|note|log|talk about|speak (?:about|of)|say|breathe)(?: a word| down)?"
+    rf"(?: (?:of|about))?(?: (?:{_IT}|{_ANYBODY})| to {_ANYBODY}|{_STOPS})",
+    rf"(?:never|not)(?: please)? (?:let|want|like) (?:{_ANYBODY}|(?!to )\w+) (?:to )?{_KNOW}",
+    rf"{_IT} (?:must|should|may|shall|can|does) not (?:leave|get out|go (?:any )?further)",
+    rf"(?:tell|told) {_NOBODY}|(?:not a|no) word (?:to|about|of) (?:{_IT}|{_ANYBODY})",
+    rf"{_NOBODY}(?: else)? {_MAY}(?: (?:ever|yet))?"
+    r" (?:know|find out|be told|hear (?:of|about)|learn (?:of|about)|get to know|see this)",
+    rf"{_NOBODY} (?:else knows|knows(?: (?:about|of))? (?:{_IT}|yet)|knows{_STOPS})",
+    rf"(?:must|may|should|can|shall) not (?:ever )?{_KNOW}",
+    rf"only you (?:{_MAY} )?know|you are the (?:only|first) (?:one|person) (?:who|to|I|that)",
+    rf"I (?:have |did )?not (?:told|tell) {_ANYBODY}",
+    rf"{_IT} (?:must|should|may|shall|can|is|are) not (?:to )?(?:be )?(?:told|shared|repeated|mentioned|passed on"
+    rf"|disclosed|published|known|for {_ANYBODY}|(?:public|official)(?: yet)?{_STOPS})",
+    r"between (?:you and (?:me|I)|us|the two of us|ourselves)(?! and)|entre nous|off the record|sub rosa|for you alone",
+    r"for your (?:ears|eyes) only|(?:just|only) for (?:you|your ears)",
+    r"in (?:strict|strictest|full) (?:confidence|secrecy)|hush-hush|on the (?:down-?low|quiet)|under (?:nda|embargo)",
+    r"(?:tell|telling|told|say|speak|speaking|confide|share|sharing)(?: \w+){0,3} (?:in (?:confidence|private|secret)"
+    r"|privately|secretly|confidentially)",
+    r"(?:be|stay) discreet|your discretion|respect my privacy|have a secret|you (?:a|my|our) secret|in on a secret",
+    rf"(?:this|that|it) is (?:a|my|our) (?:\w+ )?secret{_STOPS}",
+    r"(?:sag|erzähl|verrat|erwähn|schreib)(?:e|en|t|et)?(?: (?:sie|es|das|dies|davon|bitte|ihm|ihr))*"
+    r" (?:niemand\w*|keine[mnr]\w*|nicht weiter|(?:\w+ ){1,3}(?:nichts|nicht|kein wort))",
+    r"(?:nicht|nichts)(?: davon)? (?:weiter ?\w*(?:sagen|erzählen|geben|leiten)|verraten|ausplaudern)"
+    r"|niemande?m? \w*(?:sagen|erzählen)|(?:gib|teil|leit)\w* (?:das|es|dies)(?: bitte)? (?:nicht|(?:mit|an) niemand)",
+    r"behalt\w*(?: \w+){0,3} für (?:dich|sich|euch)|für (?:dich|sich|euch) behalten|geheim ?halten|dicht ?halten",
+    r"(?:halt|behandel|behalt)\w*(?: \w+){1,4} (?:geheim|vertraulich|privat|diskret)|(?:streng )(?:geheim|vertraulich)",
+    r"(?:das|dies|es|alles)(?: \w+){0,2} (?:ist|bleibt|bleibe|muss|soll|sollte)(?: \w+){0,2}"
+    r" (?:vertraulich|geheim|privat|unter uns|zwischen uns|ein geheimnis|nur für dich|nicht öffentlich)\b",
+    r"(?:niemand|keiner|kein mensch)(?: \w+){0,3} weiß (?:davon|das|es|bisher|noch)",
+    r"(?:niemand|keiner|kein mensch)(?: \w+){0,3} (?:darf|soll|sollte)(?: \w+){0,4} (?:wissen|erfahren|hören|merken)",
+    r"(?:darf|soll|sollte)(?: \w+){0,4} (?:niemand|keiner|nichts|nicht)(?: \w+){0,2} (?:wissen|erfahren|hören|merken)",
+    r"unter uns(?: gesagt| bleiben|\s*[^\w\s]|$)|unter vier augen|(?:im|I am) vertrauen|mein geheimnis"
+    r"|zwischen (?:dir und mir|uns beiden)|stillschweigen|kein wort (?:zu|darüber|davon|an)|diskret behandeln",
+    r"no (?:se )?(?:l[oae]s? |me |nos )*(?:digas?|cuentes?|menciones?|compartas?|comentes?|repitas?|reveles?)",
+    r"nadie(?: más)? (?:lo sabe|(?:lo )?(?:debe|debería|puede|tiene que|ha de|necesita) (?:saber|enterarse|conocer))",
+    r"que (?:nadie|no) (?:lo |se )*(?:sepa|entere)|no quiero que(?: \w+){1,4} (?:sepa|entere)",
+    r"entre (?:nosotr[oa]s|(?:t[úu]|usted) y yo)|en (?:confianza|confidencia|secreto)|ni una palabra|con discreción",
+    r"(?:esto|eso|es|sea|todo|qued[ae]|ser)(?: \w+){0,2} (?:confidencial|privado|secreto)(?! de)|s[eé] discret[oa]",
+    r"s[oó]lo para ti|para ti sol[oa]",
+    r"(?:mant[eé]n|manteng|gu[aá]rd|trat)\w*(?: \w+){0,3} (?:secreto|privado|confidencial|para ti)",
+)
+#: One of these is in each request, so that other sentences are judged quickly.
+_CUE = re.compile(
+    r"privat|secre|confid|discre|hush|wraps|quiet|off the record|between|yourself|mum|mouth|only|just for|for you"
+    r"|rosa|embargo|nda\b|not\b|never|without|no[- ]?one|nobody|none|soul|t[eo]ll?d?\b|word"
+    r"|nicht|niemand|kein|behalt|geheim|halt|vertrau|unter|zwischen|stillsch|diskret"
+    r"|\bno\b|nadie|entre|confian|mant|gu[aá]rd|trat|para ti|palabra",
+    re.IGNORECASE,
+)
+_LABEL = r"(?:private|secret|confidential|vertraulich|geheim|privat|confidencial|privado|secreto)"
+_REQUEST = re.compile(
+    "|".join(rf"\b(?:{each})" for each in _REQUESTS)
+    # a heading such as "Confidential:", a remark such as "(private)", and the word alone
+    + rf"|^\W*(?:(?:strictly|very|highly|top|please|note|streng) )*(?:{_LABEL}|privately|confidentially)"
+    rf"(?: (?:please|matter|note|remark))?\s*(?:[:,;–—]|-\s|[.!?)\]]*$)"
+    rf"|[(\[,;–—]\s*(?:strictly |please )?{_LABEL}\s*(?:[)\]]|[.!]*$)",
+    re.IGNORECASE,
+)
+
+
+def is_private(text: str) -> bool:
+    """Return whether *text* is marked as private, or is of a kind that usually is.
+
+    >>> is_private("Don't tell anybody: I quit."), is_private("likes tea")
+    (True, False)
+    """
+    long_forms = [*map(spelled, sentences(text))]
+    return any(map(_PRIVATE.search, long_forms)) or any(map(_requests_secrecy, long_forms))
+
+
+def asks_for_secrecy(text: str) -> bool:
+    """Return whether somebody asks in *text*, in English, German or Spanish, to tell nobody of it.
+
+    >>> asks_for_secrecy("I quit. Please keep this private."), asks_for_secrecy("I lost the private key.")
+    (True, False)
+    """
+    return any(_requests_secrecy(spelled(sentence)) for sentence in sentences(text))
+
+
+def _requests_secrecy(sentence: str) -> bool:
+    return bool(_CUE.search(sentence) and _REQUEST.search(sentence))
+
+
+_SHORT_FORMS = (
+    (re.compile("[’‘´`]"), "'"),
+    (re.compile(r"\bI'?m\b", re.IGNORECASE), "I am"),
+    (re.compile(r"\bI'?ve\b", re.IGNORECASE), "I have"),
+    (re.compile(r"\bI'll\b", re.IGNORECASE), "I am going to"),
+    (re.compile(r"\bI'd\b", re.IGNORECASE), "I would"),
+    (re.compile(r"\b(?:can't|cant|can not)\b", re.IGNORECASE), "cannot"),
+    (re.compile(r"\bwon't\b", re.IGNORECASE), "will not"),
+    (
+        re.compile(
+            r"\b(do|does|did|is|are|was|were|have|has|had|would|could|should|must|need)(?:n't|nt)\b", re.IGNORECASE
+        ),
+        r"\1 not",
+    ),
+    (re.compile(r"\b(it|that|this|mum|my name)'s\b", re.IGNORECASE), r"\1 is"),
+    (re.compile(r"\byou're\b", re.IGNORECASE), "you are"),
+)
+
+
+def spelled(sentence: str) -> str:
+    """Return *sentence* with its short forms spelled out.
+
+    >>> spelled("I'm sure it's not, and I can’t wait")
+    'I am sure it is not, and I cannot wait'
+    """
+    for short, long in _SHORT_FORMS:
+        sentence = short.sub(long, sentence)
+    return sentence

@@ -19,7 +19,15 @@ from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE, words
 from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.models.embeddings import HashedStems, at_least_one, page_texts, so_far
-from jidomem.models.keywords import cut, importance, keywords, sentences, summary
+from jidomem.models.keywords import (
+    cut,
+    importance,
+    is_private,
+    keywords,
+    sentences,
+    spelled,
+    summary,
+)
 from jidomem.records.interfaces import (
     AGENT,
     OBJECT,
@@ -150,20 +158,6 @@ class Claim:
     private: bool = False
 
 
-_SPELLED = (
-    (re.compile("[’‘´`]"), "'"),
-    (re.compile(r"\bI'?m\b", re.IGNORECASE), "I am"),
-    (re.compile(r"\bI'?ve\b", re.IGNORECASE), "I have"),
-    (re.compile(r"\bI'll\b", re.IGNORECASE), "I am going to"),
-    (re.compile(r"\bI'd\b", re.IGNORECASE), "I would"),
-    (re.compile(r"\b(?:can't|cant|can not)\b", re.IGNORECASE), "cannot"),
-    (re.compile(r"\bwon't\b", re.IGNORECASE), "will not"),
-    (
-        re.compile(r"\b(do|does|did|is|are|was|were|have|has|had|would|could|should)(?:n't|nt)\b", re.IGNORECASE),
-        r"\1 not",
-    ),
-    (re.compile(r"\bmy name's\b", re.IGNORECASE), "my name is"),
-)
 _END = re.compile(
     r"[;:!?()\[\]—–\"]|\.(?!\w)|,(?!\d)|\s-\s|\s(?:but|because|so|since|although|though|which|if"
     r"|and (?:I|it|we|he|she|they|you|my)|and that|and then|when I|where I|as I|while I|lol|haha)(?=[\s']|$)",
@@ -192,13 +186,6 @@ _SELF = {
     "us": "them", "we": "they", "ours": "theirs", "ourselves": "themselves",
 }  # fmt: skip
 _SELVES = re.compile(r"\b(?:" + "|".join(_SELF) + r")\b", re.IGNORECASE)
-_PRIVATE = re.compile(
-    r"\b(?:secret|confidential|private|privately|do not tell|between (?:you and me|us)|off the record|to yourself"
-    r"|passwords?|passcode|pin|ssn|social security|credit card|bank account|iban|salary|diagnosed|diagnosis"
-    r"|medications?|therapy|therapist|depress\w+|pregnan\w+|hiv|cancer|phone number|home address|e-?mail address)\b"
-    r"|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|(?<![\d/-])(?!\d{4}[/-]\d\d)\+?\d[\d ()/-]{7,}\d",
-    re.IGNORECASE,
-)
 
 
 def claims(text: str, longest: int, *, asks: bool = True) -> Iterator[Claim]:
@@ -212,20 +199,11 @@ def claims(text: str, longest: int, *, asks: bool = True) -> Iterator[Claim]:
     rules = (*RULES, *ASKS) if asks else RULES
     for sentence in sentences(text):
         if not sentence.endswith(("?", "？")):
-            yield from _sentence_claims(_spelled(sentence), longest, rules)
-
-
-def is_private(text: str) -> bool:
-    """Return whether *text* is marked as private, or is of a kind that usually is.
-
-    >>> is_private("Don't tell anybody: I quit."), is_private("likes tea")
-    (True, False)
-    """
-    return any(_PRIVATE.search(_spelled(sentence)) for sentence in sentences(text))
+            yield from _sentence_claims(spelled(sentence), longest, rules)
 
 
 def _sentence_claims(sentence: str, longest: int, rules: Sequence[ClaimPattern]) -> Iterator[Claim]:
-    private = bool(_PRIVATE.search(sentence))
+    private = is_private(sentence)
     end = 0
     for opening in _OPENS.finditer(sentence):
         if opening.start() < end or _THINKS.match(sentence, opening.start()):
@@ -258,12 +236,6 @@ def _clause_claim(clause: str, before: str, rules: Sequence[ClaimPattern]) -> Cl
         statement = _third_person(rule.says.format(**match.groupdict()).strip())
         return Claim(statement, round(rule.confidence * hedge, 3), rule.trait, _third_person(rest))
     return None
-
-
-def _spelled(sentence: str) -> str:
-    for short, spelled in _SPELLED:
-        sentence = short.sub(spelled, sentence)
-    return sentence
 
 
 def _third_person(text: str) -> str:

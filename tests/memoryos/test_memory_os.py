@@ -462,8 +462,8 @@ def test_promoted_facts_of_personas_have_their_dialogue_as_evidence(open_memory)
     decisions = ada.promote(0.5)
 
     promoted = {each["summary"]: each for each in (memory.reader.why("p", one.iri) for one in decisions)}
-    assert [each.outcome for each in decisions] == ["promoted"] * 3
-    assert promoted.keys() == {f"user ana: {fact}" for fact in ("works as a nurse", "lives in Oslo", "owns a boat")}
+    assert [each.outcome for each in decisions] == ["promoted"] * 2
+    assert promoted.keys() == {f"user ana: {fact}" for fact in ("works as a nurse", "lives in Oslo")}
     assert "I work as a nurse." in promoted["user ana: works as a nurse"]["evidence"][0]["text"]
     assert "90k" not in str(promoted)  # no private fact, and no page with one
     assert "between us" not in str(promoted)
@@ -542,3 +542,49 @@ def test_a_text_redacted_while_a_model_reads_it_does_not_return_with_the_answer(
     assert redacted == [operation] * (operation != "nothing")
     assert len([*ada.tiers.pages()]) == 2
     assert b"hunter" not in b"".join(each.read_bytes() for each in root.rglob("working*"))
+
+
+class Attentive(OfflineModel):
+    """A model that finds one fact in each page, or, without pages, one in all of them, and marks none as private."""
+
+    def __init__(self, *, names_pages):
+        super().__init__()
+        self.names_pages = names_pages
+
+    def extract_traits(self, segment):
+        facts = [Fact(page.query, page=place) for place, page in enumerate(segment.pages)]
+        return Learned(tuple(facts) if self.names_pages else (Fact("is in a segment"),))
+
+
+@pytest.mark.parametrize(("names_pages", "private"), [(True, [False, True, True]), (False, [True])])
+def test_all_facts_of_an_exchange_with_a_request_for_secrecy_are_private_and_not_promoted(
+    open_memory, names_pages, private
+):  # D078
+    policy = small(stm_capacity=1, heat_threshold=0.5, mtm_fscore_threshold=-1)
+    ada = open_memory().os(model=Attentive(names_pages=names_pages), policy=policy)
+    ada.add("I have a dog.", "Noted.")
+    ada.add("I have an interview. Please keep this private.", "Noted.")
+    ada.add("I leave in May.", "Understood, this stays between us.")
+    ada.add("Thanks.", "")
+    ada.maintain()
+
+    assert [fact.private for persona in ada.personas for fact in persona.knowledge] == private
+    assert len(ada.promote()) == private.count(False)
+
+
+def test_a_prompt_for_a_user_has_no_facts_and_no_private_pages_of_another_user(open_memory):
+    ada = open_memory().os(policy=small(stm_capacity=1, heat_threshold=0.5))
+    said = [("tobias", "I am allergic to penicillin."), ("tobias", "I have an interview. Don't tell anyone."),
+            ("tobias", "Thanks."), ("marta", "Thanks.")]  # fmt: skip
+    for name, text in said:
+        ada.add(text, "Noted.", about=("user", name))
+    ada.maintain()
+
+    prompts = {name: ada.prompt("allergic interview", about=("user", name)).user for name in ("marta", "tobias")}
+
+    assert '"of": "user tobias"' not in prompts["marta"]
+    assert "an interview" not in prompts["marta"]
+    assert '"with": "user tobias"' in prompts["marta"]
+    assert {"is allergic to penicillin", "an interview"} <= {
+        text for text in ("is allergic to penicillin", "an interview") if text in prompts["tobias"]
+    }

@@ -126,9 +126,14 @@ def test_each_retrieval_limit_has_a_default_and_is_set_by_call_or_settings(name,
 def test_retrieval_has_the_persona_of_the_asking_object_first_then_those_with_matching_facts():
     results = retrieve(TIERS, SYSTEM, replace(QUESTION, object_type="user", object_identifier="bob"), PLAIN)
 
-    assert [each.key for each in results.personas] == [("user", "bob"), ("user", "ana"), ("service", "search")]
-    bob, ana, _ = results.personas
+    assert [each.key for each in results.personas] == [("user", "bob"), ("service", "search")]
+    bob, _ = results.personas
     assert (bob.profile, bob.knowledge) == ({"language": "de"}, ())
+    results = retrieve(TIERS, SYSTEM, replace(QUESTION, object_type="service", object_identifier="mail"), PLAIN)
+    assert results.personas == ()
+    results = retrieve(TIERS, SYSTEM, replace(QUESTION, object_type="user", object_identifier="ana"), PLAIN)
+    assert [each.key for each in results.personas] == [("user", "ana"), ("service", "search")]
+    ana, _ = results.personas
     assert [(each.what.id, each.score) for each in ana.knowledge] == [("k2", 1.0)]
     assert [(each.what.id, each.score) for each in ana.traits] == [("t2", 1.0), ("t1", 0.0)]
     assert [each.key for each in retrieve(TIERS, SYSTEM, QUESTION, PLAIN).personas] == [
@@ -171,14 +176,54 @@ def test_retrieved_personas_are_given_as_known_values_of_a_prompt():
     )
 
 
-@pytest.mark.parametrize(("asking_user", "expected"), [(None, ["k2", "k5"]), ("ana", ["k2", "k5"]), ("bob", ["k2"])])
-def test_private_facts_about_an_object_are_absent_if_another_object_asks(asking_user, expected):
-    ana = replace(PERSONAS[1], knowledge=(fact(2, "has an index"), replace(fact(5, "sells the index"), private=True)))
-    question = replace(QUESTION, object_type=asking_user and "user", object_identifier=asking_user)
+@pytest.mark.parametrize(("asks", "expected"), [(None, ["k2", "k5"]), ("mail", ["k2", "k5"]), ("ana", ["k2"])])
+def test_private_facts_about_an_object_are_absent_if_another_object_asks(asks, expected):
+    known = fact(2, "has an index"), replace(fact(5, "sells the index"), private=True)
+    mail = ObjectPersona("ada", "service", "mail", {}, known)
+    type_ = {"mail": "service", "ana": "user", None: None}[asks]
+    question = replace(QUESTION, object_type=type_, object_identifier=asks)
 
-    results = retrieve(Tiers("ada", personas=(ana,)), SystemMemory(), question, PLAIN)
+    results = retrieve(Tiers("ada", personas=(mail,)), SystemMemory(), question, PLAIN)
 
-    assert [ids(each.what for each in persona.knowledge) for persona in results.personas] == [expected]
+    (match,) = results.personas
+    assert (match.key, ids(each.what for each in match.knowledge)) == (mail.key, expected)
+
+
+# D095
+@pytest.mark.parametrize("asks", ["bob", "nobody"])
+def test_a_user_gets_no_fact_and_no_trait_of_another_user(asks):
+    question = replace(QUESTION, object_type="user", object_identifier=asks)
+
+    results = retrieve(TIERS, SYSTEM, question, PLAIN)
+
+    assert "Ana" not in json.dumps([results.to_dict()["personas"], [each.facts for each in results.known()]])
+    assert "liked" not in json.dumps([each.traits for each in results.known()])
+
+
+def test_private_pages_of_others_are_in_no_tier_of_a_retrieval():
+    ana, bob = ({"object_type": "user", "object_identifier": name} for name in ("ana", "bob"))
+    said = {"keywords": ("index",), "said": "secret"}
+    mixed = segment(1, (page(1, segment_id="s1", **said, **bob), page(2, segment_id="s1", keywords=("index",), **ana)),
+                    keywords={"index"}, topic_summary="Bob's secret", embedding=[1.0])  # fmt: skip
+    alone = segment(2, (page(3, segment_id="s2", **said, **bob),), keywords={"index"}, topic_summary="a secret")
+    based = segment(3, (page(6, segment_id="s3", keywords=("index",), **bob),), keywords={"index"})
+    persona = ObjectPersona("ada", "user", "bob", {}, (replace(fact(1, "quits"), private=True, evidence=("p6",)),))
+    queues = [(page(number, "secret", **bob), page(number + 1, **bob)) for number in (10, 20)]
+    tiers = Tiers("ada", stm=queues[0], leaving=queues[1], mtm=(mixed, alone, based), personas=(persona,))
+
+    def pages_for(name, **limits):
+        question = replace(QUESTION, object_type=name and "user", object_identifier=name)
+        results = retrieve(tiers, SYSTEM, question, PLAIN, is_private=lambda text: "secret" in text, **limits)
+        return results, ids(each.what for each in (*results.stm, *results.leaving, *results.pages))
+
+    results, pages = pages_for("ana")
+    assert pages == ["p11", "p21", "p2"]
+    (part,) = results.segments
+    assert (part.what.id, part.what.page_count, part.what.topic_summary, part.what.embedding) == ("s1", 1, "", None)
+    assert "secret" not in json.dumps(results.to_dict())
+    assert pages_for("ana", retrieved_segments=1)[1] == ["p11", "p21", "p2"]
+    for asks in ("bob", None):
+        assert {"p1", "p3", "p6", "p10", "p20"} <= {*pages_for(asks)[1]}
 
 
 # D003

@@ -64,12 +64,12 @@ from jidomem.extras.memoryos.transactions import EMBEDDER, AgentMoves, embedded,
 from jidomem.extras.memoryos.values import DialoguePage, KnowledgeEntry, ObjectPersona, SystemMemory, Tiers
 from jidomem.index.search_documents import Document
 from jidomem.index.search_index import InMemorySearchIndex
-from jidomem.models.offline import is_private
+from jidomem.models.keywords import asks_for_secrecy, is_private
 from jidomem.providers import Providers, execute_directive
 from jidomem.recall.candidates import PAGE
 from jidomem.records.directive import MemoryUpsert, Searchable, Step, UpsertItem
 from jidomem.records.intent import MemoryUpdateIntent
-from jidomem.records.interfaces import FIELD_WEIGHTS, LanguageModel, Learned, StateStore
+from jidomem.records.interfaces import FIELD_WEIGHTS, Fact, LanguageModel, Learned, StateStore, Trait
 from jidomem.runtime.agent_memory import REDACTED_TEXT
 from jidomem.working.tiers import PromotionDecision
 from jidomem.write.canonical import is_reference
@@ -420,7 +420,7 @@ class JobHandlers:
             raise NotFound(f"nothing is left to learn from segment {segment_id}", hint="it was taught or evicted")
         fresh = untaught(segment)
         fresh = replace(fresh, pages=fresh.pages[:LESSON])
-        learned = _mark_secrets(self._model.extract_traits(fresh))
+        learned = _mark_private(self._model.extract_traits(fresh), fresh.pages)
         texts = [*dict.fromkeys(texts_of(learned))]
         vectors = dict(zip(texts, self._vectors(texts), strict=True))
         taught = lesson(fresh, learned, at=self._moves.now(), new_id=self._moves.new_id, vectors=vectors)
@@ -460,10 +460,20 @@ def _check_unchanged(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
     return tiers
 
 
-def _mark_secrets(learned: Learned) -> Learned:
-    """Return the findings of a model; each that looks like a secret is marked as private."""
-    facts = (replace(each, private=each.private or find(each.text) is not None) for each in learned.facts)
-    traits = (replace(each, private=each.private or find(each.value) is not None) for each in learned.traits)
+def _mark_private(learned: Learned, pages: Sequence[DialoguePage]) -> Learned:
+    """Return the findings of a model; those from pages that ask for secrecy, or like a secret, are marked as private.
+
+    A finding without a valid page is from all *pages*.
+    """
+    confidential = [asks_for_secrecy(page.text) for page in pages]
+
+    def is_confidential(finding: Fact | Trait, text: str) -> bool:
+        has_page = finding.page is not None and 0 <= finding.page < len(pages)
+        asked = confidential[finding.page] if has_page else any(confidential)  # type: ignore[index]
+        return finding.private or asked or find(text) is not None
+
+    facts = (replace(each, private=is_confidential(each, each.text)) for each in learned.facts)
+    traits = (replace(each, private=is_confidential(each, each.value)) for each in learned.traits)
     return Learned(tuple(facts), tuple(traits))
 
 

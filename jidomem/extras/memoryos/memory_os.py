@@ -36,7 +36,7 @@ from jidomem.extras.memoryos.values import (
     TraitEntry,
     fit,
 )
-from jidomem.models.keywords import keywords
+from jidomem.models.keywords import is_private, keywords
 from jidomem.providers import Providers
 from jidomem.records.interfaces import Embedder, LanguageModel, ModelPrompt, OutputLimits, StateStore
 from jidomem.runtime import settings
@@ -220,15 +220,17 @@ class MemoryOS:
         return page
 
     def retrieve(self, query: str, *, about: About | None = None, visiting: bool = True, **given: Any) -> Retrieved:
-        """Return the matches of *query* in each tier, with scores; *visiting* warms the matching segments.
+        """Return the matches of *query* in each tier, with scores.
 
-        *about* is the asking object; *given* are settings for this query alone, such as `retrieved_pages=7`. A failure
-        of the model is reported in `error`: the keywords are then the words of the query, and without a vector there is
-        no similarity.
+        For *about*, the asking object, facts about other users and private pages of others are left out. *given* are
+        settings for this query alone, such as `retrieved_pages=7`; *visiting* warms the matching segments. A failure of
+        the model is reported in `error`: the keywords are then the words of the query, and without a vector there is no
+        similarity.
         """
         tiers, system, policy = self._moves.look()
         prepared = prepare_question(self.model, query, about)
-        retrieved = replace(retrieve(tiers, system, prepared.question, policy, **given), error=prepared.error)
+        matches = retrieve(tiers, system, prepared.question, policy, is_private=is_private, **given)
+        retrieved = replace(matches, error=prepared.error)
         if visiting and retrieved.visited:
             warmed = Visit(retrieved.visited, self._moves.now())
             self._moves.move(lambda tiers, policy: touch_segments(tiers, warmed, policy))

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from jidomem.errors import InvalidRequest
 from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vector
-from jidomem.extras.memoryos.segments import TierPolicy
+from jidomem.extras.memoryos.segments import TierPolicy, keywords_of
 from jidomem.extras.memoryos.values import (
+    USER,
     DialoguePage,
     DialogueSegment,
     KnowledgeEntry,
@@ -118,14 +120,31 @@ class Retrieved:
 
 
 def retrieve(
-    tiers: Tiers, system: SystemMemory, question: RetrievalQuery, policy: TierPolicy, **settings: Any
+    tiers: Tiers,
+    system: SystemMemory,
+    question: RetrievalQuery,
+    policy: TierPolicy,
+    *,
+    is_private: Callable[[str], bool] = lambda text: False,
+    **settings: Any,
 ) -> Retrieved:
     """Return the matches of *question* in the tiers of an agent and in system memory.
 
-    *settings* apply to this question alone, such as `retrieved_segments=5`, `retrieved_pages=7`,
+    If an object asks, personas of other users are left out, and of other objects private facts, private pages and
+    chains of pages. A page is private if a private fact or trait is based on it, or by *is_private*, called with its
+    text. *settings* apply to this question alone, such as `retrieved_segments=5`, `retrieved_pages=7`,
     `retrieved_knowledge=20`, `retrieved_traits=20`, `retrieved_system=20` and the thresholds.
     """
-    config = policy.config.changed(settings)
+    config, asking = policy.config.changed(settings), question.object
+    confidential = {page_id for each in tiers.entries() if each.private for page_id in each.evidence}
+
+    def visible(pages: Iterable[DialoguePage]) -> tuple[DialoguePage, ...]:
+        """Return the pages that the asking object may see, those of others without the chain of the talk before."""
+        return tuple(
+            page if asking in (None, page.object) else replace(page, meta_chain=None)
+            for page in pages
+            if asking in (None, page.object) or not (page.id in confidential or is_private(page.text))
+        )
 
     def like(what: DialoguePage | DialogueSegment) -> float:
         return policy.fscore(what, question, config)
@@ -134,13 +153,15 @@ def retrieve(
         text = entry.content if isinstance(entry, SystemEntry) else entry.text
         return policy.relevance(text, entry.embedding, question, config)
 
-    segments = _best(tiers.mtm, like, config.retrieved_segments, config.segment_threshold, config)
+    ranked = _ranked(tiers.mtm, like, config.segment_threshold, config)
+    parts = ((each, _visible_part(each.what, visible(each.what.pages), config)) for each in ranked)
+    segments = tuple(islice((replace(each, what=part) for each, part in parts if part), config.retrieved_segments))
     segment_pages = (page for match in segments for page in match.what.pages)
     return Retrieved(
         question,
         tiers.agent_id,
-        stm=tuple(RetrievedItem(page, like(page)) for page in tiers.stm),
-        leaving=tuple(RetrievedItem(page, like(page)) for page in tiers.leaving),
+        stm=tuple(RetrievedItem(page, like(page)) for page in visible(tiers.stm)),
+        leaving=tuple(RetrievedItem(page, like(page)) for page in visible(tiers.leaving)),
         segments=segments,
         pages=_best(segment_pages, like, config.retrieved_pages, config.page_threshold, config),
         personas=_personas(tiers.personas, question, telling, config),
@@ -151,12 +172,28 @@ def retrieve(
     )
 
 
+def _visible_part(
+    segment: DialogueSegment, pages: tuple[DialoguePage, ...], config: MemoryOSConfig
+) -> DialogueSegment | None:
+    """Return a segment with its visible *pages*, without summary and vector if one is missing; None without pages."""
+    if len(pages) == segment.page_count:
+        return replace(segment, pages=pages)
+    keywords = keywords_of(pages, config)
+    return replace(segment, pages=pages, topic_summary="", embedding=None, keywords=keywords) if pages else None
+
+
+def _ranked(
+    items: Iterable[T], score: Callable[[T], float], threshold: float | None, config: MemoryOSConfig
+) -> list[RetrievedItem[T]]:
+    matches = [RetrievedItem(each, score(each)) for each in items]
+    ranked = sorted(matches, key=lambda each: (-each.score, each.what.id))
+    return [each for each in ranked if config.reaches(each.score, threshold)]
+
+
 def _best(
     items: Iterable[T], score: Callable[[T], float], most: int, threshold: float | None, config: MemoryOSConfig
 ) -> tuple[RetrievedItem[T], ...]:
-    matches = [RetrievedItem(each, score(each)) for each in items]
-    ranked = sorted(matches, key=lambda each: (-each.score, each.what.id))
-    return tuple([each for each in ranked if config.reaches(each.score, threshold)][:most])
+    return tuple(_ranked(items, score, threshold, config)[:most])
 
 
 def _personas(
@@ -167,10 +204,15 @@ def _personas(
 ) -> tuple[PersonaMatch, ...]:
     """Return the asking object, then the objects of matching facts, those of the best facts first.
 
-    Private facts of an object are left out if another object asks.
+    If an object asks, other users, other objects of its type, and private facts of other objects are left out.
     """
     asking = question.object
-    visible = [each if asking in (None, each.key) else _without_private(each) for each in personas]
+    hidden = () if asking is None else (USER, asking.type)
+    visible = [
+        each if asking in (None, each.key) else _without_private(each)
+        for each in personas
+        if each.key == asking or each.type not in hidden
+    ]
     facts = (fact for persona in visible for fact in persona.knowledge)
     best = _best(facts, telling, config.retrieved_knowledge, config.knowledge_threshold, config)
     place = {match.what.id: rank for rank, match in enumerate(best)}

@@ -21,6 +21,10 @@ Words = Annotated[str, config.words]
 Share = Annotated[float, config.share]
 
 
+#: The type of the objects that are persons.
+USER = "user"
+
+
 class ObjectKey(NamedTuple):
     """The key of a persona: a type such as user, service or file, and an identifier."""
 

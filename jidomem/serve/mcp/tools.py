@@ -484,7 +484,9 @@ def _find(session: ClientSession, given: Arguments) -> ToolResult:
 
 
 def _short(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: entry[name] for name in _SHOWN if name in entry}
+    shown = {name: entry[name] for name in _SHOWN if name in entry}
+    about = entry.get("object_type") and f"{entry['object_type']}:{entry['object_identifier']}"
+    return {**shown, "about": about} if about else shown
 
 
 def _entries(persona: dict[str, Any]) -> dict[str, Any]:
