@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -70,6 +71,15 @@ def intent(**fields):
 def decision(**fields):
     """An architectural decision that is accepted as it stands; *fields* change it."""
     return intent(**{"type": "architectural_decision", "summary": "Use Oxigraph", "rationale": "it embeds", **fields})
+
+
+def wait_until(condition, seconds=60):
+    """Return the value of *condition* once another thread or process makes it true; fail after *seconds*."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"not true within {seconds} s: {condition}"
+        time.sleep(0.005)
+    return value
 
 
 def is_search_file(path: Path, root: Path) -> bool:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
 import pytest
-from conftest import fixed_sources
+from conftest import fixed_sources, wait_until
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
@@ -276,8 +276,7 @@ def test_a_sweeper_thread_runs_until_it_is_stopped(memory, clock):
     clock.pass_minutes(2)
 
     store.start_ttl_sweeper()
-    while store.get(ANA, "k") is not None:
-        pass
+    wait_until(lambda: store.get(ANA, "k") is None)
 
     assert store.stop_ttl_sweeper()
     assert JidomemStore(memory).start_ttl_sweeper().result() is None

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 from click.testing import CliRunner
-from conftest import intent
+from conftest import intent, wait_until
 
 import jidomem
 from jidomem.base import background
@@ -87,8 +87,7 @@ def test_shapes_of_exponential_cost_end_in_a_timeout_of_writer_and_check(tmp_pat
     # Then both report a timeout, nothing was stored, and reads that need no shapes work
     assert len(facts) == 1
     assert (checked.exit_code, json.loads(checked.stdout)["code"]) == (3, "query_timeout")
-    while any(thread.name == "jidomem-deadline" for thread in threading.enumerate()):
-        pass
+    wait_until(lambda: all(thread.name != "jidomem-deadline" for thread in threading.enumerate()))
 
 
 # An interrupted read leaves its file to the garbage collector, which warns.

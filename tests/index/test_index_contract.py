@@ -4,7 +4,7 @@ from itertools import count
 from threading import Thread
 
 import pytest
-from conftest import decision, intent
+from conftest import decision, intent, wait_until
 from index_world import small_limits
 
 import jidomem
@@ -166,8 +166,7 @@ def test_concurrent_readers_see_whole_commits(open_root):
         reader.start()
     for n in range(1, 6):
         remember(writer, project, f"{n}a", f"{n}b")
-    while not any(len(rows) == 12 for rows in results):
-        pass
+    wait_until(lambda: any(len(rows) == 12 for rows in results))
     stop.append(True)
     for reader in readers:
         reader.join()

@@ -7,7 +7,7 @@ from threading import Event, Thread
 import pytest
 import sparql_servers
 from click.testing import CliRunner
-from conftest import intent
+from conftest import intent, wait_until
 from sparql_endpoint import endpoint as scripted_endpoint
 
 import jidomem
@@ -218,8 +218,7 @@ def test_an_unavailable_store_blocks_no_write_and_is_updated_after_its_return(ro
 def test_a_commit_reaches_the_store_before_a_query(root, project, oxigraph_server):
     with jidomem.open(root, index=oxigraph_server) as memory:
         remember(memory, project, "for other tools")
-        while "for other tools" not in stored_text(memory, project):
-            pass
+        wait_until(lambda: "for other tools" in stored_text(memory, project))
 
 
 def test_a_store_of_another_memory_is_refused_until_a_reindex(tmp_path, project, oxigraph_server):

@@ -8,7 +8,7 @@ import pytest
 
 from jidomem.errors import Failed, InvalidRequest, ModelUnavailable
 from jidomem.models import local_embedder
-from jidomem.models.local_embedder import LocalEmbedder
+from jidomem.models.local_embedder import LONGEST_BATCH, LocalEmbedder, WordPieces
 from jidomem.records.interfaces import Embedder
 
 np = pytest.importorskip("numpy")
@@ -42,9 +42,10 @@ def test_a_local_embedder_implements_the_embedder_protocol_with_unit_vectors(emb
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
-def test_local_vectors_match_those_of_the_published_network(embedder, vectors):
+def test_local_vectors_match_those_of_the_published_network(vectors):
     session = onnxruntime.InferenceSession(str(published.model_path()), providers=["CPUExecutionProvider"])
-    _, pieces = embedder._loaded()
+    vocabulary = Path(local_embedder.__file__).with_name("uncased.txt").read_text("utf-8").splitlines()
+    pieces = WordPieces(vocabulary, LONGEST_BATCH)
 
     for text, vector in zip(TEXTS, vectors, strict=True):
         numbers = np.array([pieces.numbers(text)], np.int64)
@@ -68,25 +69,30 @@ def test_a_vector_does_not_depend_on_the_other_texts_of_a_batch(embedder, vector
         assert np.array_equal(embedder.generate([text])[0], vector)
 
 
-def test_threads_share_one_loaded_network_and_get_equal_vectors(embedder):
-    local_embedder._read.cache_clear()
-    others = [LocalEmbedder(threads=1) for _ in range(4)]
+@pytest.fixture
+def unread(tmp_path):
+    """The file of the network under a path from which no embedder of this process has loaded it."""
+    path = tmp_path / "network.onnx"
+    path.symlink_to(published.model_path())
+    return path
+
+
+def test_threads_share_one_loaded_network_and_get_equal_vectors(unread, vectors, monkeypatch):
+    loaded, session = [], onnxruntime.InferenceSession
+    monkeypatch.setattr(onnxruntime, "InferenceSession", lambda *args, **kw: loaded.append(1) or session(*args, **kw))
+    embedders = [LocalEmbedder(unread, threads=1) for _ in range(4)]
 
     with ThreadPoolExecutor(4) as pool:
-        loaded = {id(net) for net, _ in pool.map(LocalEmbedder._loaded, others)}
-        results = list(pool.map(lambda text: others[0].generate([text])[0], TEXTS * 2))
+        results = list(pool.map(lambda embedder, text: embedder.generate([text])[0], embedders * 3, TEXTS * 2))
 
-    assert loaded == {id(embedder._loaded()[0])}
-    assert results[: len(TEXTS)] == results[len(TEXTS) :]
+    assert len(loaded) == 1
+    assert np.array_equal(np.array(results), np.concatenate([vectors, vectors]))
 
 
-def test_processors_without_wide_sums_give_the_same_vectors(vectors, monkeypatch):
+def test_processors_without_wide_sums_give_the_same_vectors(unread, vectors, monkeypatch):
     monkeypatch.setattr(local_embedder, "_sums_wide", lambda: False)
-    local_embedder._read.cache_clear()
 
-    np.testing.assert_allclose(np.array(LocalEmbedder().generate(TEXTS)), vectors, atol=1e-5)
-
-    local_embedder._read.cache_clear()
+    np.testing.assert_allclose(np.array(LocalEmbedder(unread).generate(TEXTS)), vectors, atol=1e-5)
 
 
 def test_a_blank_text_has_the_zero_vector(embedder):

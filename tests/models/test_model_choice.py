@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from conftest import wait_until
 from http_endpoint import reply, served
 
 import jidomem
@@ -192,8 +193,8 @@ def test_neither_adding_nor_retrieving_a_page_waits_for_the_endpoint(config, roo
         assert ([each.what.id for each in retrieval.stm], retrieval.error) == ([page.id], None)
         assert ada.tiers.stm[0].meta_chain is None
         may_answer.set()
-        while ada.tiers.stm[0].meta_chain is None:
-            assert ada.status()["error"] in (None, "its process ended during the job")
+        wait_until(lambda: ada.tiers.stm[0].meta_chain is not None)
+        assert ada.status()["error"] in (None, "its process ended during the job")
         assert (ada.tiers.stm[0].meta_chain, ada.tiers.stm[0].keywords) == (TASK_ANSWERS["chain"], {"index"})
 
 
@@ -220,8 +221,7 @@ def test_closing_a_root_stops_the_threads_of_all_agents_together(root):
     assert threads() == {"memory of ada", "memory of bob"}
     closing = threading.Thread(target=memory.close)
     closing.start()
-    while not all(agent._closing.is_set() for agent in agents):
-        pass
+    wait_until(lambda: all(agent._closing.is_set() for agent in agents))
     may_answer.set()
     closing.join()
 
@@ -247,8 +247,7 @@ def test_closing_an_agent_waits_only_for_the_running_job(root):
         started.wait()
         closing = threading.Thread(target=ada.close)
         closing.start()
-        while not ada._closing.is_set():
-            pass
+        wait_until(ada._closing.is_set)
         may_answer.set()
         closing.join()
 

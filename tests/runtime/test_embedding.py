@@ -5,7 +5,7 @@ from shutil import rmtree
 from threading import Event
 
 import pytest
-from conftest import ToyEmbedder
+from conftest import ToyEmbedder, wait_until
 
 import jidomem
 from jidomem.base.words import digest
@@ -43,13 +43,6 @@ def workers():
 
 def pending(memory):
     return memory.recall("zebra").metadata["vectors"]["pending"]
-
-
-def wait_until(condition):
-    """Wait until *condition* holds for the work of another thread; the test runner limits the wait."""
-    event = Event()
-    while not condition():
-        event.wait(0.01)
 
 
 def test_written_texts_get_their_vectors_soon_after_the_first_recall(memory, toy):

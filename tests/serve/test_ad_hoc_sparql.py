@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
-from conftest import intent
+from conftest import intent, wait_until
 from http_world import Client, children, running
 
 CROSS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
@@ -199,10 +199,8 @@ def test_a_query_of_a_disconnected_client_is_stopped(server, client):
     for _ in range(2):
         with socket.create_connection((address.hostname, address.port)) as connection:
             connection.sendall(head.encode())
-            while metric_values(client, running) == [0]:
-                time.sleep(0.02)
-        while metric_values(client, running) != [0]:
-            time.sleep(0.02)
+            wait_until(lambda: metric_values(client, running) != [0])
+        wait_until(lambda: metric_values(client, running) == [0])
 
     # Then none of their queries ran until its timeout
     assert metric_values(client, late) == [cut]

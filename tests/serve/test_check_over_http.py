@@ -4,14 +4,13 @@ import json
 import os
 import shutil
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from conftest import decision, fixed_sources, intent
+from conftest import decision, fixed_sources, intent, wait_until
 from http_world import Client, running
 
 import jidomem
@@ -116,8 +115,7 @@ def test_a_check_in_an_unknown_format_is_refused(client):
 def test_a_second_check_is_refused_with_retry_after_while_other_routes_are_answered(client, endless, memory):
     with ThreadPoolExecutor(1) as executor:
         first = executor.submit(client.get, "/projects/p/check")
-        while not is_checked(endless):
-            time.sleep(0.01)
+        wait_until(lambda: is_checked(endless))
         second = client.application.test_client().get("/projects/p/check")
         assert (second.status_code, second.json["code"]) == (429, "too_many_requests")
         assert "Retry-After" in second.headers
@@ -152,12 +150,11 @@ def test_the_process_of_a_check_ends_with_the_server(tmp_path):
         client.get("/sparql?query=ASK%7B%7D")  # the process that answers it has opened the root by now
         write_endless_shapes(tmp_path / "root")
         client.connection.request("GET", "/projects/p/check")
-        while not is_checked(tmp_path / "root"):
-            time.sleep(0.01)
+        wait_until(lambda: is_checked(tmp_path / "root"))
         server.kill()
         server.wait()
-        while is_checked(tmp_path / "root"):
-            time.sleep(0.01)
+
+        assert wait_until(lambda: not is_checked(tmp_path / "root"))
 
 
 def test_a_check_of_a_disconnected_client_is_stopped(memory, endless):
@@ -167,8 +164,7 @@ def test_a_check_of_a_disconnected_client_is_stopped(memory, endless):
     with server_end, ThreadPoolExecutor(1) as executor:
         options = {"environ_overrides": {wire.CONNECTION: server_end.fileno()}}
         pending = executor.submit(server.get, "/projects/p/check", **options)
-        while not is_checked(endless):
-            pass
+        wait_until(lambda: is_checked(endless))
         client_end.close()
         refusal = pending.result()
 

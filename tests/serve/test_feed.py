@@ -6,11 +6,12 @@ import shutil
 import socket
 from contextlib import closing
 from datetime import timedelta
+from itertools import count
 from threading import Thread
 from urllib.parse import quote, urlsplit
 
 import pytest
-from conftest import START, decision, fixed_sources, intent
+from conftest import START, decision, fixed_sources, intent, wait_until
 from http_world import Client, running
 
 import jidomem
@@ -272,16 +273,20 @@ def test_disconnected_readers_free_their_places(tmp_path):
     with running(tmp_path / "root", "-q") as process, Client(process.url) as client:
         client.submit(intent())
         address = urlsplit(process.url)
-        for _ in range(40):  # more than may wait at once
-            while True:
-                with closing(socket.create_connection((address.hostname, address.port), timeout=30)) as reader:
-                    reader.sendall(
-                        b"GET /projects/p/journal HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
-                    )
-                    received = reader.recv(4096)
-                if b" 429 " not in received.splitlines()[0]:
-                    break
-                client.submit(intent(summary=f"wake {_}"))
+
+        def gets_a_place():
+            """Return whether a new reader, which disconnects, got a place; otherwise wake those that have one."""
+            with socket.create_connection((address.hostname, address.port), timeout=30) as reader:
+                reader.sendall(
+                    b"GET /projects/p/journal HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
+                )
+                status = reader.recv(4096).split()[1]
+            if status == b"429":
+                client.submit(intent(summary=f"wake {next(numbers)}"))
+            return status == b"200"
+
+        numbers = count()
+        assert all(wait_until(gets_a_place) for _ in range(40))  # more than may wait at once
 
 
 def test_a_stream_of_events_ends_when_its_reader_has_disconnected(client, memory):

@@ -8,7 +8,7 @@ from threading import Event, Thread
 from time import monotonic
 
 import pytest
-from conftest import decision, intent
+from conftest import decision, intent, wait_until
 from prometheus_client import parser
 
 import jidomem
@@ -220,8 +220,7 @@ def test_a_server_stays_ready_while_another_process_writes_continuously(client, 
     writer = Thread(target=write)
     writer.start()
     try:
-        while not memory.journal.head(Stream("p")).heads:
-            pass
+        wait_until(lambda: memory.journal.head(Stream("p")).heads)
         answers = [client.get("/readyz") for _ in range(100)]
     finally:
         stop.set()

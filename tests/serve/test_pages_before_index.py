@@ -1,7 +1,7 @@
 """Pages of a large memory without an index: none of them waits until it is built."""
 
 import pytest
-from conftest import intent
+from conftest import intent, wait_until
 
 from jidomem.index import search_index
 from jidomem.serve.app import create_app
@@ -23,9 +23,7 @@ def test_a_list_page_is_refreshed_by_the_browser_until_its_index_is_built(client
 
     assert (page.status_code, page.headers["Refresh"], page.headers["Retry-After"]) == (503, "3", "1")
     assert "the index for lists and searches of p is being built" in page.text
-    while (page := client.get(f"/ui/p/{screen}")).status_code == 503:
-        pass
-    assert page.status_code == 200
+    wait_until(lambda: client.get(f"/ui/p/{screen}").status_code == 200)
     assert client.get("/ui/p/timeline.json").json["facets"]["kind"]["values"][0]["count"] == 3
 
 
@@ -39,6 +37,5 @@ def test_the_ontology_page_has_no_counts_until_the_index_is_built(client):
 
     assert not page["is_counted"]
     assert {each["count"] for each in page["classes"]} == {None}
-    while not (page := client.get("/ui/p/ontology.json").json)["is_counted"]:
-        pass
+    page = wait_until(lambda: (now := client.get("/ui/p/ontology.json").json)["is_counted"] and now)
     assert {each["name"]: each["count"] for each in page["classes"]}["jido:Fact"] == 3

@@ -1,7 +1,9 @@
 """Queries and commits of a server take turns."""
 
 from threading import Event, Thread
-from time import monotonic, sleep
+
+import pytest
+from conftest import wait_until
 
 from jidomem.serve.server_state import Turns
 
@@ -10,14 +12,6 @@ def start(run, *arguments):
     thread = Thread(target=run, args=arguments, daemon=True)
     thread.start()
     return thread
-
-
-def wait_until(condition):
-    """Wait until *condition* is true, at most a minute."""
-    end = monotonic() + 60
-    while not condition():
-        assert monotonic() < end
-        sleep(0.001)
 
 
 def test_requests_take_turns_one_at_a_time_in_the_order_of_arrival():
@@ -65,12 +59,15 @@ def test_a_long_turn_delays_no_other():
 
 
 def test_a_turn_ends_with_an_error():
-    turns = Turns(longest=60)
+    turns, passed = Turns(longest=60), []
+
+    def run():
+        with turns.turn():
+            passed.append("next")
+
     for _ in range(2):
-        try:
-            with turns.turn():
-                raise ValueError
-        except ValueError:
-            pass
-    with turns.turn():
-        pass
+        with pytest.raises(ValueError, match="judged"), turns.turn():
+            raise ValueError("judged")
+    start(run).join(30)  # less than a turn may last
+
+    assert passed == ["next"]

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from threading import Thread
 
 import pytest
-from conftest import decision, intent
+from conftest import decision, intent, wait_until
 from http_world import BIN, JSON, NDJSON, Client, running
 
 import jidomem
@@ -103,8 +103,7 @@ def test_a_signal_stops_the_server_after_its_requests(tmp_path, stop):
 
         slow = Thread(target=submit)
         slow.start()
-        while not answers and not (tmp_path / "root" / "projects").exists():
-            pass
+        wait_until(lambda: answers or (tmp_path / "root" / "projects").exists())
         process.send_signal(stop)
         slow.join()
         _, error_output = process.communicate(timeout=15)

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
-from conftest import intent
+from conftest import intent, wait_until
 from http_world import Client
 from raw_http import (
     CHUNKED,
@@ -67,8 +67,7 @@ def test_more_stalled_clients_than_connections_block_nobody(server, data):
         refusals = {problem(answer) for client in clients if (answer := read_all(client))}
         assert refusals <= {(408, "request_timeout"), (503, "busy")}
         assert refusals or not data
-    while threads(server) > 40:
-        pass  # a thread that is not freed keeps this loop running
+    assert wait_until(lambda: threads(server) <= 40)
 
 
 @pytest.mark.parametrize(
@@ -169,8 +168,8 @@ def test_clients_that_disconnect_during_an_answer_free_their_threads(server):
         with connect(server, large_answer(), window=4096) as client:
             client.recv(12)
     wait_until_served(server)
-    while threads(server) > 40:
-        pass  # a thread that is not freed keeps this loop running
+
+    assert wait_until(lambda: threads(server) <= 40)
 
 
 def answer_while_busy(server, path=b"/projects", waiting=0):
@@ -277,8 +276,7 @@ def test_a_stopping_server_closes_idle_connections_and_refuses_incomplete_reques
         assert client.get("/healthz") == {"status": "ok"}
         half = stack.enter_context(connect(process, INTENTS + b"Content-Length: 9000\r\n\r\n{"))
         lines = stack.enter_context(connect(process, LINES + CHUNKED + b"\r\n"))
-        while requests_in_progress(process) < 3:
-            pass
+        wait_until(lambda: requests_in_progress(process) >= 3)
         process.terminate()
 
         assert problem(read_all(half)) == problem(read_all(lines)) == (503, "busy")

@@ -7,7 +7,7 @@ from threading import Thread
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from conftest import intent
+from conftest import intent, wait_until
 from http_world import Client, running
 
 import jidomem
@@ -108,8 +108,7 @@ def test_a_running_query_is_refused_as_busy_when_the_server_stops(tmp_path):
 
         asker = Thread(target=ask)
         asker.start()
-        while b"jidomem_sparql_running 1" not in client.ask("GET", "/metrics")[2]:
-            pass
+        wait_until(lambda: b"jidomem_sparql_running 1" in client.ask("GET", "/metrics")[2])
         process.terminate()
         asker.join()
         _, error_output = process.communicate(timeout=20)

@@ -13,7 +13,7 @@ from threading import Event, Thread
 from urllib.parse import quote, urlencode
 
 import pytest
-from conftest import intent
+from conftest import intent, wait_until
 from http_world import BIN, Client, children, running
 from prometheus_client import parser
 
@@ -63,15 +63,6 @@ def events(server, name):
     return [each for each in lines if each["event"] == name]
 
 
-def poll(condition):
-    """The value of *condition*, once it is true."""
-    end = time.monotonic() + TIMEOUT
-    while not (value := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return value
-
-
 def wait_for(server, name, count):
     """The events of that name, once there are *count* of them."""
 
@@ -80,7 +71,7 @@ def wait_for(server, name, count):
         matching = events(server, name)
         return matching if len(matching) >= count else None
 
-    return poll(enough)
+    return wait_until(enough)
 
 
 @contextmanager
@@ -92,7 +83,7 @@ def client_per_worker(server, workers, **headers):
             client = stack.enter_context(Client(server.url))
             name = f"which-{time.monotonic_ns()}-{attempt}"
             client.ask("GET", "/projects", headers={**headers, "X-Request-Id": name})
-            line, *_ = poll(lambda name=name: [e for e in events(server, "request") if e["request_id"] == name])
+            line, *_ = wait_until(lambda name=name: [e for e in events(server, "request") if e["request_id"] == name])
             clients.setdefault(line["worker"], client)
             if len(clients) == workers:
                 break
@@ -259,7 +250,7 @@ def test_limits_hold_for_the_server_and_not_for_each_worker(guarded):
         first, second = clients.values()
         slow = "/projects/p/sparql?" + urlencode({"query": f"SELECT (COUNT(*) AS ?n) {{ {SLOW} }}"})
         first.connection.request("GET", slow, headers=guarded.key)
-        poll(lambda: read_metrics(second, **guarded.key)["jidomem_sparql_running",] == 1)
+        wait_until(lambda: read_metrics(second, **guarded.key)["jidomem_sparql_running",] == 1)
         status, _, body = second.ask("GET", slow, headers=guarded.key)
         assert (status, json.loads(body)["code"]) == (429, "too_many_requests")
         first.connection.close()
@@ -335,7 +326,7 @@ def submit_until(server, stop, acknowledged, problems, name):
 def kill_after_more(server, number, acknowledged, problems):
     """Kill a worker once 25 more submissions are acknowledged, and wait for the one that replaces it."""
     before = len(acknowledged)
-    poll(lambda: len(acknowledged) >= before + 25 or problems)
+    wait_until(lambda: len(acknowledged) >= before + 25 or problems)
     pid = [each["pid"] for each in events(server, "worker_started") if each["worker"] == number][-1]
     os.kill(pid, signal.SIGKILL)
     wait_for(server, "worker_started", 2 + number)
@@ -400,7 +391,7 @@ def test_workers_of_a_shared_root_agree_and_a_killed_one_loses_no_acknowledged_m
         for number in (1, 2):
             kill_after_more(server, number, acknowledged, problems)
         before = len(acknowledged)
-        poll(lambda: len(acknowledged) >= before + 25 or problems)
+        wait_until(lambda: len(acknowledged) >= before + 25 or problems)
         stop.set()
         for thread in threads:
             thread.join()
@@ -453,7 +444,7 @@ def test_a_worker_on_sigterm_finishes_its_requests_and_the_others_continue(tmp_p
         server.kill()
 
         server.wait(TIMEOUT)
-        poll(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
     assert not [*folder.glob("jidomem-serve-*")]
 
 

@@ -3,14 +3,13 @@
 import json
 import os
 import subprocess
-import time
 from contextlib import ExitStack
 from http.client import HTTPException
 from itertools import count
 from urllib.parse import quote
 
 import pytest
-from conftest import intent
+from conftest import intent, wait_until
 from http_world import BIN, Client, running
 
 LONG = 60.0
@@ -55,14 +54,6 @@ def write(url, summary, key=None):
         status, receipt = client.submit(intent(summary=summary, about=[summary], idempotency_key=key or summary))
     assert status in (200, 201), receipt
     return receipt["version"]
-
-
-def wait_until(condition):
-    """Wait until *condition* is true."""
-    end = time.monotonic() + LONG
-    while not condition():
-        assert time.monotonic() < end, "it never was"
-        time.sleep(0.05)
 
 
 def test_an_acknowledged_fact_is_read_from_any_server_and_a_token_is_required_by_all(start_server, environment):

@@ -2,12 +2,11 @@
 
 import json
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
-from conftest import START, files, fixed_sources, intent
+from conftest import START, files, fixed_sources, intent, wait_until
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -728,8 +727,7 @@ def test_the_cycle_runs_in_the_background_until_the_context_is_closed(opened):
     # E090 E091
     context = opened.context("s-1", interval=0.001)
     context.store("store", DECISION)
-    while active_summaries_or_none(opened) != ["Use Oxigraph"]:
-        time.sleep(0.001)
+    wait_until(lambda: active_summaries_or_none(opened) == ["Use Oxigraph"])
     assert promotion_threads() == {"promotion of s-1"}
 
     context.close()

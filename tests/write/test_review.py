@@ -5,7 +5,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from conftest import decision, intent
+from conftest import decision, intent, wait_until
 from writing import committed_triples, open_with, refusal, triples_of, values_of
 
 import jidomem
@@ -51,8 +51,7 @@ def test_a_submission_interrupted_while_judged_by_another_thread_is_judged_again
     with queue._lock:
         thread = threading.Thread(target=lambda: outcomes.extend(queue.submit(pipeline, submissions)), daemon=True)
         thread.start()
-        while queue.waiting < 2:
-            pass
+        wait_until(lambda: queue.waiting == 2)
         try:
             queue._serve_one_block()
         except KeyboardInterrupt:

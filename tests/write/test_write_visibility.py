@@ -1,21 +1,20 @@
 """An acknowledged write is visible immediately to every reader and to the next submission, in every process."""
 
-import contextlib
 import gc
 import random
 import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
-from conftest import decision, intent
+from conftest import decision, intent, wait_until
 from test_writer import file_size_limit
 from writing import GRAPH, open_with, refusal, triples_of, values_of
 
 import jidomem
 from jidomem.errors import Conflict, IdempotencyMismatch, JidomemError
+from jidomem.index.follower import gc_paused
 from jidomem.index.results import Solutions
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri
@@ -147,8 +146,7 @@ def test_a_single_submission_does_not_wait_for_the_batch_of_another_thread(memor
     thread = threading.Thread(target=lambda: receipts.extend(memory.writer.submit_many("p", [*intents_of_the_batch()])))
     thread.start()
     started.wait()
-    while not memory.journal.head(Stream("p")).heads:
-        time.sleep(0.001)
+    wait_until(lambda: memory.journal.head(Stream("p")).heads)
     single_receipts = [memory.writer.submit_intent("p", intent(summary=f"alone {number}")) for number in range(3)]
     thread.join()
 
@@ -179,7 +177,8 @@ def test_concurrent_callers_each_get_receipts_of_their_own_submissions(memory):
     ("name", "atomic"), [("lock", False), ("hold", False), ("gc_paused", False), ("lock", True), ("hold", True)]
 )
 def test_an_interrupt_on_entry_of_a_context_leaves_no_lock(memory, monkeypatch, name, atomic):
-    memory.journal.wait, enter, interrupts = 0.1, contextlib._GeneratorContextManager.__enter__, []
+    generator_context = type(gc_paused())
+    memory.journal.wait, enter, interrupts = 0.1, generator_context.__enter__, []
 
     def interrupted_enter(self):
         result = enter(self)
@@ -189,7 +188,7 @@ def test_an_interrupt_on_entry_of_a_context_leaves_no_lock(memory, monkeypatch, 
         return result
 
     interrupted_intent = intent(summary="interrupted")
-    monkeypatch.setattr(contextlib._GeneratorContextManager, "__enter__", interrupted_enter)
+    monkeypatch.setattr(generator_context, "__enter__", interrupted_enter)
     with pytest.raises(KeyboardInterrupt):
         memory.writer.submit_many("p", [interrupted_intent], atomic=atomic)
 
