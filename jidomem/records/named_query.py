@@ -192,6 +192,11 @@ class Conditions:
 
 
 @lru_cache(maxsize=256)
+def _is_steady(text: str) -> bool:
+    return not _UNSTEADY.search(text)
+
+
+@lru_cache(maxsize=256)
 def _openings(variable: str, pattern: str, prologue: str) -> tuple[Opening, ...] | None:
     parts = pattern.strip("{ }").split(" } UNION { ") if _UNION.fullmatch(pattern) else [pattern]
     openings: list[Opening] = []
@@ -287,7 +292,7 @@ class NamedQuery:
     @property
     def is_steady(self) -> bool:
         """Return whether equal memories give equal answers: the query uses no clock and no randomness."""
-        return not _UNSTEADY.search(self.text)
+        return _is_steady(self.text)
 
     def among(self, candidates: str) -> str:
         """Return the text of the query, restricted to *candidates*: a VALUES clause."""

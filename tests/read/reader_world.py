@@ -73,7 +73,7 @@ class ProjectedIndex:
 
     def __init__(self, index, playbook):
         self.index, self.playbook = index, playbook
-        self.files, self.news = {}, {}
+        self.files, self.news, self.sources = {}, {}, {}
         index.observers.append(self)
 
     def applied(self, graph, rows):
@@ -89,18 +89,20 @@ class ProjectedIndex:
         return self.read(stream, use)
 
     def read(self, stream, use, *, catches_up=True):
-        project, source = stream.project, IndexedProject(self.index, stream.project)
+        project = stream.project
+        source = self.sources.setdefault(project, IndexedProject(self.index, project))
         if project not in self.files:
             self.files[project] = SearchIndexReader(":memory:", Stemmer(), 0.0)
             self.files[project].fits()
             self.news[source.graph] = {subject for subject, _, _ in self.index.triples(source.graph)}
-        file, ontology = self.files[project], source.refresh()
-        with file.writing():
-            file.include(self.playbook.orders(), ontology, self.playbook.orders_digest())
-            while file.filled:
-                file.fill(source)
-            file.update_nodes(self.news.get(source.graph, ()), source)
-        self.news[source.graph] = set()
+        file, news = self.files[project], self.news.pop(source.graph, ())
+        lists = source.refresh(), self.playbook.orders_digest()
+        if news or not file.has_lists(*lists):
+            with file.writing():
+                file.include(self.playbook.orders(), *lists)
+                while file.filled:
+                    file.fill(source)
+                file.update_nodes(news, source)
         with file.reading():
             return use(file)
 
