@@ -4,8 +4,8 @@ import json
 from io import StringIO
 
 import pytest
-from conftest import intent
-from test_workers import client_per_worker, poll, serving, wait_for
+from conftest import intent, wait_until
+from test_workers import client_per_worker, serving, wait_for
 
 import jidomem
 from jidomem.journal.journal import Stream
@@ -99,6 +99,6 @@ def test_damage_found_by_one_worker_is_known_to_all_workers_and_later_processes(
         flip(root, b"first")
         wait_for(server, "damaged", 1)
         for client in clients.values():
-            assert poll(lambda client=client: client.ask("GET", "/readyz")[0] == 503)
+            assert wait_until(lambda client=client: client.ask("GET", "/readyz")[0] == 503)
         with jidomem.open(root, project="p") as later:
             assert len(later.damage("q")) == 1
