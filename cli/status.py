@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _COUNTED = 5_000
 #: A count of the guard log -> its word in tables, if the name for programs is unclear to people.
 _GUARD_WORDS = {"heeded": "followed"}
+#: The warning of a git hook that an earlier version wrote, and its repair.
+_OLD_HOOK = ("the git hook is that of another version of jidomem", "jidomem setup git")
 
 
 @click.command(cls=Command, as_of=True, valid_at=True)
@@ -64,7 +66,11 @@ def status(app: App, doctor: bool, full: bool) -> int:
 
 
 def _report(app: App) -> None:
+    from jidomem.clients.setup import is_hook_current
+
     memory = app.read()
+    if memory.tree is not None and is_hook_current(memory.settings.root.parent) is False:
+        app.warn(": ".join(_OLD_HOOK))
     names = [app.project] if app.project is not None else memory.projects()
     projects = [_project(app, memory, name) for name in names]
     values = {
@@ -301,18 +307,21 @@ def _root_diagnostics(app: App, full: bool, root: Path, place: InFolder | Shared
 
 def _clients(folder: Path) -> Iterator[Diagnostic]:
     """Yield the clients that are set up in *folder*, and whether the git hook is."""
-    from jidomem.clients.setup import CLIENTS
+    from jidomem.clients.setup import CLIENTS, is_hook_current
     from jidomem.runtime.doctor import Diagnostic
 
     named = [name for name, client in CLIENTS.items() if _mentions(folder / client.servers)]
     hooked = [name for name, client in CLIENTS.items() if client.hooks_in and _mentions(folder / client.hooks_in)]
-    git = ["git pre-commit"] if _mentions(folder / ".git" / "hooks" / "pre-commit") else []
+    is_current = is_hook_current(folder)
+    git = [] if is_current is None else ["git pre-commit"]
     if named:
         yield Diagnostic(
             "clients", "ok", f"set up for {', '.join(named)}; hooks of {', '.join([*hooked, *git]) or 'none'}"
         )
     else:
         yield Diagnostic("clients", "ok", f"set up for no client in {folder}: jidomem setup {next(iter(CLIENTS))}")
+    if is_current is False:
+        yield Diagnostic("hook", "warn", *_OLD_HOOK)
 
 
 def _mentions(path: Path) -> bool:

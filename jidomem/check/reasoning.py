@@ -369,6 +369,8 @@ def _is_for_readers(triple: Triple) -> bool:
 
 
 _COMMIT, _PARENT = jido("recordedIn"), jido("parent")
+#: The role of a curator, which a token may give.
+_BY_TOKEN = "Curator"
 _RESPONSIBLE = tuple(map(jido, ("assertedBy", "settledBy", "confirmedBy")))
 _ENDED = tuple(map(jido, ("supersedes", "invalidates", "revives")))
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
@@ -463,24 +465,25 @@ class _History:
             return  # without a curator, every agent settles proposals
         verdict, rule, kind = self._verdict(self._policy, agents[0], writes)
         if rule is not None:
-            yield self._finding(item, agents[0], verdict, rule, kind, severity)
+            text = self._text(item, agents[0], verdict, rule, kind, severity)
+            if self._verdict(self._policy, agents[0], writes, _BY_TOKEN)[0] == "assert":
+                grant = f"jidomem access policy grant {quote(local_name(agents[0]))} {_BY_TOKEN}"
+                text += f"; or, if only a server's token made it a curator, grant that here: {grant}"
+            yield UnplacedFinding(item, PERMITTED, severity, text, _RESPONSIBLE[0], iri(agents[0]))
 
-    def _finding(
-        self, item: Term, agent: str, verdict: str, rule: PolicyChange, kind: str, severity: Severity
-    ) -> UnplacedFinding:
+    def _text(self, item: Term, agent: str, verdict: str, rule: PolicyChange, kind: str, severity: Severity) -> str:
         name, short = local_name(agent), short_id(plain_value(item))
         may = "may only propose" if verdict == "propose" else "may not write"
         when = "" if severity == "violation" else ", recorded later on another branch"
         options = [("--kind", rule.kind or kind), ("--about", rule.path), ("--scope", rule.scope)]
         fields = [part for option, value in options if value for part in (option, value)]
         first = barred_curators(PolicyChange(kind=rule.kind or kind, path=rule.path, scope=rule.scope), self._policy)
-        text = (
+        return (
             f"{name} {may} this {kind.replace('_', ' ')}: {rule}{when}; a curator"
             f"{f' (after: {first})' if first else ''} ends it: jidomem edit {short} --invalidate --reason TEXT, or"
             f" confirms it: jidomem edit {short} --confirm; or allow it:"
             f" jidomem access policy set assert {join(fields)} --for {quote(name)}"
         )
-        return UnplacedFinding(item, PERMITTED, severity, text, _RESPONSIBLE[0], iri(agent))
 
     def _writes(self, item: Term) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], str | None]]:
         """Yield kinds, places and scope of a memory, and of each that it ends or revives, as a write is judged."""
@@ -493,10 +496,14 @@ class _History:
             yield kinds, places, next(iter(scopes), None)
 
     def _verdict(
-        self, policy: AccessPolicy, agent: str, writes: Iterable[tuple[tuple[str, ...], tuple[str, ...], str | None]]
+        self,
+        policy: AccessPolicy,
+        agent: str,
+        writes: Iterable[tuple[tuple[str, ...], tuple[str, ...], str | None]],
+        role: str = "",
     ) -> tuple[str, PolicyChange | None, str]:
-        """Return the first verdict on *writes* other than assert, its rule and kind."""
-        role = policy.granted.get(agent, DEFAULT_ROLE)
+        """Return the first verdict on *writes* other than assert, its rule and kind; *role* replaces that granted."""
+        role = role or policy.granted.get(agent, DEFAULT_ROLE)
         for kinds, places, scope in writes:
             verdict, rule = policy.verdict(agent, role, kinds, places, scope)
             if verdict == "deny" or verdict == "propose":

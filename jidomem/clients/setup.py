@@ -13,7 +13,7 @@ from shlex import quote
 from typing import Any
 
 from jidomem.clients import config_files
-from jidomem.errors import Failed, NotFound
+from jidomem.errors import Failed, JidomemError, NotFound
 from jidomem.repository import git
 
 SERVER = "jidomem"
@@ -309,9 +309,7 @@ def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> Fi
     plain = _BLOCK.sub("", before) if before is not None else None
     if removed:
         return FileChange(path, before, None if plain is not None and plain.strip() == _SHEBANG.strip() else plain)
-    passed = 'echo "jidomem: committed UNCHECKED, for the reason above" >&2'
-    check = f"{quote(command)} guard --staged || {{ [ $? -ne {_STOPPED} ] || exit 1; {passed}; }}"
-    block = f"{_OPENS}\n{check}\n{_CLOSES}\n"
+    block = _hook_block(quote(command))
     if plain is None or not plain.strip():
         return FileChange(path, before, _SHEBANG + block)
     shebang = _SHELL.match(plain)
@@ -319,6 +317,26 @@ def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> Fi
         hint = f"let it call this, and stop if it exits with {_STOPPED}: {quote(command)} guard --staged"
         raise Failed(f"{path} is not a shell script, and is left unchanged", hint=hint, code="invalid_config")
     return FileChange(path, before, shebang[0] + block + plain[shebang.end() :])
+
+
+def _hook_block(command: str) -> str:
+    """Return the block of the hook that calls *command*, quoted for a shell."""
+    passed = 'echo "jidomem: committed UNCHECKED, for the reason above" >&2'
+    return f"{_OPENS}\n{command} guard --staged || {{ [ $? -ne {_STOPPED} ] || exit 1; {passed}; }}\n{_CLOSES}\n"
+
+
+def is_hook_current(folder: Path) -> bool | None:
+    """Return whether the git hook of the repository of *folder* is the one of this version, whatever command it calls.
+
+    None if there is no hook of jidomem, or no repository.
+    """
+    try:
+        block = _BLOCK.search(text_of(folder_of_hooks(folder) / NAME) or "")
+    except JidomemError:
+        return None
+    if block is None:
+        return None
+    return block[0] == _hook_block(block[0].partition("\n")[2].partition(" guard ")[0])
 
 
 def folder_of_hooks(folder: Path) -> Path:

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
+import jidomem
 from jidomem_cli.main import cli
 
 DECISION = ("--type", "decision", "--topic", "store", "--rationale", "r", "--agent", "bob", "--about", "src/a.py")
@@ -120,4 +121,21 @@ def test_a_check_of_a_git_range_warns_of_each_change_of_policy_and_roles(reposit
         "the policy changes: ana has the role Administrator (by ana)",
         "the policy changes: every agent may not write decision about src (by ana)",
     ]
+    assert problems() == []
+
+
+def test_a_decision_of_a_curator_by_token_is_allowed_by_the_grant_that_the_finding_names(repository):
+    run("access", "policy", "grant", "ana", "admin")
+    run("access", "policy", "set", "--preset", "curated")
+    with jidomem.open(repository / ".jidomem") as memory:
+        writer = memory.writer.acting_as("rita", "curator")
+        made = writer.remember(
+            memory.project, "Use SQLite", type="architectural_decision", topic="store", rationale="r"
+        )
+    assert made.status == "asserted"
+
+    (problem,) = problems(code=1)
+    words, _, grant = problem["message"].rpartition(": ")
+    assert words.endswith("if only a server's token made it a curator, grant that here")
+    run(*grant.split()[1:])
     assert problems() == []

@@ -107,6 +107,28 @@ def test_an_existing_hook_runs_after_the_guard_and_is_restored_on_removal(reposi
     assert run("setup", "git", "--check").exit_code == 1
 
 
+@pytest.mark.parametrize("is_worktree", [False, True])
+def test_status_warns_of_a_hook_of_an_earlier_version_until_it_is_set_up_again(repository, monkeypatch, is_worktree):
+    warning = "the git hook is that of another version of jidomem: jidomem setup git"
+    record(repository, choice("Use Oxigraph", "src/a.py"))
+    assert warning not in run("status").stderr
+    run("setup", "git")
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text(hook.read_text().replace(str(BIN), "/elsewhere"))
+    assert warning not in run("status").stderr
+    hook.write_text(hook.read_text().partition(" || ")[0] + " || exit 1\n# <<< jidomem setup git <<<\n")
+    if is_worktree:
+        git("add", ".jidomem")
+        git("commit", "-qm", "memory", "--no-verify")
+        git("worktree", "add", "-q", "../other")
+        monkeypatch.chdir(repository.parent / "other")
+
+    assert warning in run("status").stderr
+    assert "do: jidomem setup git" in run("status", "--doctor").stdout
+    run("setup", "git")
+    assert warning not in run("status").stderr
+
+
 def test_the_hook_is_installed_in_core_hooks_path(repository):
     git("config", "core.hooksPath", "tools/hooks")
 
