@@ -17,6 +17,7 @@ from shlex import quote
 from typing import Any
 
 from jidomem.base.clock import now
+from jidomem.base.containers import reachable
 from jidomem.base.json_values import decode_json
 from jidomem.check import rules
 from jidomem.check.journal_integrity import JournalFinding, Screening, edited_lines, findings, missing_files
@@ -35,6 +36,7 @@ from jidomem.check.report import (
     ORPHAN,
     PERMITTED,
     REDACTION,
+    REPEATED,
     RULES,
     SUCCESSORS,
     SYNTAX,
@@ -169,7 +171,9 @@ def _unreadable(path: str, what: str) -> Failed:
 #: The namespace of IRIs that the journal describes.
 _OURS = f"<{BASE}"
 #: Rules that compare memories with each other.
-_OF_OTHERS = frozenset((DANGLING, ORPHAN, CIRCLE, SUCCESSORS, CONFLICT, CONSISTENT, CLOSED_THERE, FRESH, PERMITTED))
+_OF_OTHERS = frozenset(
+    (DANGLING, ORPHAN, CIRCLE, SUCCESSORS, CONFLICT, CONSISTENT, CLOSED_THERE, FRESH, PERMITTED, REPEATED)
+)
 UNJUDGED, MISPLACED = plain_value(EVERY_ITEM_IS_JUDGED), f"{GATE}property-is-said-of-its-domain"
 
 
@@ -222,7 +226,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
     others = gated + [_unsettled(row, source) for row in _apart_from_ends(rows, findings)]
     others += [*_changed_files(settings.changed_files(), source), *_due(settings.stale(), settings)]
     others += [_unsettled_rule(*pair) for pair in settings.unsettled_rules()]
-    others += _written_differently(source)
+    others += [*_written_differently(source), *_beside_redactions(source)]
     others += _reasoned(source, schema, gated, settings)
     others += _of_authors(source, schema, settings)
     report = _report(source, schema, unchecked)
@@ -502,6 +506,30 @@ def _written_differently(source: JournalSource) -> list[UnplacedFinding]:
         for item, names in differing.items()
         if not _is_ended(item, source) and jido("Proposed") not in source.values(item, jido("hasAssertionStatus"))
     ]
+
+
+def _beside_redactions(source: TripleSource) -> Iterator[UnplacedFinding]:
+    """Yield the active memories that replace a redacted one and were recorded on another branch than the redaction.
+
+    The redaction removed its text from the commits before it only, so they may repeat the text.
+    """
+
+    def commits_to(commits: Iterable[Term]) -> set[Term]:
+        return reachable(commits, lambda commit: source.values(commit, jido("parent")))
+
+    redacted = {item for _, _, item in source.of(jido("redactedItem"))}
+    for order, _, item in source.of(jido("redactedItem")):
+        for later in sorted(reachable([item], lambda node: source.values(node, jido("supersededBy"))) - redacted):
+            commits = source.values(later, jido("recordedIn"))
+            if (
+                order not in commits_to(commits)
+                and commits_to([order]).isdisjoint(commits)
+                and not _is_ended(later, source)
+            ):
+                short = short_id(plain_value(later))
+                text = f"it replaces {plain_value(item)}, which another branch redacted: if it repeats that text, "
+                text += f"jidomem journal redact {short} --reason WHY; if not, jidomem edit {short} --confirm"
+                yield UnplacedFinding(later, REPEATED, "warning", text)
 
 
 def _import_again(path: str, at: str | None = None) -> str:

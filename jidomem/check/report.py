@@ -65,6 +65,7 @@ SECRET = vocab.SHAPE + "NothingLooksSecret"
 EXPIRED = vocab.SHAPE + "WaiverIsInForce"
 UNUSED = vocab.SHAPE + "WaiverIsOfUse"
 PERMITTED = vocab.SHAPE + "AuthorMayAssert"
+REPEATED = vocab.SHAPE + "RedactionIsComplete"
 POLICY_CHANGED = vocab.SHAPE + "PolicyIsAsItWas"
 #: The rules other than shapes, and their texts.
 RULES: Mapping[str, str] = {
@@ -102,6 +103,7 @@ RULES: Mapping[str, str] = {
     EXPIRED: "A waiver holds until the day it names.",
     UNUSED: "A waiver waives something.",
     PERMITTED: "An active memory, and a change of the policy, is of an agent who may write it.",
+    REPEATED: "No memory of another branch replaces a redacted one without a look at its text.",
     POLICY_CHANGED: "The policy and the roles are those of the revision compared with.",
 }
 

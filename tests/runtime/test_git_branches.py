@@ -235,6 +235,29 @@ def test_a_redaction_on_one_branch_is_merged_with_a_pack_of_the_other(branches):
     assert not any(b"fact 3 that both" in path.read_bytes() for path in left.root.rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize("repair", ["redact", "edit"])
+def test_check_warns_of_the_successor_on_another_branch_of_a_redacted_memory(branches, repair):
+    left, right = branches
+    text = "fact 3 that both know"
+    with right.open(120) as memory:
+        (item,) = (row["fact"] for row in memory.reader.ask("facts", project="p") if row["summary"] == text)
+        memory.writer.revise("p", item, changes={"summary": f"{text}, revised"}, reason="r")
+    with left.open(300) as memory:
+        memory.keeper.redact(memory.keeper.plan("p", None, texts=[text]), agent="ana", reason="it was private")
+    merge(left, right, *WITHOUT_RENAMES)
+    check = lambda: CliRunner().invoke(cli, ["--root", str(left.root), "check"]).stdout  # noqa: E731
+
+    (line,) = (line for line in check().splitlines() if "RedactionIsComplete" in line)
+    command = next(part for part in line.split("jidomem ") if repair in part.split()[:2])
+    words = command.replace("WHY", "private").partition(";")[0].split()
+    done = CliRunner().invoke(cli, ["--root", str(left.root), *words, "--agent", "ana"])
+
+    assert done.exit_code == 0, done.output
+    assert "RedactionIsComplete" not in check()
+    with left.open(400) as memory:
+        assert (f"{text}, revised" in str(index_content(memory)[0])) == (repair == "edit")
+
+
 def test_line_ends_rewritten_by_git_are_reported_and_repaired_by_the_hint(branches, tmp_path):
     left, _ = branches
     (left.root / ".gitattributes").unlink()
