@@ -30,7 +30,7 @@ from jidomem.records.named_query import moment_hint, moment_of, to_term
 from jidomem.records.recall import Narrowing, RecallRequest, RecallResult
 from jidomem.working import Memory
 from jidomem.working.container import RESERVED_SPACES, refuse_stale
-from jidomem.working.memory import applied
+from jidomem.working.memory import applied, unexpired
 from jidomem.write.conversation import EntryChanges, NotOpened, TurnTexts, conversation_of
 from jidomem.write.writer import MemoryWriter
 
@@ -70,12 +70,14 @@ class AgentMemory:
         self._state, self._sources = state, sources
 
     def get(self) -> Memory | None:
-        """Return the memory of the agent, None if it never had one."""
+        """Return the memory of the agent without expired keys, None if it never had one."""
         with self._state.reading() as store:
-            return None if store is None else self._read(store)
+            memory = None if store is None else self._read(store)
+        return memory and unexpired(memory, self._now())
 
     def update(self, move: Callable[[Memory], Memory], *, expected_rev: int | None = None) -> Memory:
         """Apply *move* to the memory and return the result once it is durable; the first call gets an empty memory.
+        A change also deletes the expired keys.
 
         Other changes wait meanwhile, so *move* should not take long. Raises RevisionConflict if the memory is not at
         *expected_rev* (0 before the first change), InvalidRequest if *move* returns no Memory or one without a JSON
@@ -90,6 +92,7 @@ class AgentMemory:
                 hint = "let it return the memory: lambda memory: memory.world_put('language', 'en')"
                 raise InvalidRequest(f"a change of a memory returns a Memory, not {after!r:.200}", hint=hint)
             if after is not stored:
+                after = unexpired(after, self._now())
                 rows = (self.project, self.agent, self._to_json(after))
                 store.execute(_PUT, rows)
             return after

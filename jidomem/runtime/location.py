@@ -179,9 +179,12 @@ class InFolder:
         self._journal = FileJournal(self._root, wait=wait, begin=begin)
         return self._journal
 
-    def _lay_out_state(self) -> None:
+    def _check_present(self) -> None:
         if self._journal is not None:
             self._journal.check_present()
+
+    def _lay_out_state(self) -> None:
+        self._check_present()
         if not (self._root / "projects").exists():
             lay_out(self._root, None)
 
@@ -192,7 +195,7 @@ class InFolder:
         """
         if self._is_closed:
             raise MemoryClosed(self.name)
-        return State(self._root, tables, self._lay_out_state)
+        return State(self._root, tables, self._lay_out_state, self._check_present)
 
     def keyring(self) -> Keyring:
         """Return the tokens issued for the root; raises Failed if they cannot be read."""

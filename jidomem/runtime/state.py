@@ -119,13 +119,19 @@ class State:
     Failed for a fault of the disk; MemoryClosed after `close`. An exception in a transaction rolls it back.
     """
 
-    def __init__(self, root: Path, tables: str, begin: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        tables: str,
+        begin: Callable[[], object] = lambda: None,
+        check_present: Callable[[], object] = lambda: None,
+    ) -> None:
         """Use the file in *root*; *tables* is the script that creates missing tables.
 
-        *begin* is called before the file is created.
+        *begin* is called before the file is created, *check_present* before it is reported missing.
         """
         self.path = root / FILE
-        self._begin = begin
+        self._begin, self._check_present = begin, check_present
         self._tables = tables
         self._guard = RLock()
         self._open: tuple[Connection, tuple[int, ...]] | None = None
@@ -152,6 +158,8 @@ class State:
             with self._converting_errors():
                 refuse_link(self.path.parent)
                 store = self._ensure_open() if lexists(self.path) else None
+            if store is None:
+                self._check_present()
             with self._transaction(store, "BEGIN") if store is not None else nullcontext():
                 yield store
 

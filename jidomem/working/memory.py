@@ -24,6 +24,7 @@ from jidomem.working.container import (
     Limits,
     Space,
     SpaceChange,
+    Spaces,
     is_list,
     is_map,
     lapsed,
@@ -454,6 +455,21 @@ def applied(memory: Memory, changes: Sequence[Mapping[str, Any]], now: int | Non
             error.args = (error.detail,)
             raise
     return memory
+
+
+def unexpired(memory: Memory, now: int | None = None) -> Memory:
+    """Return *memory* without expired keys at the same revisions, as others read it; the same if there are none.
+
+    >>> memory = Memory(id="m").world_put("gate", "14", ttl_ms=5, now=0)
+    >>> unexpired(memory, 5).spaces.world.data, unexpired(memory, 5).rev, unexpired(memory, 4) is memory
+    ({}, 1, True)
+    """
+    present, spaces = moment(now), dict[str, Space]()
+    for name, space in memory.spaces.items():
+        if over := lapsed(space.metadata, present):
+            alive = {key: value for key, value in space.data.items() if key not in over}
+            spaces[name] = Space(alive, space.rev, updated_metadata(space.metadata, space.data, alive))
+    return replace(memory, spaces=Spaces({**memory.spaces, **spaces})) if spaces else memory
 
 
 _HINT = 'send [{"do": "world_put", "key": "language", "value": "en"}]'

@@ -449,6 +449,8 @@ def check_promotion(intent: MemoryUpdateIntent, view: WriteSnapshot, is_curator:
 _NOT_CONTENT = WRITER_TERMS | set(map(jido, ("revisionReason", "derivedFrom", "hasAlternative", "verified")))
 #: The properties of the writer by which its author stands behind a memory: another agent does not change them.
 _STANCE = frozenset(map(jido, ("hasConfidence", "confidenceValue")))
+#: The properties of the keys under which sessions promote a memory: another one says nothing else.
+_KEYS = frozenset(map(jido, ("key", "value")))
 #: The most versions of a memory of which the confirmations are read.
 _MOST_VERSIONS = 100
 #: The properties that change with the work on a task or an error.
@@ -514,20 +516,27 @@ def _confirming(item: Term, view: WriteSnapshot) -> set[Term]:
     return agents
 
 
-def _has_same_content(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: WriteSnapshot) -> bool:
+def _has_same_content(
+    intent: MemoryUpdateIntent,
+    described: Iterable[Triple],
+    item: Term,
+    view: WriteSnapshot,
+    added: frozenset[Term] = frozenset(),
+) -> bool:
     """Return whether *intent* has the content and confidence of *item*, whatever its author and state of work.
 
-    It may add evidence; only that of a task or an error may be removed.
+    It may add evidence and values of the properties *added*; only evidence of a task or an error may be removed.
     """
     is_work = intent.type in {"task", *ERRORS}
-    ignored = (_NOT_CONTENT - _STANCE) | (_WORK_STATE if is_work else frozenset())
+    ignored = (_NOT_CONTENT - _STANCE) | added | (_WORK_STATE if is_work else frozenset())
     expires, now = parse_moment(intent.expires_on), parse_moment(intent.timestamp)
     if expires is None or now is None or expires > now:
         ignored |= {jido("expiresOn")}
     subject_iri = iri(intent.iri or "")
     new = {(predicate, _value(value)) for subject, predicate, value in described if subject == subject_iri}
     old = {(predicate, _value(value)) for _, predicate, value in view.about(item)}
-    if not is_work and any(row not in new for row in old if row[0] == jido("derivedFrom")):
+    lasting = added if is_work else added | {jido("derivedFrom")}
+    if any(row not in new for row in old if row[0] in lasting):
         return False
     return {row for row in new if row[0] not in ignored} == {row for row in old if row[0] not in ignored}
 
@@ -550,7 +559,7 @@ def with_first_author(
     ]
     for old in sorted(restated, key=proposed.__getitem__):
         listed = {view.first(each, jido("summary")) for each in view.objects(old, jido("hasAlternative"))}
-        if listed != alternatives or not _has_same_content(intent, rows, old, view):
+        if listed != alternatives or not _has_same_content(intent, rows, old, view, _KEYS):
             continue
         if is_proposed and old not in revived and not _ends_same(intent, old, view):
             continue

@@ -126,6 +126,9 @@ def test_working_memory_of_a_missing_root_is_refused(repository, method):
 
         with pytest.raises(MemoryMissing):
             agent.update(lambda current: current)
+        for read in (agent.get, memory.agents, lambda: memory.os("a").tiers, memory.os_agents):
+            with pytest.raises(MemoryMissing):
+                read()
         assert not (repository / ".jidomem").exists()
 
 

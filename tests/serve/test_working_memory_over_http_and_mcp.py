@@ -47,6 +47,29 @@ def token(memory):
     return header
 
 
+def test_an_expired_key_is_shown_nowhere_and_deleted_by_the_next_change(client, memory, tmp_path):
+    gate = {"do": "world_put", "key": "gate", "value": "gate 14", "ttl_ms": 1}  # each look at the clock takes a second
+
+    changed = client.patch(PATH, json={"changes": [LANGUAGE, gate]})
+
+    shown = client.get(PATH).json
+    assert shown["spaces"]["world"]["data"] == {"language": "en"}
+    assert shown["rev"] == changed.json["rev"]
+    tools = ClientSessions(memory, None, None)
+
+    async def working():
+        async with Client(
+            create_server(tools, TOOLS), mode="legacy", client_info=Implementation(name="ana", version="1")
+        ) as peer:
+            resource = await peer.read_resource("memory://working")
+            return resource.contents[0].text
+
+    assert "gate 14" not in anyio.run(working)
+    client.patch(PATH, json={"changes": [TASK], "expected_rev": shown["rev"]})
+    state = [path.read_bytes() for path in (tmp_path / "root" / "state").iterdir()]
+    assert not any(b"gate 14" in each for each in state)
+
+
 def test_changes_over_http_are_the_working_memory_in_python(client, memory):
     answer = client.patch(PATH, json={"changes": [TASK, LANGUAGE], "expected_rev": 0})
 

@@ -168,3 +168,19 @@ def test_tasks_of_working_memory_are_promoted_with_their_status(memory, context)
     ]
     assert memory.reader.get_memory("p", promoted[0].iri)["properties"]["hasTaskStatus"] == [f"{JIDO}Planned"]
     assert context.retrieve("task:t2") == {"id": "t2", "text": "test it", "status": "done", "type": "task"}
+
+
+def test_a_fact_that_another_agent_promotes_under_a_key_of_its_own_keeps_its_author(memory):
+    fact, other = ({"type": "fact", "content": text} for text in ("Marta is vegetarian", "Marta eats meat"))
+    with memory.context("s1", agent="travel", interval=None) as travel:
+        travel.store("diet", fact, promote="force")
+
+    with memory.context("s2", agent="household", interval=None) as household:
+        stored = [household.store(key, value, promote="force") for key, value in (("mine", fact), ("diet", other))]
+
+    assert [each.outcome for each in stored] == ["updated", "refused"]
+    assert [(row["summary"], row["agent"].rsplit("/", 1)[1]) for row in memory.ask("timeline")] == [
+        ("Marta is vegetarian", "travel")
+    ]
+    with memory.context("s3", agent="travel", interval=None) as travel:
+        assert [travel.retrieve(key)["content"] for key in ("diet", "mine")] == ["Marta is vegetarian"] * 2
