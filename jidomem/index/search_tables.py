@@ -462,11 +462,12 @@ class SearchRow(NamedTuple):
 
 
 class SummaryRow(NamedTuple):
-    """The row of a memory with the stems of its summary."""
+    """The row of a memory with the stems of its summary; it `has_ended` also if it is a decision that was rejected."""
 
     number: int
     item: str
     agent: str
+    has_ended: bool
     stems: Sequence[str]
 
 
@@ -496,12 +497,13 @@ class SearchIndexReader(SearchIndexWriter):
         return list(json.loads(self._store.execute(sql, (f'summary : "{stem}"', limit)).fetchone()[0]))
 
     def summaries(self, numbers: Collection[int], within: SearchFilter) -> list[SummaryRow]:
-        """Return those of *numbers* that pass the filter, in this order."""
+        """Return those of *numbers* that pass the filter, in this order, but no pending ones."""
         clause, values = self._condition(within)
-        sql = f"""SELECT m.number, m.item, m.agent, text.summary FROM json_each(?) JOIN memory m ON m.number = value
-            JOIN text ON text.rowid = m.number WHERE {clause}"""
+        ended = "(m.ended IS NOT NULL OR m.inactive IN ('rejected', 'deprecated')) AS has_ended"
+        sql = f"""SELECT m.number, m.item, m.agent, {ended}, text.summary FROM json_each(?) JOIN memory m
+            ON m.number = value JOIN text ON text.rowid = number WHERE {clause} AND (m.inactive IS NULL OR has_ended)"""
         rows = self._store.execute(sql, (json.dumps([*numbers]), *values))
-        return [SummaryRow(number, item, agent, stems.split()) for number, item, agent, stems in rows]
+        return [SummaryRow(*row)._replace(stems=row[-1].split()) for row in rows]
 
     def _count_holding(self, stems: Iterable[str], moment: str) -> dict[str, int]:
         """Return the number of memories recorded by *moment* that have each of *stems*.
@@ -605,8 +607,7 @@ class SearchIndexReader(SearchIndexWriter):
         """Return the rows of those of *numbers* that pass the filter."""
         clause, values = self._condition(within)
         sql = f"{_ROWS} m.number IN (SELECT value FROM json_each(?)) AND {clause}"
-        rows = self._store.execute(sql, (json.dumps([*numbers]), *values))
-        return [_row(row) for row in rows]
+        return [*map(_row, self._store.execute(sql, (json.dumps([*numbers]), *values)))]
 
     def within(self, numbers: Iterable[int], within: SearchFilter) -> frozenset[int]:
         """Return those of *numbers* that pass the filter."""

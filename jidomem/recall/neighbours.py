@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice, product
 from math import exp, inf, log
@@ -59,6 +59,8 @@ SHARED, ALIKE = 0.08, 0.12
 MOST = 3
 #: The likeness from which a memory is a neighbour: at most one in ten statements on another matter reaches it.
 LEAST = 0.5
+#: The likeness from which a statement that differs in no value repeats another one.
+REPEATED = 0.8
 #: The words that two statements without vectors have in common at least, if one of them has fewer words than SHORT.
 COMMON, SHORT = 2, 4
 #: Slope and middle of the logistic functions: of the cosine and the share of common words, and of words alone;
@@ -166,15 +168,24 @@ class NeighbourSearch:
         self._memories, self._recent = 0, Counter[str]()
         self._holding: dict[str, int] = {}
         self._is_excluded: Callable[[str], bool] = {}.__contains__
+        #: The memories that nearly repeat the statement and ended, by their words; the nearest first.
+        self.ended: list[Neighbour] = []
         self._weights: dict[str, float] = {}
         self._compared: dict[str, Statement] = {}
         #: The memories that end what the statement uses, or use what it ends.
         self._ended: set[str] = set()
 
     def gather(
-        self, file: SearchIndexReader, recent: Iterable[Statement] = (), excluded: Callable[[str], bool] | None = None
+        self,
+        file: SearchIndexReader,
+        recent: Iterable[Statement] = (),
+        excluded: Callable[[str], bool] | None = None,
+        has_ended: Callable[[str], bool] | None = None,
     ) -> bool:
-        """Gather memories of *file*, and the *recent* ones that it lacks, but none that is *excluded*; return True."""
+        """Gather memories of *file*, and the *recent* ones that it lacks, but none that is *excluded*; return True.
+
+        Of some *has_ended* tells that they ended since the file was written.
+        """
         new = {each.item: each for each in recent}
         self._memories = (file.metadata("memories") or 0) + len(new)
         self._recent = Counter(chain.from_iterable({*each.stems} for each in new.values()))
@@ -186,19 +197,22 @@ class NeighbourSearch:
         gathered |= new
         shares = {item: _sum(self._weights, self._own.intersection(each.stems)) for item, each in gathered.items()}
         best = sorted((item for item in shares if shares[item] >= least), key=lambda item: (-shares[item], item))
-        allowed = (gathered[item] for item in best if not self._is_excluded(item))
-        candidates = [*islice(allowed, GATHERED if self._least else None)]
+        allowed = [gathered[item] for item in best if not self._is_excluded(item)]
+        past = {each.item for each in allowed if _has_ended(each) or (has_ended and has_ended(each.item))}
+        candidates = [*islice((each for each in allowed if each.item not in past), GATHERED if self._least else None)]
+        ended = [*islice((each for each in allowed if each.item in past), GATHERED)]
         if self._new is None:
             candidates = self._without_rows(candidates)
         ending = [each for each in candidates if self._may_end_use(each.stems)]
-        self._read_weights(file, chain.from_iterable(each.stems for each in candidates))
+        self._read_weights(file, chain.from_iterable(each.stems for each in (*candidates, *ended)))
+        self.ended = self._repeated(file, ended)
         if self._new is None:
             likeness = {each.item: self._likeness(each.stems, None) for each in candidates}
             candidates.sort(key=lambda each: (-likeness[each.item], each.item))
             candidates = [each for each in candidates if likeness[each.item] >= self._least][: self._limit]
         elif self._least and all(self._alike(each.stems) < ALIKE for each in candidates):
             candidates = []
-        self._add(file, [*{each.item: each for each in (*candidates, *ending)}.values()])
+        self._compared |= self._statements(file, [*{each.item: each for each in (*candidates, *ending)}.values()])
         summaries = {each.item: self._compared[each.item].summary for each in ending}
         self._ended = {item for item, summary in summaries.items() if ends_use(self._summary, summary)}
         for item in summaries.keys() - self._ended - {each.item for each in candidates}:
@@ -262,10 +276,10 @@ class NeighbourSearch:
             room -= holding
         likely = [number for number, score in scores.items() if score >= least]
         ranked = sorted(likely, key=scores.__getitem__, reverse=True)
-        start, rows = 0, list[SummaryRow]()
-        while start < len(ranked) and len(rows) < GATHERED:
+        start, rows, within = 0, list[SummaryRow](), replace(self._within, inactive=True)
+        while start < len(ranked) and sum(not row.has_ended for row in rows) < GATHERED:
             end = 2 * (start + GATHERED)
-            rows += _significant_rows(file.summaries(ranked[start:end], self._within))
+            rows += _significant_rows(file.summaries(ranked[start:end], within))
             start = end
         return rows
 
@@ -283,21 +297,33 @@ class NeighbourSearch:
             and not self._is_excluded(row.item)
         ]
         self._read_weights(file, chain.from_iterable(row.stems for row in rows))
-        self._add(file, [row for row in rows if self._likeness(row.stems, of_number[row.number]) >= self._least])
+        near = [row for row in rows if self._likeness(row.stems, of_number[row.number]) >= self._least]
+        self._compared |= self._statements(file, near)
         return True
 
-    def _add(self, file: SearchIndexReader, candidates: Sequence[SummaryRow | Statement]) -> None:
-        """Compare *candidates*, those of the file with their texts."""
+    def _repeated(self, file: SearchIndexReader, ended: Sequence[SummaryRow | Statement]) -> list[Neighbour]:
+        """Return those of *ended* that nearly repeat the statement, by their words."""
+        likeness = {each.item: self._likeness(each.stems, None) for each in ended}
+        near = sorted((-likeness[each.item], each.item, each) for each in ended if likeness[each.item] >= REPEATED)
+        statements = self._statements(file, [each for _, _, each in near[: self._limit]])
+        return [Neighbour(each.item, each.summary, each.agent, likeness[each.item]) for each in statements.values()]
+
+    def _statements(
+        self, file: SearchIndexReader, candidates: Sequence[SummaryRow | Statement]
+    ) -> dict[str, Statement]:
+        """Return the statements of *candidates* by IRI, those of the file with their texts."""
         numbers = [each.number for each in candidates if isinstance(each, SummaryRow)]
         passages = file.passages.get(numbers) if numbers else {}
         digests = file.passages.digests(numbers) if numbers and self._new else {}
+        statements: dict[str, Statement] = {}
         for each in candidates:
             if isinstance(each, SummaryRow):
                 summary, _, _ = passages[each.number].text.partition("\n")
                 pieces = tuple(digests.get(each.number, ()))
-                self._compared[each.item] = Statement(each.item, each.agent, summary, tuple(each.stems), pieces)
+                statements[each.item] = Statement(each.item, each.agent, summary, tuple(each.stems), pieces)
             else:
-                self._compared[each.item] = each
+                statements[each.item] = each
+        return statements
 
     def _read_weights(self, file: SearchIndexReader, stems: Iterable[str]) -> None:
         """Read the weights of *stems*: the fewer memories have a stem, the higher. The recent ones count, too."""
@@ -444,8 +470,12 @@ def _little() -> frozenset[str]:
     return frozenset(stem for _, stem in Stemmer().stems(" ".join(TELL_LITTLE)))
 
 
+def _has_ended(each: SummaryRow | Statement) -> bool:
+    return isinstance(each, SummaryRow) and each.has_ended
+
+
 def _significant_rows(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    return [SummaryRow(number, item, agent, significant(stems)) for number, item, agent, stems in rows]
+    return [row._replace(stems=significant(row.stems)) for row in rows]
 
 
 def _weights(holding: Mapping[str, int], memories: int, recent: Mapping[str, int]) -> dict[str, float]:

@@ -147,6 +147,18 @@ def are_on_other_things(text: str, other: str) -> bool:
     return 4 * _shared(one, two) <= min(len(one), len(two)) > 1
 
 
+def share_half(text: str, other: str) -> bool:
+    """Return whether two statements share at least half of the content words of the longer one.
+
+    >>> share_half("Nightly backups go to a vault in Zurich", "Backups are made nightly, in the vault in Zurich")
+    True
+    >>> share_half("Use tabs", "Use tabs in Makefiles of the kernel")
+    False
+    """
+    one, two = _words_of(text), _words_of(other)
+    return 2 * min(_shared(one, two), _shared(two, one)) >= max(len(one), len(two))
+
+
 def says_much_more(text: str, other: str) -> bool:
     """Return whether one of two near statements has 2.5 times as many words and values as the other, or sums up.
 

@@ -9,7 +9,7 @@ A large file is never built for a receipt: after LAG writes it is built in the b
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -26,7 +26,17 @@ from jidomem.errors import Busy, JidomemError, NotFound
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, iri, literal, plain_value
 from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, jido, local_name, type_uri
-from jidomem.records.active import INVALIDATED, NEAR, OVER, REJECTED, REPEATS, SUPERSEDED, SimilarMemory, is_accepted
+from jidomem.records.active import (
+    ENDED,
+    INVALIDATED,
+    NEAR,
+    OVER,
+    REJECTED,
+    REPEATS,
+    SUPERSEDED,
+    SimilarMemory,
+    is_accepted,
+)
 from jidomem.records.intent import MemoryUpdateIntent, Receipt
 from jidomem.write.conflict import place_taken
 from jidomem.write.snapshot import WriteSnapshot, versions_before
@@ -51,8 +61,6 @@ LAG, MOST_ADDED, MOST_PROJECTS = 16, 100, 16
 MOST_SEARCHES, IDLE = 16, 1.0
 #: What is done for a kind of which the policy says nothing.
 DEFAULT = "ask"
-#: The likeness from which a statement that differs in no value is a repetition.
-SAME = 0.8
 #: Seconds for which a receipt waits (default), and for which `close` waits for running searches.
 WITHIN, CLOSE_TIMEOUT = 3.0, 3.0
 #: The most comparisons by a chat model that are pending, and the seconds for which `close` waits for them.
@@ -163,9 +171,10 @@ class ReceiptSearch:
             return similar
         with reading() as view:
             ended = _ended_alike(given, receipt.iri if receipt else "", view)
-            known = {each.id for each in ended}
-            others = [_with_standing(each, view) for each in similar or () if each.id not in known]
-        return similar if similar is None and not ended else (*ended, *others)
+            others = [_with_standing(each, view) for each in similar or () if each.id not in {one.id for one in ended}]
+            past = [each for each in others if each.status in (*ENDED, REJECTED)]
+            ended = ended or _ended_nearly_alike(given, receipt.iri if receipt else "", past, view)
+        return similar if similar is None and not ended else (*ended, *(each for each in others if each not in past))
 
     def are_near(self, project: str, one: Proposal, other: Proposal) -> bool:
         """Return whether two memories are a near pair of the review, or near to each other as receipts tell it."""
@@ -261,6 +270,7 @@ class ReceiptSearch:
         With *only*, no other memory is compared.
         """
         from jidomem.recall import neighbours
+        from jidomem.records.differences import share_half
         from jidomem.write.canonical import is_short_id
 
         embedding, kind = self._recall.embedding, _kind(intent)
@@ -270,7 +280,7 @@ class ReceiptSearch:
         mixed = {*chain.from_iterable(getattr(intent, name) or () for name in _MIXED)}
         whole = {name.casefold() for name in mixed}
         linked = {*chain.from_iterable(getattr(intent, name) or () for name in _LINKED), *known}
-        linked |= {*filter(is_short_id, mixed)}
+        named = {name.casefold() for name in linked.union(filter(is_short_id, mixed))}
         within = neighbours.comparable(kind, moment)
         search = neighbours.NeighbourSearch(stream, new.stems, within, text, summary=new.summary)
 
@@ -278,15 +288,23 @@ class ReceiptSearch:
             mark = file.mark
             self._forget(stream.project, mark.commits if mark else 0)
             writes = self._writes(stream.project)
-            ended = {name.casefold() for name in linked.union(*(write.ended for write in writes))}
+            ended = {name.casefold() for write in writes for name in write.ended}
             kinds = {write.kind for write in writes}
             kinds = {each for each in kinds if neighbours.is_comparable([type_uri(kind)], [type_uri(each)])}
             recent = [write.statement for write in writes if write.statement and write.kind in kinds]
-            return search.gather(file, recent, lambda item: only not in (None, item) or _is_named(item, ended, whole))
+            return search.gather(
+                file,
+                recent,
+                lambda item: only not in (None, item) or _is_named(item, named, whole),
+                lambda item: _is_named(item, ended, frozenset()),
+            )
 
         if not self._read(stream, gather):
             return None
-        return tuple(_similar(new.summary, each) for each in search.neighbours(partial(self._read, stream)))
+        near = [_similar(new.summary, each) for each in search.neighbours(partial(self._read, stream))]
+        past = (_similar(new.summary, each) for each in search.ended if only is None)
+        repeated = (each for each in past if each.relation == REPEATS and share_half(new.summary, each.text))
+        return (*repeated, *near)
 
     def _embed(self, embedding: Embedding, text: str) -> Vector | None:
         """Return the vector of a text; None if the embedder fails, or the root was closed meanwhile."""
@@ -445,16 +463,23 @@ def _similar(summary: str, neighbour: Neighbour) -> SimilarMemory:
     A repetition differs in no value, and in no one or two words alone; a brief one shares most of its words. Of two
     statements of which one says much more, none repeats the other.
     """
-    from jidomem.records import differences  # only a write needs these rules
+    from jidomem.recall.neighbours import REPEATED
+    from jidomem.records.differences import differences  # only a write needs these rules
 
-    texts = summary, neighbour.summary
-    differing = tuple(map(str, differences.differences(*texts)))
-    differs = differing or differences.has_replaced_words(*texts) or differences.are_brief_on_other_things(*texts)
-    differs = differs or differences.says_much_more(*texts)
-    relation = NEAR if differs or neighbour.likeness < SAME else REPEATS
+    differing = tuple(map(str, differences(summary, neighbour.summary)))
+    repeats = neighbour.likeness >= REPEATED and not differing and _has_the_words_of(summary, neighbour.summary)
+    relation = REPEATS if repeats else NEAR
     most = 1.0 if summary == neighbour.summary else 0.99
     likeness, author = min(round(neighbour.likeness, 2), most), local_name(neighbour.agent)
     return SimilarMemory(neighbour.item, neighbour.summary, likeness, relation, author, differing)
+
+
+def _has_the_words_of(text: str, other: str) -> bool:
+    """Return whether a statement that differs in no value from a near one also has most of its words."""
+    from jidomem.records import differences as rules
+
+    others = rules.has_replaced_words, rules.are_brief_on_other_things, rules.says_much_more, rules.are_on_other_things
+    return not any(differs(text, other) for differs in others)
 
 
 def _kind(intent: MemoryUpdateIntent) -> str:
@@ -555,12 +580,7 @@ def _ended_alike(intent: Proposal, item: str, view: WriteSnapshot) -> tuple[Simi
     The full stop and the case of the first letter do not count. *item* is the new memory, empty before it is judged;
     memories that it names, and all if it is a decision that is not accepted, are left out.
     """
-    given = intent.to_dict() if isinstance(intent, MemoryUpdateIntent) else intent
-    text, decided = given.get("summary"), view.first(iri(item), _DECIDED) if item else None
-    if not isinstance(text, str) or not text.strip() or not is_accepted(plain_value(decided) if decided else None):
-        return ()
-    text, new = text.strip(), [iri(item)] if item else []
-    known = {item, *(plain_value(old) for each in new for link in _LINKS for old in view.objects(each, link))}
+    text, known = _text_and_links(intent, item, view)
     bare = text.removesuffix(".")
     forms = {form for each in (bare, f"{bare}.") if each for form in (each, each[0].swapcase() + each[1:])}
     found: dict[str, Term] = {}
@@ -568,7 +588,7 @@ def _ended_alike(intent: Proposal, item: str, view: WriteSnapshot) -> tuple[Simi
         for item in view.subjects(_SUMMARY, literal(form)):
             if plain_value(item) not in known and view.has_ended(item) and _MARKER not in view.types(item):
                 found[_last(item, view)] = item
-    if not found:
+    if not text or not found:
         return ()
     item = found[max(found)]
     place, said = _place_taken(item, view), plain_value(view.first(item, _SUMMARY) or item)
@@ -577,6 +597,31 @@ def _ended_alike(intent: Proposal, item: str, view: WriteSnapshot) -> tuple[Simi
     author = next(iter(view.recorded_by(item)), None)
     name = local_name(plain_value(author)) if author else ""
     return (_with_standing(SimilarMemory(plain_value(item), said, 1.0, REPEATS, name), view),)
+
+
+def _ended_nearly_alike(
+    intent: Proposal, item: str, past: Sequence[SimilarMemory], view: WriteSnapshot
+) -> tuple[SimilarMemory, ...]:
+    """Return the first of *past* that *intent* repeats, unless what is in its place says so or is named by it."""
+    from jidomem.records.differences import differences
+
+    text, known = _text_and_links(intent, item, view)
+    for each in past:
+        place = each.replaced_by
+        there = plain_value(view.first(iri(place), _SUMMARY) or '""') if place else ""
+        says_so = there and not differences(text, there) and _has_the_words_of(text, there)
+        if text and each.relation == REPEATS and not (each.id in known or place in known or says_so):
+            return (each,)
+    return ()
+
+
+def _text_and_links(intent: Proposal, item: str, view: WriteSnapshot) -> tuple[str, set[str]]:
+    """Return the text of *intent* and the memories that it names; the text of a decision not accepted is empty."""
+    given = intent.to_dict() if isinstance(intent, MemoryUpdateIntent) else intent
+    text, new = given.get("summary"), [iri(item)] if item else []
+    decided = [plain_value(status) for each in new for status in view.objects(each, _DECIDED)]
+    known = {item, *(plain_value(old) for each in new for link in _LINKS for old in view.objects(each, link))}
+    return text.strip() if isinstance(text, str) and all(map(is_accepted, decided)) else "", known
 
 
 def _last(item: Term, view: WriteSnapshot) -> str:

@@ -319,7 +319,8 @@ class MemoryWriter:
         it could not be read, is its refusal.
 
         With *atomic* the first refusal is raised, with its `position`, and nothing is written. With *propose* each
-        memory waits for a curator, as in `submit_intent`. With *imported*, for an export of an earlier release, an
+        memory waits for a curator, as in `submit_intent`. No similar memories are looked up: a look-up costs as much as
+        several intents, so `similar` of each receipt is None. With *imported*, for an export of an earlier release, an
         undeclared value gets a warning instead of a refusal, and each memory keeps its author; *settlers* are the
         agents that settled it, by its IRI.
         """

@@ -166,17 +166,78 @@ def test_a_memory_named_as_evidence_or_subject_is_not_similar(memory, field, nam
     assert memory.remember(REPHRASED, **{field: [name(first.iri)]}).similar == ()
 
 
-def test_a_superseded_memory_is_not_similar(memory):
-    first = memory.remember(RECURSION)
-    memory.remember("The office closes at noon on Fridays", supersedes=[first.iri])
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_a_near_repetition_of_a_superseded_memory_has_a_warning_with_the_successor(memory, is_indexed):
+    first = memory.remember(RECURSION, asserted_by="ben")
+    second = memory.remember("The office closes at noon on Fridays", supersedes=[first.iri], reason="no code is left")
+    if is_indexed:
+        memory.recall("recursion")
+    receipt = memory.remember(REPHRASED)
 
-    assert memory.remember(REPHRASED).similar == ()
+    (ended,) = receipt.similar
+    assert (ended.id, ended.relation, ended.status, ended.replaced_by) == (
+        first.iri, "repeats", "superseded", second.iri,
+    )  # fmt: skip
+    assert [*receipt.choices(ended)] == ["invalidate", "supersede", "keep"]
+    assert receipt.warnings[0].startswith(f"{first.iri} said nearly the same and ended on ")
+    assert f" because no code is left (replaced by {second.iri}: " in receipt.warnings[0]
 
 
-def test_a_withdrawn_memory_is_not_similar(memory):
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_a_near_repetition_of_a_withdrawn_memory_has_a_warning_with_the_reason(memory, is_indexed):
     first = memory.remember(RECURSION)
     memory.recall("recursion")
     memory.writer.invalidate("p", first.iri, reason="measured")
+    if is_indexed:
+        memory.recall("recursion")
+    receipt = memory.remember(REPHRASED)
+
+    assert [(each.id, each.status) for each in receipt.similar] == [(first.iri, "invalidated")]
+    assert receipt.warnings[0].endswith(" because measured")
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_a_near_repetition_of_a_rejected_decision_has_a_warning_with_the_reason(memory, is_indexed):
+    rejected = memory.remember(
+        "Use Kafka for the events of orders", type="decision", rationale="too heavy", status="rejected"
+    )
+    if is_indexed:
+        memory.recall("Kafka")
+    receipt = memory.remember("Use Kafka for events of all orders", type="decision", rationale="fast")
+
+    assert [(each.id, each.status) for each in receipt.similar] == [(rejected.iri, "rejected")]
+    assert receipt.warnings[0].endswith(" because too heavy")
+
+
+def test_a_memory_that_says_nearly_the_same_as_its_ended_version_has_no_warning(memory):
+    first = memory.remember(RECURSION)
+    second = memory.writer.correct("p", first.iri, supersede=REPHRASED)
+    receipt = memory.remember(f"{REPHRASED}, always")
+
+    assert relations(receipt) == [(second.iri, "repeats")]
+    assert receipt.warnings == ()
+
+
+def test_a_statement_with_another_value_than_an_ended_memory_has_no_warning(memory):
+    first = memory.remember("The connection pool has 5 threads")
+    memory.writer.invalidate("p", first.iri, reason="measured")
+
+    assert memory.remember("The connection pool has 20 threads").similar == ()
+
+
+@pytest.mark.parametrize("link", ["supersedes", "revives", "evidence"])
+def test_a_near_repetition_linked_to_the_ended_memory_has_no_warning(memory, link):
+    first = memory.remember(RECURSION)
+    end = memory.writer.invalidate("p", first.iri, reason="measured")
+    links = {"supersedes": {"supersedes": [end.iri], "revives": [first.iri]}, "revives": {"revives": [first.iri]}}
+    receipt = memory.remember(REPHRASED, **links.get(link, {link: [first.iri]}))
+
+    assert (receipt.warnings, receipt.similar) == ((), ())
+
+
+def test_a_pending_proposal_is_no_ended_memory(memory):
+    memory.writer.submit_intent("p", intent(summary=RECURSION), propose=True)
+    memory.recall("recursion")
 
     assert memory.remember(REPHRASED).similar == ()
 
