@@ -4,6 +4,7 @@ import gc
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -188,6 +189,22 @@ def _own_environment(monkeypatch, tmp_path):
 def root(tmp_path):
     """A folder in which nothing was kept yet."""
     return tmp_path / "root"
+
+
+@pytest.fixture(scope="module")
+def copy_built(tmp_path_factory):
+    """Return a function that fills *folder* as `build(folder)` does, which runs once in a module: tests get copies."""
+    originals = {}
+
+    def copy(build, folder):
+        name = build.__qualname__
+        if name not in originals:
+            original = tmp_path_factory.mktemp("original") / folder.name
+            build(original)
+            originals[name] = original
+        return shutil.copytree(originals[name], folder, symlinks=True, dirs_exist_ok=True)
+
+    return copy
 
 
 @pytest.fixture(params=["words", "likeness"])

@@ -37,18 +37,21 @@ def git(*arguments):
     subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], check=True, capture_output=True)
 
 
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
-    """A repository with a clean memory of two, committed; it is the working directory."""
-    monkeypatch.chdir(tmp_path)
-    git("init", "-q", "-b", "main")
-    root = init(tmp_path, "p")
-    with jidomem.open(root, sources=fixed_sources()) as memory:
+def build(folder):
+    """Make a repository with a clean memory of two, committed."""
+    git("init", "-q", "-b", "main", folder)
+    with jidomem.open(init(folder, "p"), sources=fixed_sources()) as memory:
         memory.writer.submit_intent("p", intent())
         memory.writer.submit_intent("p", decision(topic="store"))
-    git("add", "-A")
-    git("commit", "-qm", "begin")
-    return tmp_path
+    git("-C", folder, "add", "-A")
+    git("-C", folder, "commit", "-qm", "begin")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch, copy_built):
+    """A repository with a clean memory of two, committed; it is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return copy_built(build, tmp_path)
 
 
 def days_later(days):

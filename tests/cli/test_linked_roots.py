@@ -39,15 +39,18 @@ def home(tmp_path):
     return folder
 
 
-@pytest.fixture
-def clone(tmp_path, monkeypatch):
-    """Return a root with two memories, in the working directory."""
-    root = init(tmp_path / "clone", "p")
-    with jidomem.open(root) as memory:
+def build(folder):
+    with jidomem.open(init(folder, "p")) as memory:
         memory.writer.submit_intent("p", intent(summary="it is raining"))
         memory.writer.submit_intent("p", intent(summary="it is cold", about=["weather"]))
-    monkeypatch.chdir(root.parent)
-    return root
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch, copy_built):
+    """Return a root with two memories, in the working directory."""
+    folder = copy_built(build, tmp_path / "clone")
+    monkeypatch.chdir(folder)
+    return folder / ".jidomem"
 
 
 @pytest.fixture

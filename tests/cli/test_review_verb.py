@@ -11,12 +11,17 @@ from cli_world import create_repository, rows, run
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
-    folder = create_repository(tmp_path / "repo", monkeypatch)
-    assert run("access", "policy", "grant", "ana", "admin").exit_code == 0
-    assert run("access", "policy", "set", "--preset", "curated").exit_code == 0
-    for text in ("Tabs", "Spaces"):
-        assert run("remember", text, "--type", "convention", "--agent", "bob").exit_code == 0
+def repository(tmp_path, monkeypatch, copy_built):
+    def build(folder):
+        create_repository(folder, monkeypatch)
+        assert run("access", "policy", "grant", "ana", "admin").exit_code == 0
+        assert run("access", "policy", "set", "--preset", "curated").exit_code == 0
+        for text in ("Tabs", "Spaces"):
+            assert run("remember", text, "--type", "convention", "--agent", "bob").exit_code == 0
+
+    folder = copy_built(build, tmp_path / "repo")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
     return folder
 
 

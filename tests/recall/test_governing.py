@@ -168,13 +168,16 @@ def test_a_path_outside_the_root_folder_is_refused(governed, path):
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
-    repository = tmp_path / "here"
-    (repository / "src").mkdir(parents=True)
+def repository(tmp_path, monkeypatch, copy_built):
+    def build(folder):
+        (folder / "src").mkdir(parents=True)
+        monkeypatch.chdir(folder)
+        subprocess.run(["git", "init", "-q"], check=True)
+        run("init", "-q", "--project", "p")
+        run("remember", "Use x", "--type", "decision", "--rationale", "r", "--about", "src/a.py")
+
+    repository = copy_built(build, tmp_path / "here")
     monkeypatch.chdir(repository)
-    subprocess.run(["git", "init", "-q"], check=True)
-    run("init", "-q", "--project", "p")
-    run("remember", "Use x", "--type", "decision", "--rationale", "r", "--about", "src/a.py")
     return repository
 
 

@@ -52,21 +52,26 @@ def decision_named(name, **fields):
     return decision(summary=f"quagga {name}", timestamp="2019-05-06T07:08:09Z", **{**about, **fields})
 
 
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
-    folder = tmp_path / "repo"
+def create_repository(folder):
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "a.py").write_text("x = 1\n")
     subprocess.run(["git", "init", "-q", folder], check=True)
     init(folder, "p")
-    monkeypatch.chdir(folder)
     return folder
 
 
 @pytest.fixture
-def iris(repository):
-    """The IRIs of the decisions, by name."""
-    with jidomem.open(repository / ".jidomem") as memory:
+def repository(tmp_path, monkeypatch):
+    folder = create_repository(tmp_path / "repo")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A repository with the decisions, and their IRIs by name; no test writes to it."""
+    folder = create_repository(tmp_path_factory.mktemp("recorded") / "repo")
+    with jidomem.open(folder / ".jidomem") as memory:
         writer = memory.writer
         recorded = {
             name: writer.submit_intent("p", decision_named(name, **fields)).iri for name, fields in RECORDED.items()
@@ -77,7 +82,15 @@ def iris(repository):
         writer.settle("p", recorded["taken"], "accept")
         writer.submit_intent("p", decision_named("successor", supersedes=[recorded["superseded"]]))
         writer.invalidate("p", recorded["withdrawn"], reason="wrong")
-    return recorded
+    return folder, recorded
+
+
+@pytest.fixture
+def iris(recorded, monkeypatch):
+    """The IRIs of the decisions, by name; their repository is the working directory."""
+    folder, iris = recorded
+    monkeypatch.chdir(folder)
+    return iris
 
 
 def at_command_line(*args):

@@ -10,11 +10,10 @@ from jidomem.serve.app import create_app
 RIVALS = 48
 
 
-@pytest.fixture
-def client(tmp_path):
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
     """A client on decisions that all conflict, one of them superseded, and a topic of more memories than are drawn."""
-    root = tmp_path / "root"
-    root.mkdir()
+    root = tmp_path_factory.mktemp("root")
     (root / "config.toml").write_text('project = "p"\n[conflicts]\ndecision = "warn"\n')
     with jidomem.open(root) as memory:
         rivals = [decision(summary=f"Use store {n}", topic="the store") for n in range(RIVALS)]

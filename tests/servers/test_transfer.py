@@ -47,10 +47,9 @@ def open_root(root, minutes=0):
     return jidomem.open(root, project="p", sources=fixed_sources(START + timedelta(minutes=minutes)))
 
 
-@pytest.fixture
-def root(tmp_path) -> Path:
-    """A root with merged branches, a redaction, a cleared stream, an overlay and working state."""
-    source, branch = tmp_path / "source", tmp_path / "branch"
+def build(source):
+    """Make a root with merged branches, a redaction, a cleared stream, an overlay and working state."""
+    branch = source.with_name("branch")
     with open_root(source) as memory:
         memory.writer.submit_intent("p", decision(topic="store"))
         memory.writer.submit_intent("p", intent(summary="the key is hunter2-hunter2"))
@@ -70,7 +69,12 @@ def root(tmp_path) -> Path:
     (source / "config.toml").write_text('project = "p"\n')
     (source / "queries" / "own").mkdir(parents=True)
     (source / "queries" / "own" / "why.txt").write_text("asked every morning")
-    return source
+
+
+@pytest.fixture
+def root(tmp_path, copy_built) -> Path:
+    """A copy of that root."""
+    return copy_built(build, tmp_path / "source")
 
 
 def journal_of(root):
