@@ -27,7 +27,18 @@ from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.rdf.vocab import BASE, JIDO, MARKER, REDACTED, local_name
 from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import cell, tsv_line
-from jidomem.records.active import ACTIVE, DUE, REASON, REPEATS, UNTIL, SimilarMemory, similar_choices, state_text
+from jidomem.records.active import (
+    ACTIVE,
+    DUE,
+    OUTCOME,
+    REASON,
+    REPEATS,
+    UNTIL,
+    SimilarMemory,
+    outcome_text,
+    similar_choices,
+    state_text,
+)
 from jidomem_cli.options import READ, App, clean
 
 if TYPE_CHECKING:
@@ -124,21 +135,22 @@ def show_rows(
 ) -> None:  # fmt: skip
     """Print *rows* in the requested format, and the cursor of the next page with the number of rows *left*.
 
-    A table has the text under the key *above* (which may be empty) above its row, and the text under *below* below it,
-    after the text of the column *whole* if that is cut. Without a terminal it is *piped* characters wide. Open
-    conflicts, and the status of inactive memories in a list without it, are extra columns. If there are no rows and
-    *memory* is given, the reason is printed: nothing was written, or not by that moment, or *none*, else the number of
-    pending proposals.
+    A table has the text under the key *above* (which may be empty) above its row, and the outcome of a task or error
+    and the text under *below* below it, after the text of the column *whole* if that is cut. Without a terminal it is
+    *piped* characters wide. Open conflicts, and the status of inactive memories in a list without it, are extra
+    columns. If there are no rows and *memory* is given, the reason is printed: nothing was written, or not by that
+    moment, or *none*, else the number of pending proposals.
     """
     form = app.form
     if form in READ:
-        present = (name for name in _ANNOTATIONS if any(row.get(name) for row in rows))
+        names = _ANNOTATIONS if form == "table" else (*_ANNOTATIONS, OUTCOME)
+        present = (name for name in names if any(row.get(name) for row in rows))
         columns = [*columns, *(name for name in present if name not in columns)]
     if form == "json":
         show_json({"rows": [json_value(row) for row in rows], "cursor": cursor})
         return
     if form == "table":
-        texts = [row.get(below) or () for row in rows]
+        texts = [_texts_below(row, below) for row in rows]
         _table(app, rows, columns, texts, piped, [row.get(above) for row in rows], whole)
     else:
         _PRINTERS[form](app, rows, columns)
@@ -147,6 +159,12 @@ def show_rows(
     if cursor:
         more = f"more: {left}; " if left else "more: "
         app.info(f"{more}--cursor {cursor}" if app.verbose else f"{more}raise --limit; -v shows the cursor")
+
+
+def _texts_below(row: Row, below: str) -> Sequence[str]:
+    texts = row.get(below) or ()
+    outcome = [outcome_text(row[OUTCOME])] if isinstance(row.get(OUTCOME), Mapping) else []
+    return [*outcome, *([texts] if isinstance(texts, str) else texts)]
 
 
 def read_listed(app: App, read: Callable[[int | None, str | None], Page]) -> tuple[Page, str]:
@@ -280,6 +298,8 @@ def _shown(row: Row, column: str) -> Any:
     The summary of a memory without one is a placeholder, since it was redacted.
     """
     value = row.get(column)
+    if column == OUTCOME and isinstance(value, Mapping):
+        return outcome_text(value)
     is_of_memory = any(row.get(name) for name in _SUMMARY_OF.get(column, ()))
     if column == "status" and value and isinstance(row.get("state"), str):
         return state_text(str(value), row["state"])
@@ -287,7 +307,7 @@ def _shown(row: Row, column: str) -> Any:
 
 
 def _table(
-    app: App, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str | Sequence[str]], piped: int | None,
+    app: App, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[Sequence[str]], piped: int | None,
     headings: Sequence[str | None], whole: str = "",
 ) -> None:  # fmt: skip
     """Print a table; *texts*, paragraphs, are below their rows, *headings* above them.
@@ -304,7 +324,7 @@ def _table(
         if whole in columns:
             at = [*columns].index(whole)
             texts = [
-                text if row[at] == full[whole] else (full[whole], *([text] if isinstance(text, str) else text))
+                text if row[at] == full[whole] else (full[whole], *text)
                 for text, row, full in zip(texts, cells, uncut, strict=True)
             ]
     header = [_HEADINGS.get(name, name) for name in columns]
@@ -316,7 +336,7 @@ def _table(
             click.echo(clean(heading))
         line = "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
         click.echo(click.style(line, bold=True) if not number and app.supports_color(sys.stdout) else line)
-        for part in [text] if isinstance(text, str) else text:
+        for part in text:
             for text_line in [clean(part)] if width is None else wrapped(clean(part), width - len(INDENT)):
                 click.echo(f"{INDENT}{text_line}")
     if left_out:

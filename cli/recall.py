@@ -9,7 +9,7 @@ import click
 from jidomem.base.clock import json_value
 from jidomem.read.memory_detail import short_id
 from jidomem.recall.briefing import contrast_lines, markdown, stale_files
-from jidomem.records.active import DUE, UNTIL
+from jidomem.records.active import DUE, OUTCOME, UNTIL
 from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, MIN_SCORE, Hit
 from jidomem_cli.options import (
     App,
@@ -150,6 +150,7 @@ def _row(hit: Hit) -> Row:
         UNTIL: metadata.get(UNTIL),
         "time": metadata["time"],
         "text": hit.excerpt,
+        OUTCOME: metadata.get(OUTCOME),
         "below": [*filter(None, [hit.excerpt]), *contrast_lines(hit), *(hit.reasons or ())],
         "reasons": [*(hit.reasons or ())],
         "parts": [f"{name} {_short(value)}" for name, value in (*parts.items(), *words.items()) if value],

@@ -20,7 +20,7 @@ from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.derived import trust
 from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, node_texts, rewordings
-from jidomem.records.active import ACTIVE, PENDING
+from jidomem.records.active import ACTIVE, OUTCOME, PENDING, outcome_text
 from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
 from jidomem_cli.options import READ, ROWS, App, Command, clean, limit_option, pass_app, printed_end
@@ -151,6 +151,10 @@ def _memory_lines(
         ("status", record["status"]),
     ]
     head.append(("summary", properties.pop("summary", [REDACTED])))
+    if outcome := record.get(OUTCOME):
+        head.append((OUTCOME, outcome_text(outcome)))
+        if properties.get("revisionReason") == [outcome.get("reason")]:
+            del properties["revisionReason"]
     head += [(_property_label(name), properties.pop(name, [])) for name in ANSWERS]
     head += reworded
     ends = [("superseded by", record["superseded_by"]), ("invalidated by", record["invalidated_by"])]
@@ -366,7 +370,7 @@ def _revision(app: App, row: dict[str, Any]) -> list[str]:
 
 
 _PLAIN = (
-    "class", "status", "summary", "excerpt", "confidence", "valid_from", "valid_until", "expires_on",
+    "class", "status", "state", "summary", OUTCOME, "excerpt", "confidence", "valid_from", "valid_until", "expires_on",
 )  # fmt: skip
 _LABELS = {"excerpt": "text"}
 _REASON = 200
@@ -386,6 +390,8 @@ def _explanation_lines(explanation: dict[str, Any], dated: str, verbose: bool) -
     """Yield the parts of an explanation for people, the important first, without empty ones."""
     yield "id", short(explanation["iri"])
     shown = {**explanation, "summary": explanation["summary"] or REDACTED}
+    if explanation[OUTCOME]:
+        shown[OUTCOME] = outcome_text(explanation[OUTCOME])
     shown["class"] = class_label(shown["class"])
     yield from ((_LABELS.get(name, name.replace("_", " ")), short(shown[name])) for name in _PLAIN if shown[name])
     yield dated, short(explanation["timestamp"]) if explanation["timestamp"] else "date unknown"

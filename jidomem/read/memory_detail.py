@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from jidomem.base.containers import grouped
 from jidomem.base.regex import lazy
-from jidomem.base.words import normal_text, shortened
+from jidomem.base.words import is_remark, normal_text, shortened
 from jidomem.errors import NotFound, nearest_names
 from jidomem.index.projection import SHORT
 from jidomem.index.results import Solutions
@@ -22,7 +23,7 @@ from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, JIDO, TYPE, family, graph_iri, jido, local_name, type_and_class
-from jidomem.records.active import ACTIVE, PENDING, EndedDecision, state, validity
+from jidomem.records.active import ACTIVE, OVER, PENDING, WAITING, EndedDecision, state, validity
 from jidomem.records.file_anchor import anchors_of, path_of
 from jidomem.records.intent import CONFLICT_KEY
 from jidomem.records.named_query import FOREVER, to_term
@@ -147,6 +148,10 @@ _COMMIT = "urn:jido:commit:"
 _OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("recordedAt")
 _ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalidatedBy")}
 _LEAST = 4
+#: The properties with the state of a task or an error.
+STATES_OF_WORK = ("hasTaskStatus", "hasErrorStatus")
+#: The most versions of a memory that are read for its outcome.
+_VERSIONS = 50
 IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _HOW = (
     f"give its IRI, {_LEAST} or more characters of its id, or of an imported one its file, number or title; recall"
@@ -206,6 +211,51 @@ def ended_decision(index: OxigraphIndex, project: str, item: str, as_of: object 
     now = [one for name in after if (one := load_memory(index, project, name, as_of))["status"] == ACTIVE][:1]
     successor = [text for one in now for text in (one["iri"], _summary_of(one))]
     return EndedDecision(item, _summary_of(memory), memory["status"], str(reason[0]), *successor)
+
+
+def outcome(index: OxigraphIndex, project: str, item: str, as_of: object = None) -> dict[str, str]:
+    """Return how a task or an error ended, or why it waits; empty for another memory.
+
+    `state` is its state, `reason` that of the revision that ended it, or the newest one of a memory that waits.
+    `lesson` is the newest active lesson that one of its versions produced, or that rests on one, `lesson_text` its
+    summary. Without reason and lesson there is no outcome.
+    """
+    graph, reasons, lessons = graph_iri(project), list[Term](), list[Term]()
+
+    def values(node: Term, *links: str) -> list[Term]:
+        return [value for link in links for _, _, value in index.triples(graph, node, jido(link))]
+
+    states = values(iri(item), *STATES_OF_WORK)
+    if not states or local_name(plain_value(states[0])) not in (*OVER, *WAITING):
+        return {}
+    versions = [iri(item)]
+    for version in islice(versions, _VERSIONS):  # it grows
+        if values(version, *STATES_OF_WORK) == states:
+            reasons += values(version, "revisionReason")
+            versions += [each for each in values(version, "supersedes", "revives") if each not in versions]
+        lessons += values(version, "producedLesson")
+        lessons += [lesson for lesson, _, _ in index.triples(graph, None, jido("derivedFrom"), version)]
+    state, texts = local_name(plain_value(states[0])), [parse_literal(reason).text for reason in reasons]
+    texts = [text for text in texts if not is_remark(text)]
+    lesson = _newest_lesson(index, project, map(plain_value, lessons), as_of)
+    why = {"reason": texts[-1 if state in OVER else 0]} if texts else {}
+    if lesson is not None:
+        why |= {"lesson": lesson["iri"], "lesson_text": _summary_of(lesson)}
+    return {"state": state, **why} if why else {}
+
+
+def _newest_lesson(index: OxigraphIndex, project: str, items: Iterable[str], as_of: object) -> dict[str, Any] | None:
+    """Return the newest active lesson among *items* and their successors, or None."""
+    known, left = dict[str, dict[str, Any]](), [*items]
+    while left:
+        if (name := left.pop()) not in known:
+            try:
+                known[name] = load_memory(index, project, name, as_of)
+            except NotFound:
+                continue
+            left += known[name]["superseded_by"]
+    lessons = [one for one in known.values() if one["type"] == "lesson_learned" and one["status"] == ACTIVE]
+    return max(lessons, key=lambda one: (one["recorded_at"], one["iri"]), default=None)
 
 
 def _summary_of(memory: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, mo
 from jidomem.rdf.vocab import BASE, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
-from jidomem.records.active import ACTIVE, DUE, STATES, UNTIL, validity
+from jidomem.records.active import ACTIVE, DUE, OUTCOME, OVER, STATES, UNTIL, WAITING, validity
 from jidomem.records.named_query import NamedQuery, to_term
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ _STATES, _WITH_STATE = (
     (jido("hasErrorStatus"), jido("hasTaskStatus")),
     (jido("Error"), jido("Task")),
 )
+_OUTCOMES = frozenset(map(jido, (*OVER, *WAITING)))
 #: The key of the status of an inactive memory in a list without a column `status`.
 MEMORY_STATUS = "memory_status"
 
@@ -158,9 +159,9 @@ class NamedQueries:
     ) -> Rows:
         """Return *rows* with the annotations of their memories beside the columns of the query.
 
-        They are its dates (`due`, `until`), the validity, the `state` of tasks and errors, the `memory_status` of
-        inactive memories in a list without it, and `conflicts_with`: the memories in an unsettled disagreement with one
-        at *as_of*, the moment that all pages of a list share.
+        They are its dates (`due`, `until`), the validity, the `state` and the `outcome` of tasks and errors, the
+        `memory_status` of inactive memories in a list without it, and `conflicts_with`: the memories in an unsettled
+        disagreement with one at *as_of*, the moment that all pages of a list share.
         """
         rows = self._with_validity(query, project, bindings, rows)
         if {"item", "kind", "status"} <= {*query.columns}:
@@ -168,6 +169,8 @@ class NamedQueries:
         column = query.memory_column
         if column is not None and DUE not in query.columns:
             rows = self._with_dates(project, rows, column)
+        if column is not None:
+            rows = self._with_outcomes(project, rows, column, as_of)
         if column is None or as_of is None or "asOf" not in bindings:
             return rows
         if bindings.get("includeInactive") == boolean(True):
@@ -193,6 +196,16 @@ class NamedQueries:
                 dates.setdefault(plain_value(item), {})[key] = moment_in(moment)
         return [{**row, **{key: each for key, each in dates.get(row[column], {}).items() if key not in row}}
                 for row in rows] if dates else rows  # fmt: skip
+
+    def _with_outcomes(self, project: str, rows: Rows, column: str, as_of: Term | None) -> Rows:
+        """Return *rows* with the outcomes of the tasks and errors in *column* that ended or wait."""
+        graph, names = graph_iri(project), {row[column] for row in rows}
+        items = [None] if len(rows) >= _MANY else [iri(str(name)) for name in names if _may_be_memory(name)]
+        read = (self._index.triples(graph, item, link) for item in items for link in _STATES)
+        ended = {plain_value(item) for triples in read for item, _, state in triples if state in _OUTCOMES}
+        moment = None if as_of is None else plain_value(as_of)
+        outcomes = {item: memory_detail.outcome(self._index, project, item, moment) for item in names & ended}
+        return [{**row, OUTCOME: outcomes[row[column]]} if outcomes.get(row[column]) else row for row in rows]
 
     def _with_validity(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows) -> Rows:
         """Return *rows* with the status of memories that are not valid now, in lists of all kinds and in histories."""

@@ -18,8 +18,9 @@ from jidomem.rdf.terms import Term, iri, is_iri, literal, parse_literal, plain_v
 from jidomem.rdf.vocab import GRAPHS, LABEL, TYPE, conv, graph_iri, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.history import Revisions, node_texts
+from jidomem.read.memory_detail import STATES_OF_WORK
 from jidomem.read.playbook import Rows
-from jidomem.records.active import Convention
+from jidomem.records.active import OUTCOME, Convention
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.intent import CLASH
 from jidomem.records.named_query import FOREVER, to_term
@@ -307,6 +308,8 @@ class Why:
         return {
             **{name: memory[name] for name in ("iri", "class", "own_classes", "status")},
             **{name: properties.get(prop, [None])[0] for name, prop in _LABELS.items()},
+            "state": next((local_name(state) for link in STATES_OF_WORK for state in properties.get(link, ())), None),
+            OUTCOME: memory.get(OUTCOME),
             "excerpt": excerpt(properties),
             "asserted_by": properties.get("assertedBy", []),
             "asserted_in": properties.get("assertedIn", []),

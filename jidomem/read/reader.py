@@ -22,6 +22,7 @@ from jidomem.read import memory_detail
 from jidomem.read.lists import Lists, Page, QueryRunner
 from jidomem.read.named_queries import NamedQueries, RawSparql, Result, resolve_name
 from jidomem.read.playbook import Architect, Debugger, Planner, Playbook, Role, Rows
+from jidomem.records.active import OUTCOME
 from jidomem.records.intent import Version
 from jidomem.records.named_query import NamedQuery
 from jidomem.schema.ontology import EffectiveRules
@@ -264,14 +265,16 @@ class MemoryReader:
     def get_memory(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
         """Return one memory: iri, type, class, status, properties, superseded_by, invalidated_by, commit, recorded_at.
 
-        `status` is one of `jidomem.records.active.STATES`, such as active or superseded, and
-        `properties` maps the local name of each property to its values. Raises NotFound with the
-        nearest ids, and for a memory that is not valid at *valid_at*.
+        A task or error that ended or waits has an `outcome`. `status` is one of `jidomem.records.active.STATES`, such
+        as active or superseded, and `properties` maps the local name of each property to its values. Raises NotFound
+        with the nearest ids, and for a memory that is not valid at *valid_at*.
         """
         self._catch_up(project)
-        return memory_detail.load_memory(
+        memory = memory_detail.load_memory(
             self.index, project, iri, as_of, valid_at, lambda: format_timestamp(self._now())
         )
+        outcome = memory_detail.outcome(self.index, project, memory["iri"], as_of)
+        return {**memory, OUTCOME: outcome} if outcome else memory
 
     def describe(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> list[Triple]:
         """Return the triples about one memory; raises what `get_memory` raises."""

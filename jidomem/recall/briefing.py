@@ -18,7 +18,7 @@ from jidomem.base.words import EXCERPT, beginning, quoted, quoted_name, shortene
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.vocab import local_name
 from jidomem.recall.nearness import disagreement
-from jidomem.records.active import ACTIVE, DUE, UNTIL, dates_text, state_text
+from jidomem.records.active import ACTIVE, DUE, OUTCOME, UNTIL, dates_text, outcome_text, state_text
 from jidomem.records.recall import DifferingMemory, Hit, MemoryRecall
 from jidomem.repository.freshness import UNCHANGED, Freshness
 
@@ -527,7 +527,9 @@ def _line(hit: Hit, show: str = _SHOW, beside: Collection[str] = ()) -> str:
     short = local_name(hit.id)[-8:]
     is_cut = is_cut or _GAP.search(hit.excerpt) is not None
     mark = f" [cut; {show.format(short)}]" if is_cut else ""
-    status = state_text(metadata["status"], metadata.get("state")).removeprefix(ACTIVE).removeprefix(", ")
+    outcome = outcome_text(metadata[OUTCOME]) if OUTCOME in metadata else ""
+    state = None if outcome else metadata.get("state")
+    status = state_text(metadata["status"], state).removeprefix(ACTIVE).removeprefix(", ")
     rivals = disagreement(metadata.get("conflicts_with", ()))
     others = [DifferingMemory.parse(each) for each in metadata.get("differs_from", ())]
     values = [each.words for each in others if each.item in beside]
@@ -535,7 +537,10 @@ def _line(hit: Hit, show: str = _SHOW, beside: Collection[str] = ()) -> str:
     stale = ", ".join(f"{quoted_name(path)} {state}" for path, state in stale_files(hit).items())
     day = (metadata["time"] or metadata["recorded_at"]).date().isoformat()
     dates = dates_text(metadata.get(DUE), metadata.get(UNTIL))
-    words = [status, *dates, rivals, *values, about, quoted_name(hit.agent_id), day, metadata.get("source", ""), stale]
+    score = f"score {hit.score:.2g}"
+    author = quoted_name(hit.agent_id)
+    words = [status, *dates, rivals, *values, about, author, day, metadata.get("source", ""), stale, score]
     head = f"{quoted_name(short)} {quoted_name(metadata['kind'])}"
     reasons = "".join(f"  - {reason}\n" for reason in (*contrast_lines(hit, beside), *(hit.reasons or ())))
-    return f"- {head}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n{reasons}"
+    said = "; ".join(filter(None, (f"{head}: {text}", outcome))) + answer + mark
+    return f"- {said} ({', '.join(filter(None, words))})\n{reasons}"

@@ -51,7 +51,7 @@ from jidomem.recall.ranking import (
     names_time,
     rank_sources,
 )
-from jidomem.records.active import ACTIVE, ENDED, REJECTED, STATES, Inactive
+from jidomem.records.active import ACTIVE, ENDED, OUTCOME, REJECTED, STATES, Inactive
 from jidomem.records.entry import NAMESPACE, Entry
 from jidomem.records.interfaces import CorpusStats
 from jidomem.records.named_query import moment_of
@@ -486,6 +486,8 @@ class Recalling:
                 is_term = str(properties[property_]).startswith(JIDO)
                 metadata[called] = local_name(properties[property_]) if is_term else properties[property_]
         metadata |= {end: memory[end] for end in ("superseded_by", "invalidated_by") if memory[end]}
+        if outcome := memory_detail.outcome(self.index, project, one.name, narrowing.as_of):
+            metadata[OUTCOME] = outcome
         agent, session = (
             local_name(properties[by]) if by in properties else None for by in ("assertedBy", "assertedIn")
         )

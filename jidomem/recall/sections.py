@@ -31,7 +31,7 @@ from jidomem.recall.briefing import (
 )
 from jidomem.recall.governing import active_anchors, anchors_by_item, governing, related_memories
 from jidomem.recall.nearness import FORCES, disagreement, is_about, is_general, nearness
-from jidomem.records.active import ACTIVE, DUE, UNTIL, dates_text, state_text
+from jidomem.records.active import ACTIVE, DUE, OUTCOME, UNTIL, dates_text, outcome_text, state_text
 from jidomem.records.file_anchor import Anchor
 from jidomem.records.named_query import FOREVER, judged_at, to_term
 from jidomem.records.recall import DifferingMemory
@@ -59,7 +59,6 @@ _WHOLE = (0, 0)
 _SEVERITIES = ("critical", "high", "medium", "low", None)
 _ENDED = ("Completed", "Abandoned")
 _AGAINST = "against "
-_STATES = ("hasTaskStatus", "hasErrorStatus")
 _SHOWN_DATES = {DUE: "expiresOn", UNTIL: "validUntil"}
 _DETAILS = f"""SELECT ?item ?summary ?recorded ?about ?blob ?line {{{{ VALUES ?item {{{{ {{items}} }}}}
 ?item {jido("summary")} ?summary ; {jido("recordedAt")} ?recorded
@@ -479,8 +478,9 @@ class BriefingBuilder:
             local_name(str(properties.get("assertedBy", ""))),
             local_name(str(properties.get("hasSourceType", ""))),
         )
-        states = [local_name(str(properties[link])) for link in _STATES if link in properties]
-        state = "".join(state for state in states if state not in label)
+        states = [local_name(str(properties[link])) for link in memory_detail.STATES_OF_WORK if link in properties]
+        outcome = memory_detail.outcome(self._index, self._project, name, self._moment["as_of"])
+        state = "".join(state for state in states if state not in label and not outcome)
         status = state_text(memory["status"], state).removeprefix(ACTIVE).removeprefix(", ")
         rivals = self._rivals.get(name, [])
         is_marked = any(note.startswith(_AGAINST) for note in notes)
@@ -501,7 +501,8 @@ class BriefingBuilder:
         short = memory_detail.short_id(name)
         mark = f" [cut; jidomem show {short}]" if is_cut else ""
         why = f"; text: {quoted(answer, EXCERPT)[0]}" if answer else ""
-        line = f"- {quoted_name(short)} {label}: {text}{why}{mark} ({', '.join(filter(None, words))})"
+        ended = f"; {outcome_text(outcome)}" if outcome else ""
+        line = f"- {quoted_name(short)} {label}: {text}{ended}{why}{mark} ({', '.join(filter(None, words))})"
         values = {
             "iri": name,
             "id": short,
@@ -513,6 +514,7 @@ class BriefingBuilder:
             "standing": memory["status"],
             "status": memory["status"],
             **({"state": states[0]} if states else {}),
+            **({OUTCOME: outcome} if outcome else {}),
             **dates,
             **({"conflicts_with": rivals} if rivals else {}),
             **({"differs_from": [each.to_dict() for each in others]} if others else {}),

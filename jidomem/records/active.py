@@ -36,6 +36,8 @@ INVALIDATED, SUPERSEDED = ENDED = "invalidated", "superseded"
 EXPIRED, SCHEDULED = "expired", "scheduled"
 #: The keys, and the words, of the moment at which a memory is due, and of the end of its validity.
 DUE, UNTIL = "due", "until"
+#: The key of the outcome of a task or an error.
+OUTCOME = "outcome"
 #: Every state of a memory; the first that applies is its state.
 STATES = (*ENDED, PENDING, *UNACCEPTED, EXPIRED, SCHEDULED, ACTIVE)
 #: Every status of a decision by which a list can be filtered: its own, that of its end, or that of a proposal.
@@ -166,7 +168,7 @@ def now_of_all(item: str = "item") -> str:
 """
 
 
-#: The most characters of each text of an ended decision.
+#: The most characters of each text of an ended decision, and of an outcome.
 _LONGEST_ENDED = 160
 
 
@@ -199,6 +201,18 @@ class EndedDecision:
         """Return the decision as plain JSON values."""
         successor = {"successor": self.successor or None, "successor_text": self.successor_text or None}
         return {"id": self.item, "text": self.text, "status": self.status, "reason": self.reason or None, **successor}
+
+
+def outcome_text(outcome: Mapping[str, str]) -> str:
+    """Return the state of a task or an error with its reason and its lesson, as far as *outcome* has them, as one text.
+
+    >>> outcome_text({"state": "Resolved", "reason": "more time", "lesson": "x:0000abcd", "lesson_text": "Time grows"})
+    'resolved: "more time"; lesson 0000abcd: "Time grows"'
+    """
+    why = f": {quoted(outcome['reason'], _LONGEST_ENDED)[0]}" if "reason" in outcome else ""
+    if "lesson" in outcome:
+        why += f"; lesson {outcome['lesson'][-8:]}: {quoted(outcome['lesson_text'], _LONGEST_ENDED)[0]}"
+    return outcome["state"].lower() + why
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,8 +349,9 @@ def valid_since(spans: Iterable[Interval], until: int) -> int:
     return until
 
 
-#: The states of a task or an error that has ended.
+#: The states of a task or an error that has ended, and those of one that waits.
 OVER = ("Completed", "Abandoned", "Resolved")
+WAITING = ("Blocked", "Deferred")
 #: The states of a memory that says nothing any more.
 _INACTIVE = frozenset([*ENDED, *UNACCEPTED, REJECTED])
 #: The relations of a memory to a near statement: it says the same, or something on the same matter.

@@ -31,7 +31,8 @@ def test_memories_are_recalled_by_words_in_every_format():
     assert run("recall", "cache", "--format", "csv").stdout.startswith(
         "score,item,kind,summary,about,agent,recorded,status,time,text,state,conflicts_with\n"
     )
-    assert f'- {FACT} fact: "the cache holds 2 GiB" (architect, 2026-11-21)' in run(
+    score = json.loads(run("recall", "cache", "--json").stdout)["entries"][0]["score"]
+    assert f'- {FACT} fact: "the cache holds 2 GiB" (architect, 2026-11-21, score {score:.2g})' in run(
         "recall", "cache", "--format", "md"
     ).stdout  # fmt: skip
 
