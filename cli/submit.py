@@ -23,6 +23,8 @@ import click
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.errors import STOPPING, Conflict, InvalidRequest, TooLarge
 from jidomem.rdf.vocab import JIDO
+from jidomem.records.active import REASON as UNSAID
+from jidomem.records.active import corrected_instead
 from jidomem.records.intent import parse_json, parse_line
 from jidomem_cli.errors import Options, RefusedIntents, acting, as_changes, as_options, print_refusal
 from jidomem_cli.fields import given_fields, intent_options, memory_iri, present_fields, set_option, with_memory_paths
@@ -273,7 +275,19 @@ def remember(app: App, /, text: str, more: tuple[str, ...], dry_run: bool, **fie
             refusal.hint = 'give the text: jidomem remember "the build needs Rust 1.80"'
         if at_fault := [flags[each.value] for each in refusal.violations if each.value in flags]:
             refusal.hint = refusal.hint.replace("`extra_triples`", " and ".join(dict.fromkeys(at_fault)))
-        print_refusal(refusal, app, options=as_options if text.strip() else None)
+        options: Options | None = as_options if text.strip() else None
+        if isinstance(refusal, Conflict) and refusal.names_ended and any(refusal.conflicts[0].resolve_with.values()):
+            replacing = refusal.conflicts[0].resolve_with
+            because = {"reason": UNSAID} if refusal.needs_reason and "rationale" not in values else {}
+            sets = [each for each in more if each.partition("=")[0] not in replacing]
+            left_out = {"extra_triples", *replacing}
+            given = {name: value for name, value in present_fields(fields).items() if name not in left_out}
+            words = [as_options({**given, **{name: value for name, value in replacing.items() if value}, **because})]
+            words += [as_options({name: value}) for name, value in patterns]
+            words += [f"--set {shlex.quote(each)}" for each in sets]
+            command = f"jidomem remember{acting(app)} {' '.join(words)} -- {shlex.quote(text)}"
+            refusal.hint, options = f"{refusal.reading}: {command}", None
+        print_refusal(refusal, app, options=options)
         return refusal.exit_code
     show_receipt(app, memory, receipt)
     return 0
@@ -334,14 +348,17 @@ def edit(
     except InvalidRequest:
         raise
     except JidomemError as refusal:
-        options: Options | None = partial(_withdrawals, reason=reason) if invalidate else as_changes
+        options: Options | None = partial(_withdrawals, app, reason=reason) if invalidate else as_changes
         fields = {**given_fields(changes, _CHECKS), **({"reason": reason} if reason else {})}
         if checks := [f"--set {name}=PATTERN" for name in _CHECKS if name in fields]:
             refusal.hint = refusal.hint.replace("`extra_triples`", " and ".join(checks))
-        hint = ""
+        hint, flag = "", "--confirm" if confirm else ""
+        flag = flag if supersede is None else f"--supersede {shlex.quote(supersede)}"
+        if isinstance(refusal, Conflict):
+            refusal.hint = refusal.choices_text()
         if not (invalidate or undo):
             with suppress(JidomemError):  # a field may name no memory: the refusal is shown with its own hint
-                hint = _successor_hint(app, memory, whole, refusal, supersede, confirm, fields)
+                hint = _successor_hint(app, memory, whole, refusal, flag, fields)
         if hint:
             refusal.hint, options = hint, None
         print_refusal(refusal, app, options=options)
@@ -358,35 +375,41 @@ def _successor_hint(
     memory: Jidomem,
     item: str,
     refusal: JidomemError,
-    summary: str | None,
-    confirm: bool,
+    flag: str,
     fields: dict[str, Any],
 ) -> str:
-    """Return the command that corrects the successor of *item* in the same way, ready to paste; empty unless *item* was
-    replaced.
+    """Return the command that corrects the successor of *item* in the same way, ready to paste; empty unless *item*
+    has ended. The *flag* is the option of the correction.
     """
-    conflicts = refusal.conflicts if isinstance(refusal, Conflict) else ()
+    confirm, conflicts = flag == "--confirm", refusal.conflicts if isinstance(refusal, Conflict) else ()
     is_stale = any(each.iri == item and each.kind == "stale_supersession" for each in conflicts)
 
     def present(name: str) -> str:
         return str(memory.reader.why(memory.project, memory_iri(memory, name))["in_its_place"] or name)
 
-    if not (is_stale or confirm) or (newer := present(item)) == item:
+    if not (is_stale or confirm):
+        return ""
+    newer, withdrawal = present(item), dict[str, Any]()
+    if isinstance(refusal, Conflict) and is_stale:
+        withdrawal = corrected_instead(refusal, {"id": item}).get("set", {}) if newer == item else {}
+        fields |= {"reason": UNSAID} if refusal.needs_reason and not (confirm or "reason" in fields) else {}
+    if newer == item and not withdrawal:
         return ""
     others = [each for each in map(present, fields.pop("supersedes", [])) if confirm or each != newer]
-    changes = as_changes({**({"supersedes": others} if others else {}), **fields})
-    flag = "--confirm" if confirm else "" if summary is None else f"--supersede {shlex.quote(summary)}"
+    changes = as_changes({**({"supersedes": others} if others else {}), **withdrawal, **fields})
     command = " ".join(filter(None, (f"jidomem edit{acting(app)} {shlex.quote(short(newer))}", flag, changes)))
+    if withdrawal and isinstance(refusal, Conflict):
+        return f"{refusal.reading}: {command}"
     if confirm:
         return f"it was replaced; if its successor still says the same: {command}"
     return f"it was replaced; read its successor, and correct that if it is still wrong: {command}"
 
 
-def _withdrawals(fields: Mapping[str, Any], *, reason: str | None) -> str:
+def _withdrawals(app: App, fields: Mapping[str, Any], *, reason: str | None) -> str:
     """Return the commands that withdraw the memories in *fields* instead, ready to paste."""
     words = ("--invalidate", "--reason", shlex.quote(reason) if reason else REASON)
     items = fields.get("invalidates", ())
-    return "; ".join(f"jidomem edit {shlex.quote(short(item))} {' '.join(words)}" for item in items)
+    return "; ".join(f"jidomem edit{acting(app)} {shlex.quote(short(item))} {' '.join(words)}" for item in items)
 
 
 def _with_checks(memory: Jidomem, item: str, fields: dict[str, Any]) -> dict[str, Any]:

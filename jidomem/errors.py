@@ -341,6 +341,7 @@ class Conflict(JidomemError):
 
     `choices` are the resolutions, one of which the author takes. `items` has the fields of each conflicting memory by
     its IRI, as far as they are known. `needs_reason` is whether ending a memory of another author needs a reason.
+    `successor` is the active memory in the place of the one that was to be corrected, if that has ended.
     """
 
     code = "conflict"
@@ -352,7 +353,8 @@ class Conflict(JidomemError):
         items: Mapping[str, Mapping[str, Any]] | None = None,
         needs_reason: bool = True,
     ) -> None:
-        self._needs = ("reason",) if needs_reason else ()
+        self.needs_reason = needs_reason
+        self.successor = ""
         self.conflicts = tuple(conflicts)
         self.items = dict(items or {})
         super().__init__("; ".join(conflict.why for conflict in self.conflicts), hint=self.choices_text())
@@ -373,21 +375,36 @@ class Conflict(JidomemError):
         return () if any(choice.name == "keep" for choice in self.choices) else ("or submit nothing: the other stays",)
 
     @property
+    def names_ended(self) -> bool:
+        """Return whether the intent names a memory that has ended already."""
+        return any(conflict.kind == "stale_supersession" for conflict in self.conflicts)
+
+    @property
+    def names_withdrawn(self) -> bool:
+        """Return whether the intent names a memory that was withdrawn without a successor."""
+        return any(conflict.is_withdrawn for conflict in self.conflicts)
+
+    @property
+    def reading(self) -> str:
+        """Return the words before the call about what is in the place of an ended memory."""
+        return _READ_WHY if self.names_withdrawn else _READ_SUCCESSOR
+
+    @property
     def choices(self) -> tuple[Choice, ...]:
         """Return the resolutions that settle all conflicts at once."""
-        replacing = self.conflicts[0].resolve_with
-        if any(conflict.kind == "stale_supersession" for conflict in self.conflicts):
-            is_withdrawn = any(conflict.is_withdrawn for conflict in self.conflicts)
+        replacing, needs = self.conflicts[0].resolve_with, ("reason",) * self.needs_reason
+        if self.names_ended:
+            is_withdrawn = self.names_withdrawn
             ways = [Choice("keep", {}, (), _STAYS_WITHDRAWN if is_withdrawn else _STAYS_REPLACED)]
             if any(replacing.values()):
                 ends = "it ends, and yours takes its place" if replacing.get("supersedes") else "it is withdrawn"
                 effect = _WITHDRAWAL_ENDS if is_withdrawn else f"read the memory that took the place first: {ends}"
-                return (Choice(next(iter(replacing)), replacing, self._needs, effect), *ways)
+                return (Choice(next(iter(replacing)), replacing, needs, effect), *ways)
             return (
                 Choice("new", replacing, (), "leave the named memory out: yours is recorded as a new memory"),
                 *ways,
             )
-        ways = [Choice("supersedes", replacing, self._needs, _REPLACED if self._needs else _OWN_REPLACED)]
+        ways = [Choice("supersedes", replacing, needs, _REPLACED if needs else _OWN_REPLACED)]
         if len(self.conflicts) == 1 and (until := self.conflicts[0].until):
             command = f'jidomem edit {self.conflicts[0].iri} --set valid_until={until} --reason "{REASON}"'
             later = Choice("valid_until", {}, (), f"if it holds until {until}: {command}, then submit yours again")
@@ -415,6 +432,8 @@ class Conflict(JidomemError):
 
 #: The reason in a choice that the agent has to say in its own words; as it is, it is refused.
 REASON = "SAY WHY"
+_READ_SUCCESSOR = "read its successor first, and correct that if it is still wrong"
+_READ_WHY = "read why it was withdrawn first, and if it holds again"
 _STAYS_REPLACED = "submit nothing: the memory that took the place stays"
 _STAYS_WITHDRAWN = "submit nothing: it stays withdrawn"
 _WITHDRAWAL_ENDS = "read why it was withdrawn first: the withdrawal ends, and yours takes its place"

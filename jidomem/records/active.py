@@ -19,6 +19,7 @@ from typing import Any
 
 from jidomem.base.words import normal_text, quoted
 from jidomem.errors import REASON as REASON
+from jidomem.errors import Conflict
 from jidomem.rdf.vocab import DECISION_STATUS, local_name
 
 #: The end of the interval of a node that nothing ends, and of one that is never active.
@@ -354,6 +355,24 @@ OVER = ("Completed", "Abandoned", "Resolved")
 WAITING = ("Blocked", "Deferred")
 #: The states of a memory that says nothing any more.
 _INACTIVE = frozenset([*ENDED, *UNACCEPTED, REJECTED])
+
+
+def corrected_instead(refusal: Conflict, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments *given* of a correction of an ended memory, for the one in its place; empty without one.
+
+    The arguments are `id`, `set`, `reason` and others of `MemoryWriter.correct`. What follows a withdrawn memory ends
+    the withdrawal. A reason that is needed and not given is REASON.
+    """
+    replacing = refusal.conflicts[0].resolve_with
+    if not refusal.names_ended or not any(replacing.values()) or given.get("undo"):
+        return {}
+    changes, call = given.get("set", {}), {**given, "id": refusal.successor or given["id"]}
+    if "supersedes" in changes or not refusal.successor:
+        call["set"] = {**changes, **replacing}
+    is_unsaid = refusal.needs_reason and not given.get("reason") and not given.get("confirm")
+    return call | ({"reason": REASON} if is_unsaid else {})
+
+
 #: The relations of a memory to a near statement: it says the same, or something on the same matter.
 REPEATS, NEAR = "repeats", "near"
 

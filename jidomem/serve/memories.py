@@ -14,13 +14,13 @@ from contextlib import nullcontext
 from itertools import islice
 from time import monotonic, sleep
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from flask import Response, g, request
 
 from jidomem.base.clock import json_value
 from jidomem.curation.review_queue import queued, with_endings
-from jidomem.errors import Busy, InvalidRequest, JidomemError, NotServed, TooLarge
+from jidomem.errors import Busy, Conflict, InvalidRequest, JidomemError, NotServed, TooLarge
 from jidomem.index.store import write_triples
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import integer, plain_value
@@ -35,6 +35,7 @@ from jidomem.read.playbook import Playbook, cell, tsv_line
 from jidomem.recall.briefing import markdown
 from jidomem.recall.governing import nearest
 from jidomem.recall.nearness import MOST_SHOWN
+from jidomem.records.active import corrected_instead
 from jidomem.records.intent import Version, parse_version
 from jidomem.records.named_query import NamedQuery, snake
 from jidomem.runtime.worker_pool import is_disconnected
@@ -371,7 +372,13 @@ def revise(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
     if taken := [*(changes.keys() & (*_WHO, "idempotency_key", "reason"))]:
         raise InvalidRequest(f"set cannot set {taken[0]}", hint=f"give {taken[0]} beside set")
     item = site.memory.reader.resolve(project, id)
-    receipt = site.writer.correct(project, item, changes=changes, dry_run=dry_run, who=author, **values)
+    try:
+        receipt = site.writer.correct(project, item, changes=changes, dry_run=dry_run, who=author, **values)
+    except Conflict as error:
+        if call := corrected_instead(error, {"id": item, **values, **({"set": changes} if changes else {})}):
+            path = f"/projects/{quote(project)}/memories/{wire.item_path(call.pop('id'))}/revise"
+            error.hint = f"{error.reading}: POST {path} {wire.dump(call).decode()}"
+        raise
     status = 200 if dry_run or receipt.status == "deduplicated" else 201
     return wire.answer(wire.outcome(receipt, project), status)
 

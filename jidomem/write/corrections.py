@@ -15,6 +15,7 @@ from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, moment_in, plain_value
 from jidomem.rdf.vocab import jido
+from jidomem.records.active import corrected_instead
 from jidomem.records.file_anchor import ANCHOR, anchors_of
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, MemoryUpdateIntent, Receipt
 from jidomem.write import conflict, permissions, submission
@@ -348,7 +349,8 @@ class Corrections:
             raise InvalidRequest("a withdrawal needs a reason", hint="give `reason`: why it is wrong")
         if supersede is not None and not supersede.strip():
             raise InvalidRequest("the text of the successor is empty", hint="give `supersede`: what is true now")
-        with self._successor_hint(project_id, item):
+        ways_given = {"supersede": supersede, "invalidate": invalidate, "confirm": confirm, "undo": undo}
+        with self.successor_hint(project_id, item, **ways_given, set=dict(changed), reason=reason):
             if invalidate:
                 return self.invalidate(project_id, item, reason=reason or "", dry_run=dry_run, **author)
             if confirm:
@@ -371,15 +373,18 @@ class Corrections:
             return replace(receipt, warnings=(*receipt.warnings, *warnings))
 
     @contextmanager
-    def _successor_hint(self, project_id: str, item: str) -> Iterator[None]:
-        """Make the hint of a Conflict name the active successor of *item*, which was to be corrected, if it has one."""
+    def successor_hint(self, project_id: str, item: str, **given: Any) -> Iterator[None]:
+        """Make the hint of a Conflict correct what is in the place of *item*, which has ended, as *given* in Python."""
         try:
             yield
         except Conflict as error:
-            view, is_withdrawn = self._context.snapshot(project_id), any(each.is_withdrawn for each in error.conflicts)
+            view = self._context.snapshot(project_id)
             newer = conflict.end_of_chain(iri(item), view) if view.has_ended(iri(item)) else None
-            if newer is not None and not is_withdrawn:
-                error.hint = f"read its successor first, and correct that if it is still wrong: {plain_value(newer)}"
+            error.successor = "" if newer is None or error.names_withdrawn else plain_value(newer)
+            if call := corrected_instead(error, {"id": item, **{key: each for key, each in given.items() if each}}):
+                named = {"changes" if name == "set" else name: each for name, each in call.items() if name != "id"}
+                words = ", ".join(f"{name}={each!r}" for name, each in named.items())
+                error.hint = f"{error.reading}: memory.writer.correct({project_id!r}, {call['id']!r}, {words})"
             raise
 
     def _carried(self, view: WriteSnapshot, item: str, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from typing import Any, Literal, Self, overload
 
 from jidomem.base.clock import Sources, new_id
 from jidomem.base.words import misspelling_of
-from jidomem.errors import IntentRefused, JidomemError
+from jidomem.errors import Conflict, IntentRefused, JidomemError
 from jidomem.index.follower import IndexFollower
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, plain_value
 from jidomem.rdf.vocab import RDF
+from jidomem.records.active import REASON
 from jidomem.records.entry import Entry
 from jidomem.records.intent import (
     FIELD_ALIASES,
@@ -345,7 +346,15 @@ class MemoryWriter:
         meant = {FIELD_ALIASES.get(name) for name in fields}  # so that the fixed intent can rename the field
         filled = {name: value for name, value in defaults.items() if name not in fields and name not in meant}
         filled |= self.authorship(fields)
-        receipt = self.submit_intent(project_id, {"summary": text, **filled, **fields}, dry_run=dry_run)
+        try:
+            receipt = self.submit_intent(project_id, {"summary": text, **filled, **fields}, dry_run=dry_run)
+        except Conflict as error:
+            replacing = error.conflicts[0].resolve_with
+            if error.names_ended and any(replacing.values()):
+                given = {**({"reason": REASON} if error.needs_reason else {}), **fields, **replacing}
+                words = "".join(f", {name}={value!r}" for name, value in given.items())
+                error.hint = f"{error.reading}: memory.writer.remember({project_id!r}, {text!r}{words})"
+            raise
         if receipt.status == "deduplicated":  # the memory that exists has its own author, session and confidence
             return receipt
         return replace(receipt, filled={**filled, **receipt.filled})
@@ -388,11 +397,15 @@ class MemoryWriter:
         carried over to another text. The blob ids of the files stay unless a text, the rationale or about changes.
         Raises what `submit_intent` raises.
         """
-        return self._corrections.revise(project_id, item, changes=changes, reason=reason, dry_run=dry_run, under=under)
+        with self._corrections.successor_hint(project_id, item, set=changes, reason=reason):
+            return self._corrections.revise(
+                project_id, item, changes=changes, reason=reason, dry_run=dry_run, under=under
+            )
 
     def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
         """Return the receipt of a marker that withdraws *item* for *reason*, without a successor."""
-        return self._corrections.invalidate(project_id, item, reason=reason, dry_run=dry_run, **fields)
+        with self._corrections.successor_hint(project_id, item, invalidate=True, reason=reason):
+            return self._corrections.invalidate(project_id, item, reason=reason, dry_run=dry_run, **fields)
 
     def confirm(
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any
@@ -404,7 +417,8 @@ class MemoryWriter:
         verified. Raises what `submit_intent` raises, and PolicyDenied or Conflict where a proposal would only be
         proposed again.
         """
-        return self._corrections.confirm(project_id, item, reason=reason, dry_run=dry_run, **fields)
+        with self._corrections.successor_hint(project_id, item, confirm=True, set=fields, reason=reason):
+            return self._corrections.confirm(project_id, item, reason=reason, dry_run=dry_run, **fields)
 
     def undo(
         self, project_id: str, item: str, *, reason: str | None = None, dry_run: bool = False, **fields: Any

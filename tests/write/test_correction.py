@@ -579,7 +579,8 @@ def test_correcting_a_superseded_memory_names_its_successor(memory):
     for correction in ({"supersede": "three"}, {"confirm": True}, {"invalidate": True, "reason": "wrong"}, coexisting):
         with pytest.raises(Conflict) as refusal:
             memory.writer.correct("p", old, **correction)
-        assert refusal.value.hint.endswith(f"correct that if it is still wrong: {new}")
+        call = f"correct that if it is still wrong: memory.writer.correct('p', {new!r}, "
+        assert call in refusal.value.hint
 
 
 def test_a_conflicting_correction_offers_choices_rather_than_a_successor(memory):

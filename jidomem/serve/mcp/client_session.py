@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jidomem.base.words import misspelling_of, slug, visible
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied, Violation
+from jidomem.records.active import REASON
 from jidomem.records.intent import FIELD_ALIASES, INTENT_FIELDS, Receipt
 from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.runtime.root import Jidomem
@@ -211,7 +212,8 @@ class Tool:
     """One tool: the schemas of its arguments and values by name, and its function.
 
     `required` arguments must be given, `always` values are always present. A tool that `reads` changes nothing; with
-    `same`, a repeated call changes nothing more. `repair` returns the arguments that would repair a refusal, if known.
+    `same`, a repeated call changes nothing more. `repair` returns the arguments that would repair a refusal, if known,
+    `instead` those about what is in the place of ended memories that the arguments name.
     """
 
     name: str
@@ -224,6 +226,7 @@ class Tool:
     reads: bool = True
     same: bool = True
     repair: Callable[[Arguments, JidomemError], Arguments | None] = lambda given, error: None
+    instead: Callable[[Arguments, Conflict], Arguments] = lambda given, error: {}
 
     def input_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of its arguments."""
@@ -256,7 +259,18 @@ def call(tool: Tool, session: ClientSession, given: Arguments) -> ToolResult:
         retry = tool.repair(given, error)
         if retry is not None and (retry == given or any(_faults(tool, retry)) or _violations(tool, session, retry)):
             retry = None
-        return _refused(tool, session.shown(error), retry)
+        return _refused(tool, session.shown(error), retry, _instead(tool, session, given, error))
+
+
+def _instead(tool: Tool, session: ClientSession, given: Arguments, error: JidomemError) -> Arguments:
+    """Return the call about what is in the place of ended memories if it would be accepted, at least with a reason."""
+    if not isinstance(error, Conflict) or not (instead := tool.instead(given, error)):
+        return {}
+    try:
+        _try(tool, session, instead)
+    except JidomemError:
+        return instead if REASON in instead.values() else {}
+    return instead
 
 
 def _corrected(tool: Tool, session: ClientSession, given: Arguments, faults: list[Violation]) -> ToolResult:
@@ -403,22 +417,27 @@ def _faults_of_type(name: str, field: str, value: Any, schema: Schema) -> Iterat
             yield Violation("invalid_argument", f"{name} has no {part}", field=field, hint=hint)
 
 
-def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolResult:
-    """Return a refusal: the values of every interface, and `retry`, the arguments that would be accepted."""
+def _refused(tool: Tool, error: JidomemError, retry: Arguments | None, instead: Arguments | None = None) -> ToolResult:
+    """Return a refusal: the values of every interface, and `retry`, the arguments that would be accepted.
+
+    The hint names the call *instead*, which the agent decides on after it has read what that is about.
+    """
     values = _in_arguments(tool, for_tools(error.to_dict()))
     if isinstance(error, Conflict):
         values["choices"] = [
             {**choice, "needs": [_plain_argument(tool, name) for name in choice["needs"]]}
             for choice in values["choices"]
         ]
-        if error.hints_choices:
+        if instead:
+            values["hint"] = f"{error.reading}: the tool {tool.name} with {as_json(instead)}"
+        elif error.hints_choices or error.names_ended:
             values |= for_tools({"hint": error.choices_text(lambda name: _plain_argument(tool, name))})
     lines = [f"refused ({error.code}): {error.detail}"]
     if retry is not None:
         values |= {"retry": retry, "hint": f"call {tool.name} with the arguments in `retry`"}
         lines.append(f"call {tool.name} with: {as_json(retry)}")
     elif isinstance(error, Conflict):
-        lines += _contradiction(tool, error, values)
+        lines += _contradiction(tool, error, values, has_choices=not instead)
     elif error.hint:
         lines.append(f"hint: {values['hint']}")
     for violation in values.get("violations", ()) if retry is None else ():
@@ -430,11 +449,11 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolRe
     return ToolResult(values, visible("\n".join(lines)), is_error=True)
 
 
-def _contradiction(tool: Tool, error: Conflict, values: Mapping[str, Any]) -> Iterator[str]:
+def _contradiction(tool: Tool, error: Conflict, values: Mapping[str, Any], *, has_choices: bool) -> Iterator[str]:
     """Yield the conflicting memories in full, and the choices of the agent as arguments of *tool*."""
     for conflict in error.conflicts:
         yield f"- {conflict.kind} with {conflict.iri}: {as_json(error.items.get(conflict.iri, conflict.summary))}"
-    if "supersedes" not in tool.takes:
+    if not has_choices or "supersedes" not in tool.takes:
         yield f"hint: {values['hint']}"
         return
     yield "nothing was written; decide which of these holds, and call again with it, or ask:"

@@ -8,14 +8,14 @@ from typing import Any
 
 from jidomem.base.clock import json_value
 from jidomem.base.words import shortened, visible
-from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
+from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.rdf.vocab import BASE, DECISION_STATUS, ENFORCEMENT, ERROR_STATUS, GUIDE_TYPES, JIDO, SEVERITY, TASK_STATUS
 from jidomem.read.derived import count_entries, counts, pending
 from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import Playbook
 from jidomem.recall.briefing import LONGEST, markdown
 from jidomem.recall.nearness import MOST_SHOWN, differing_note
-from jidomem.records.active import STATUSES
+from jidomem.records.active import REASON, STATUSES, corrected_instead
 from jidomem.records.entry import tool_uses
 from jidomem.records.intent import SHORT
 from jidomem.records.named_query import snake
@@ -160,6 +160,19 @@ def _repaired(given: Arguments, error: JidomemError) -> Arguments | None:
     return None
 
 
+def _instead(given: Arguments, error: Conflict) -> Arguments:
+    """Return the arguments of `remember` that name what is in the place of ended memories."""
+    replacing = error.conflicts[0].resolve_with
+    if not error.names_ended or not any(replacing.values()):
+        return {}
+    fields = {name: value for name, value in replacing.items() if name not in _NAMED}
+    more = {**given.get("fields", {}), **fields}
+    named = {name: value for name, value in replacing.items() if name in _NAMED and name not in more}
+    more |= {name: value for name, value in replacing.items() if name in given.get("fields", {})}
+    because = {} if "rationale" in more or not error.needs_reason else {"rationale": REASON}
+    return {**because, **given, **named, **({"fields": more} if more else {})}
+
+
 def _remember(session: ClientSession, given: Arguments) -> ToolResult:
     dry_run, fields = given.get("dry_run", False), _fields(given)
     author = session.author() if dry_run else session.begin()
@@ -204,6 +217,7 @@ REMEMBER = Tool(
     always=("iri", "status"),
     reads=False,
     repair=_repaired,
+    instead=_instead,
 )
 
 
@@ -395,6 +409,7 @@ TOOLS: tuple[Tool, ...] = (
         reads=False,
         same=False,
         repair=_repaired_revision,
+        instead=lambda given, error: corrected_instead(error, given),
     ),
     Tool(
         "recall",
