@@ -571,8 +571,9 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
         else:
             way = "--confirm, or --supersede TEXT" if is_file else f"--set about={quote(row['at'] or 'PLACE')}"
             do = f"look at it, then: jidomem edit {short_id(row['item'])} {way}"
+        severity: Severity = "warning" if row["state"] == "gone" else "info"
         yield UnplacedFinding(
-            item, FRESH, "warning" if row["state"] == "gone" else "info", f"{row['path']} is {state}: {do}"
+            item, FRESH, severity, f"{row['path']} is {state}: {do}", *source.naming(item, row["path"], BLOB)
         )
 
 

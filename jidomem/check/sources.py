@@ -25,6 +25,7 @@ from jidomem.rdf.terms import Term, Triple, is_iri, moment_in, plain_value, shor
 from jidomem.rdf.turtle import Stated, Unread, statements
 from jidomem.rdf.vocab import PREFIXES, TYPE, jido, local_name
 from jidomem.read.memory_detail import short_id
+from jidomem.records.file_anchor import ANCHOR, anchors_of, plain_path
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
 from jidomem.schema.ontology import Schema
 from jidomem.write import secrets
@@ -113,6 +114,14 @@ class TripleSource:
     def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:
         """Return *findings* with their places."""
         raise NotImplementedError
+
+    def naming(self, item: Term, path: str, *links: Term) -> tuple[Term, Term] | tuple[()]:
+        """Return property and value of the statement by which *item* names the file *path*: about or one of *links*."""
+        for link in (jido("about"), *links, ANCHOR):
+            for value in self.values(item, link):
+                if path in (plain_path(plain_value(value)), *(anchor.path for anchor in anchors_of([value]))):
+                    return link, value
+        return ()
 
 
 class FileSource(TripleSource):

@@ -362,3 +362,23 @@ def test_memories_about_changed_files_are_one_notice_for_github(repository):
         "::notice title=FileIsAsItWas::3 memories are about files that changed since: jidomem check lists them\n"
     )
     assert "c.py is renamed to d.py and changed: " in run("check").stdout
+
+
+def test_each_changed_file_of_a_memory_is_a_result_at_the_line_that_names_it(repository):
+    for name in ("a", "b"):
+        (repository / f"{name}.py").write_text("x = 1\n")
+    with jidomem.open(".jidomem") as memory:
+        memory.writer.submit_intent("p", intent(summary="about both", about=["a.py", "./b.py"], evidence=[]))
+    commit("memory")
+    for name in ("a", "b"):
+        (repository / f"{name}.py").write_text("x = 2\n")
+
+    (log,) = json.loads(run("check", "--format", "sarif").stdout)["runs"]
+
+    places = [result["locations"][0]["physicalLocation"] for result in log["results"]]
+    files = {place["artifactLocation"]["uri"] for place in places}
+    lines = Path(files.pop()).read_text().splitlines()
+    assert not files
+    named = [lines[place["region"]["startLine"] - 1].strip() for place in places]
+    assert [line.partition(" ")[0] for line in named] == ["jido:about", "jido:about"]
+    assert ["a.py" in named[0], "b.py" in named[1]] == [True, True]
