@@ -419,7 +419,8 @@ def _print_report(app: App, memory: Jidomem, report: ImportReport) -> int:
                 print_refusal(entry.outcome, app, where=f"{clean(entry.place)}: ")
         else:
             words = [entry.change, entry.outcome.status if isinstance(entry.outcome, Receipt) else ""]
-            click.echo(f"{short(entry.iri)}  {', '.join(filter(None, words)) or 'unchanged'}  {clean(entry.summary)}")
+            summary = clean(f"{entry.summary}{entry.about_words}")
+            click.echo(f"{short(entry.iri)}  {', '.join(filter(None, words)) or 'unchanged'}  {summary}")
     for count in refused.values():
         if count > 1:
             app.info(f"{count - 1:,} more {'is' if count == 2 else 'are'} refused for that reason")

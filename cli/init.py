@@ -140,6 +140,8 @@ def show(
     if rows:
         show_rows(app, rows, [name for name in _COLUMNS if name not in _RARE or any(row[name] != "-" for row in rows)])
     print_changes(app, memory, report.entries, CHANGES if dry_run or app.verbose else CHANGES[1:-1])
+    if (named := report.files_notice) and not app.verbose:
+        app.info(clean(named))
     _print_refused(app, refusals)
     _print_skipped(app, scan, report)
     if not rows:
@@ -331,7 +333,7 @@ def as_change(entry: ImportedEntry) -> dict[str, Any]:
     change = "refused" if isinstance(entry.outcome, JidomemError) else entry.change
     return {"change": change, "kind": entry.kind, "path": entry.path, "place": entry.place,
             "summary": entry.summary, "item": entry.iri, "status": status, "moved_from": entry.moved_from,
-            "note": entry.note or None}  # fmt: skip
+            "note": entry.note or None, "about": [*entry.about]}  # fmt: skip
 
 
 def print_changes(app: App, memory: Jidomem, entries: Sequence[ImportedEntry], changes: Sequence[str]) -> None:
@@ -351,7 +353,7 @@ def _described(entry: ImportedEntry, settle: str) -> str:
     note = f"; {entry.note}" if entry.note else ""
     if entry.change == "conflict" and settle:
         note += f": its text is proposed, decide: {settle}"
-    return f"{entry.place}{moved}: {entry.summary}{note}"
+    return f"{entry.place}{moved}: {entry.summary}{note}{entry.about_words}"
 
 
 def _settling(app: App, memory: Jidomem) -> dict[str, str]:

@@ -157,7 +157,8 @@ class ImportedEntry:
     """The outcome of one memory of a file: a receipt, a refusal, or None if memory has it already.
 
     For an entry of a source, `change` is one of `jidomem.exchange.sync_plan.CHANGES`, `kind` and `path` are those of
-    its file, `moved_from` is its earlier file, and `note` a remark for the user.
+    its file, `moved_from` is its earlier file, and `note` a remark for the user. `about` are the files and
+    patterns that the entry names, or its page is for, if it was written.
     """
 
     iri: str
@@ -169,6 +170,16 @@ class ImportedEntry:
     path: str = ""
     moved_from: str | None = None
     note: str = ""
+    about: tuple[str, ...] = ()
+
+    @property
+    def about_words(self) -> str:
+        """Return the files in brackets; empty without one."""
+        return f" (about {', '.join(self.about)})" if self.about else ""
+
+
+#: The most files that a report names in one sentence.
+_NAMED = 5
 
 
 @dataclass(slots=True)
@@ -194,6 +205,15 @@ class ImportReport:
     def accepted(self) -> list[ImportedEntry]:
         """Return the memories that were accepted."""
         return [entry for entry in self.entries if isinstance(entry.outcome, Receipt)]
+
+    @property
+    def files_notice(self) -> str:
+        """Return the sentence on the number of imported entries that are about files, and on the files named most."""
+        named = [entry.about for entry in self.accepted if entry.about]
+        files = [name for name, _ in Counter(chain.from_iterable(named)).most_common()]
+        more = f" and {len(files) - _NAMED} more: see them with -v" if len(files) > _NAMED else ""
+        listed = f"{', '.join(files[:_NAMED])}{more}"
+        return f"{len(named)} about files that they name, or that their page is for: {listed}" if named else ""
 
     def decisions_nearby(self) -> Iterator[str]:
         """Yield for each entry the first warning of an active decision about the same files, with its place."""

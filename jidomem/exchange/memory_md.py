@@ -41,8 +41,13 @@ _HIDDEN = re.compile(r"(?:^|/)\.")
 #: A pattern of file names without a folder, as `*.pb.go`, `test_*.py`; the extension excludes `*args`.
 _GLOB = re.compile(r"[\w.-]*\*[\w.-]*\.\w[\w.-]*")
 
+#: A path without backticks: with folders, and an extension or a slash at its end. A pattern is none.
+_PLAIN = r"(?<![\w/@:.$~%\\*-])(?:[\w.+-]{1,255}+/){1,32}+(?:[\w+-][\w.+-]{0,254}+)?+(?![\w/*?{\[<@])"
+_PLAIN_PATH = re.compile(_PLAIN)
+_EXTENSION = re.compile(r"(?:/|[^/]\.\w{1,16})\Z")
+
 #: Files that a rule exempts: "outside `a.py`", "except in `a.py` and `b.py`", "only `a.py` may", "`a.py` is exempt".
-_FILE_NAME = r"(?:`[^`\n]{1,1024}+`|\[[^\]\n]{0,256}+\]\([^)\n]{1,1024}+\))"
+_FILE_NAME = rf"(?:`[^`\n]{{1,1024}}+`|\[[^\]\n]{{0,256}}+\]\([^)\n]{{1,1024}}+\)|{_PLAIN})"
 _FILE_NAMES = rf"{_FILE_NAME}(?:(?:,\s|\s)\s?(?:(?:and|or|nor)\s(?:in\s)?)?{_FILE_NAME}){{0,12}}+"
 _EXEMPTS = (
     r"\b(?:outside|except(?:ing)?|with the exception of|other than|apart from|aside from|excluding|besides|unless"
@@ -70,6 +75,19 @@ def mentions(text: str, find: Find) -> list[str]:
     ['src/a.py', 'tools']
     """
     paths = dict.fromkeys(filter(None, (_existing_path(word, find) for word in _words(text))))
+    return list(islice(paths, MOST))
+
+
+def plain_paths(text: str, find: Find) -> list[str]:
+    """Return the files that *text* names without backticks and that *find* returns, each once, at most MOST.
+
+    >>> here = {"src/a.py": "src/a.py", "docs/": "docs", "read/write": "read/write"}
+    >>> plain_paths("See src/a.py. All of docs/ is read/write, src/A.py and x.org/src/a.py are not.", here.get)
+    ['src/a.py', 'docs']
+    """
+    plain = _ADDRESS.sub(" ", _NAMED.sub(" ", _FENCED.sub("", text)))
+    words = (match[0].rstrip(".-+") for match in _PLAIN_PATH.finditer(plain))
+    paths = dict.fromkeys(filter(None, (find(word) for word in words if _EXTENSION.search(word))))
     return list(islice(paths, MOST))
 
 
@@ -263,7 +281,8 @@ def _files(page: _Page, text: str) -> tuple[str, ...]:
     for.
     """
     text = _EXEMPTED.sub(" ", text)
-    return tuple(dict.fromkeys((*mentions(text, page.find), *globs(text, page.find), *page.scope)))
+    named = (*mentions(text, page.find), *plain_paths(text, page.find))[:MOST]
+    return tuple(dict.fromkeys((*named, *globs(text, page.find), *page.scope)))
 
 
 def _kind(statement: NoteStatement, is_rules: bool) -> str:

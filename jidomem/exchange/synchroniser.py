@@ -449,9 +449,8 @@ def _weight(step: SyncStep) -> int:
 def _entry(step: SyncStep, outcome: Outcome | None) -> ImportedEntry:
     """Return the outcome of a step; a memory that another import wrote meanwhile counts as unchanged."""
     change, lineage = step.change, step.lineage
-    iri = lineage.newest.iri if lineage else ""
-    if lineage and lineage.current:
-        iri = lineage.current.iri
+    iri = (lineage.current or lineage.newest).iri if lineage else ""
+    about = step.entry.entry.files if step.entry is not None and outcome is not None else ()
     if isinstance(outcome, JidomemError):
         outcome.position = None  # the entry states the place
         if outcome.code == "iri_exists":
@@ -459,7 +458,7 @@ def _entry(step: SyncStep, outcome: Outcome | None) -> ImportedEntry:
     elif outcome is not None:
         iri = outcome.iri
     return ImportedEntry(
-        iri, step.summary, step.place, outcome, change, step.kind, step.path, step.moved_from, step.note
+        iri, step.summary, step.place, outcome, change, step.kind, step.path, step.moved_from, step.note, about
     )
 
 

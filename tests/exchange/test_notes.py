@@ -6,10 +6,13 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jidomem.exchange import memory_md
+from jidomem.repository.worktree import PathFinder
+from jidomem_cli.main import cli
 
 SAMPLE = Path(__file__).parent / "notes"
 PAGES = sorted(path.name for path in SAMPLE.glob("*.md") if path.name != "README.md")
@@ -592,6 +595,56 @@ def test_a_statement_is_imported_with_its_command_or_subject_or_omitted(text, ex
 @pytest.mark.parametrize(
     ("rule", "files"),
     [
+        ("Never retry a payment twice, see src/pay/retry.py.", ("src/pay/retry.py",)),
+        ("Never retry (see ./src/pay/retry.py:12, docs/guide.md#why).", ("src/pay/retry.py", "docs/guide.md")),
+        ("Use plain English in docs/ only.", ("docs",)),
+        ("Use `docs/guide.md` and src/pay/retry.py.", ("docs/guide.md", "src/pay/retry.py")),
+        ("Use the client/server split and/or read/write locks.", ()),
+        ("Do not use src/pay as a folder.", ()),
+        ("Never use Src/pay/retry.py, src/pay/retry.PY or src/pay/none.py.", ()),
+        ("Use https://x.org/src/pay/retry.py, ~/src/pay/retry.py, @src/pay/retry.py or x/src/pay/retry.py.", ()),
+        ("Never use src/pay/*.py, src/*/retry.py or docs/<name>.", ()),
+        ("Use <!-- src/pay/retry.py --> nothing of it.", ()),
+    ],
+)
+def test_a_convention_is_about_the_existing_paths_that_it_names_without_backticks(tmp_path, rule, files):
+    for name in ("src/pay/retry.py", "docs/guide.md", "client/server/a.py", "read/write/a.py", "and/or/a.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x\n")
+
+    find = PathFinder(tmp_path).of("AGENTS.md")
+    (entry,) = memory_md.read("AGENTS.md", f"# Rules\n\n- {rule}\n".encode(), find).entries
+
+    assert entry.files == files
+
+
+def test_the_report_of_an_import_names_the_files_of_each_note(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("x\n")
+    (tmp_path / "AGENTS.md").write_text("# Rules\n\n- Never use eval, see src/a.py.\n- Never use exec.\n")
+    folder, place = [str(tmp_path), "--project", "p"], ["--root", str(tmp_path / ".jidomem"), "--project", "p"]
+
+    def run(*words):
+        result = CliRunner().invoke(cli, [*words])
+        assert result.exit_code == 0, result.output
+        return result
+
+    page = str(tmp_path / "AGENTS.md")
+    run("init", *folder)
+    dry_run = run("init", *folder, "--from", page, "--dry-run", "--json")
+    abouts = {each["summary"]: each["about"] for each in json.loads(dry_run.stdout)["changes"]}
+    assert abouts == {"Never use eval, see src/a.py.": ["src/a.py"], "Never use exec.": []}
+    assert "see src/a.py. (about src/a.py)\n" in run("root", "import", "memory-md", *place, page, "--dry-run").stdout
+    assert (
+        "1 about files that they name, or that their page is for: src/a.py\n"
+        in run("init", *folder, "--from", page).stderr
+    )
+    assert "about files" not in run("init", *folder, "--from", page).stderr
+
+
+@pytest.mark.parametrize(
+    ("rule", "files"),
+    [
         ("Do not use: `global` state outside `src/app.py`; mutable default arguments", ()),
         ("Only `src/a.py` may open sockets; no other file may.", ()),
         ("Use `black`, except in `src/gen.py`", ()),
@@ -602,6 +655,9 @@ def test_a_statement_is_imported_with_its_command_or_subject_or_omitted(text, ex
         ("Never edit `src/gen.py`, except by the generator.", ("src/gen.py",)),
         ("Do not use `requests` in `src/a.py`; use `httpx` instead.", ("src/a.py",)),
         ("Only use sockets in `src/a.py`.", ("src/a.py",)),
+        ("Never print outside src/app.py; log instead.", ()),
+        ("Only src/a.py and `src/b.py` may open sockets.", ()),
+        ("Sort imports in src/, but not in src/gen.py.", ("src/",)),
     ],
 )
 def test_a_convention_is_not_about_the_files_it_exempts(rule, files):
