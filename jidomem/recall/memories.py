@@ -27,6 +27,7 @@ from jidomem.rdf.terms import Term, date_time, iri, plain_value
 from jidomem.rdf.vocab import (
     BASE,
     CLASS_OF_TYPE,
+    GUIDE_TYPES,
     JIDO,
     MARKER,
     REDACTED,
@@ -439,7 +440,8 @@ class Recalling:
             if name not in known:
                 names = [*CLASS_OF_TYPE, *known, *SPOKEN]
                 near = misspelling_of(kind.lower(), names)
-                hint = f"did you mean {near!r}?" if near else f"there are {', '.join([*CLASS_OF_TYPE, *SPOKEN])}"
+                usual = ", ".join([GUIDE_TYPES[0], *GUIDE_TYPES[6:], *SPOKEN])
+                hint = f"did you mean {near!r}?" if near else f"there are {usual} and others: jidomem ontology show"
                 raise InvalidRequest(f"{kind!r} is not a kind of memory", hint=hint)
             kinds.update(map(plain_value, self.schema.subclasses(known[name])))
         return frozenset(kinds)

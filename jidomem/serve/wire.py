@@ -56,6 +56,9 @@ _COMMANDS: Sequence[HintTranslation] = (
     ),
     HintTranslation(r"jidomem ask\b(?! [a-z])", "GET /projects/PROJECT/queries", "the tool ask without a name"),
     HintTranslation(r"jidomem journal log\b", "GET /projects/PROJECT/journal", "the tool ask with name commits"),
+    HintTranslation(
+        r"jidomem ontology show$", "GET /projects/PROJECT/graphs?graph=ontology", "the resource memory://ontology"
+    ),
     HintTranslation(r"jidomem show (\S+)", r"GET /projects/PROJECT/memories/\1", r"the tool why with id \1"),
     HintTranslation(
         r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm$",

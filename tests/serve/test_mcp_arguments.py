@@ -1,10 +1,12 @@
 """The arguments of MCP tools: moments as in Python and HTTP, and the names in the hints of a conflict."""
 
+import json
+
 import pytest
 
 import jidomem
 from jidomem.serve.mcp.client_session import ClientSession, call
-from jidomem.serve.mcp.tools import TOOLS
+from jidomem.serve.mcp.tools import TOOLS, WORKING
 
 
 @pytest.fixture
@@ -13,7 +15,7 @@ def ask(tmp_path):
     with jidomem.open(tmp_path / "root", project="p", agent="ana") as memory:
         memory.remember("the quota is ten", valid_from="2025-01-01", valid_until="2026-01-01")
         memory.remember("the quota is twenty", valid_from="2026-01-01")
-        session, tools = ClientSession(memory, "ana"), {tool.name: tool for tool in TOOLS}
+        session, tools = ClientSession(memory, "ana"), {tool.name: tool for tool in (*TOOLS, WORKING)}
         yield lambda name, /, **given: call(tools[name], session, given)
 
 
@@ -40,3 +42,29 @@ def test_the_hint_of_a_conflict_names_the_arguments_of_its_choices(ask):
     for choice in refused["choices"]:
         assert all(need in refused["hint"] for need in choice["needs"])
     assert "reason" not in refused["hint"].replace("rationale", "")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("remember", {"text": "a", "type": "desision maker"}, "such as decision"),
+        ("remember", {"text": "a", "type": "zzz"}, "such as fact, assumption, hypothesis, discovery, risk; all 26: "),
+        ("remember", {"text": "a", "fields": {"colour": "red"}}, "; all 25: memory://ontology"),
+        ("working", {"changes": [{"do": "tasks_ad"}]}, "such as tasks_add, "),
+        ("recall", {"query": "x", "zzz": 1}, " ... (all 14: the definition of recall)"),
+    ],
+)
+def test_a_long_list_of_allowed_values_is_shortened_to_the_near_ones(ask, tool, arguments, words):
+    refused = ask(tool, **arguments)
+
+    assert refused.is_error
+    assert words in refused.text
+    assert all(len(violation["allowed"]) <= 12 for violation in refused.values["violations"])
+    assert max(line.count(", ") for line in refused.text.splitlines()) <= 12
+
+
+def test_an_empty_list_is_a_list(ask):
+    answer = ask("ask", name="open-errors")
+
+    assert answer.text == '{"rows": [], "cursor": null}'
+    assert json.loads(answer.text) == answer.values

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.words import misspelling_of, slug, visible
-from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied, Violation
+from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied, Violation, nearest_names
 from jidomem.records.active import REASON
 from jidomem.records.intent import FIELD_ALIASES, INTENT_FIELDS, Receipt
 from jidomem.runtime.agent_memory import AgentMemory
@@ -42,8 +42,8 @@ _ALIASES: Mapping[str, str] = {
     )
     for name in names.split()
 }
-#: The most allowed values that are listed in a text.
-_MAX_LISTED = 16
+#: The most allowed values that are listed, and how many of a longer list are named.
+_MAX_LISTED, _NAMED = 12, 5
 #: A field in a hint, unless the hint already says where it belongs.
 _FIELD = re.compile(r"`([a-z_]+)`(?! in `)")
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
@@ -379,7 +379,7 @@ def _faults(tool: Tool, given: Mapping[str, Any]) -> Iterator[Violation]:
             yield from _faults_of_type(name, name, value, tool.takes[name])
             continue
         place, near = _place(tool, name), None
-        known = f"it takes {', '.join(tool.takes) or 'none'}"
+        known = f"it takes {_taken(tool, name)}"
         if FIELD_ALIASES.get(name, name) in SET_BY_SERVER:
             known = f"leave out {name}: the server sets it"
         elif len(place) == 1 and misspelling_of(name, place):
@@ -398,6 +398,8 @@ def _faults_of_type(name: str, field: str, value: Any, schema: Schema) -> Iterat
     if "enum" in schema and value not in schema["enum"]:
         allowed = tuple(schema["enum"])
         message = f"{name} is one of {', '.join(allowed)}, not {value!r:.200}"
+        if len(allowed) > _MAX_LISTED:
+            message = f"{name} is {value!r:.200}, none of its {len(allowed)} values"
         yield Violation("invalid_argument", message, field=field, value=value, allowed=allowed)
     if "type" not in schema:
         return
@@ -417,6 +419,31 @@ def _faults_of_type(name: str, field: str, value: Any, schema: Schema) -> Iterat
             yield Violation("invalid_argument", f"{name} has no {part}", field=field, hint=hint)
 
 
+def _nearest(value: object, allowed: Sequence[str]) -> list[str]:
+    """Return *allowed*, of a long list only the names nearest to *value*, or else the first."""
+    if len(allowed) <= _MAX_LISTED:
+        return [*allowed]
+    return nearest_names(value, allowed, _NAMED) or [*allowed[:_NAMED]]
+
+
+def _taken(tool: Tool, name: str) -> str:
+    """Return the arguments of *tool* as text; of many those near to *name*."""
+    named = _nearest(name, [*tool.takes])
+    more = f" ... (all {len(tool.takes)}: the definition of {tool.name})" if len(named) < len(tool.takes) else ""
+    return f"{', '.join(named) or 'none'}{more}"
+
+
+def _shortened(tool: Tool, violation: dict[str, Any]) -> dict[str, Any]:
+    """Return a violation with the near ones of a long list of allowed values, and with where all are."""
+    allowed = violation["allowed"]
+    named = _nearest(violation["field" if violation["code"] == "unknown_field" else "value"], allowed)
+    if len(named) == len(allowed) or violation["nearest"]:
+        return {**violation, "allowed": named}
+    place = f"the definition of {tool.name}" if violation["code"] == "invalid_argument" else "memory://ontology"
+    near = f"such as {', '.join(named)}; all {len(allowed)}: {place}"
+    return {**violation, "allowed": named, "hint": "; ".join(filter(None, (violation["hint"], near)))}
+
+
 def _refused(tool: Tool, error: JidomemError, retry: Arguments | None, instead: Arguments | None = None) -> ToolResult:
     """Return a refusal: the values of every interface, and `retry`, the arguments that would be accepted.
 
@@ -432,6 +459,8 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None, instead: 
             values["hint"] = f"{error.reading}: the tool {tool.name} with {as_json(instead)}"
         elif error.hints_choices or error.names_ended:
             values |= for_tools({"hint": error.choices_text(lambda name: _plain_argument(tool, name))})
+    whole = values.get("violations", ())
+    values |= {"violations": [_shortened(tool, each) for each in whole]} if whole else {}
     lines = [f"refused ({error.code}): {error.detail}"]
     if retry is not None:
         values |= {"retry": retry, "hint": f"call {tool.name} with the arguments in `retry`"}
@@ -440,8 +469,8 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None, instead: 
         lines += _contradiction(tool, error, values, has_choices=not instead)
     elif error.hint:
         lines.append(f"hint: {values['hint']}")
-    for violation in values.get("violations", ()) if retry is None else ():
-        few = 0 < len(violation["allowed"]) <= _MAX_LISTED
+    for violation, given in zip(values["violations"], whole, strict=True) if whole and retry is None else ():
+        few = 0 < len(given["allowed"]) <= _MAX_LISTED
         allowed = f" (allowed: {', '.join(violation['allowed'])})" if few else ""
         hint = f"; {violation['hint']}" if violation["hint"] and not allowed else ""
         hint = "" if hint.endswith("?") and hint in violation["message"] else hint

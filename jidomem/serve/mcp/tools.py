@@ -117,6 +117,8 @@ def _hit_in_brief(values: Mapping[str, Any]) -> dict[str, Any]:
 def _table(rows: Sequence[Mapping[str, Any]], rest: Mapping[str, Any]) -> str:
     """Return rows as JSON that names each column once, with a line for each row."""
     columns = [*dict.fromkeys(name for row in rows for name in row)]
+    if not rows:
+        return visible(as_json({"rows": [], **rest}))
     lines = ",\n".join(as_json([row.get(name) for name in columns]) for row in rows)
     return visible(f'{{"columns": {as_json(columns)}, "rows": [\n{lines}\n], {as_json(rest)[1:]}')
 
