@@ -23,7 +23,7 @@ from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, JIDO, TYPE, family, graph_iri, jido, local_name, type_and_class
-from jidomem.records.active import ACTIVE, OVER, PENDING, WAITING, EndedDecision, state, validity
+from jidomem.records.active import ACTIVE, OVER, PENDING, WAITING, EndedDecision, is_accepted, state, validity
 from jidomem.records.file_anchor import anchors_of, path_of
 from jidomem.records.intent import CONFLICT_KEY
 from jidomem.records.named_query import FOREVER, to_term
@@ -205,7 +205,8 @@ def ended_decision(index: OxigraphIndex, project: str, item: str, as_of: object 
     values = memory["properties"]
     named = (memory["superseded_by"] or memory["invalidated_by"])[-1:]
     ends = [load_memory(index, project, end, as_of)["properties"] for end in named]
-    said = [*(end.get("reason") or end.get("rationale") for end in ends), values.get("rationale")]
+    ends += [] if is_accepted(values.get("decisionStatus", [None])[0]) else [values]  # it was rejected by a revision
+    said = [*(end.get("revisionReason") or end.get("rationale") for end in ends), values.get("rationale")]
     reason = next(filter(None, said), [""])
     after = memory["superseded_by"] or _on_topic(index, project, values)
     now = [one for name in after if (one := load_memory(index, project, name, as_of))["status"] == ACTIVE][:1]

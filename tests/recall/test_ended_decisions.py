@@ -69,3 +69,19 @@ def test_a_weakly_matching_ended_decision_is_counted_and_not_named(memory):
 
     assert result.inactive.count == 1
     assert result.inactive.decision is None
+
+
+def test_a_decision_that_was_rejected_or_superseded_later_is_named_with_that_reason(memory):
+    rejected = decide(memory, REDIS, rationale="it is fast")
+    memory.writer.correct("p", rejected, changes={"status": "rejected"}, reason="lost keys on failover")
+    old = decide(memory, "Use Memcached for the sessions", rationale="it is small")
+    memory.remember(
+        "Use a Postgres table for all",
+        type="decision",
+        rationale="one store",
+        supersedes=[old],
+        reason="it has no disk",
+    )
+
+    assert '(why: "lost keys on failover")' in markdown(memory.recall("Do we use Redis?"))
+    assert '(why: "it has no disk")' in markdown(memory.recall("Do we use Memcached for sessions?"))
