@@ -272,7 +272,7 @@ def _print_occurrences(app: App, plan: RedactionPlan) -> None:
 
 
 def _count_redactions(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    return ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))
 
 
 def _source_paths(memory: Jidomem) -> set[str]:
@@ -286,7 +286,7 @@ def _left(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> lis
     tokens = {each.agent: f"jidomem access token remove {each.id}" for each in memory.place.keyring().tokens}
     return [
         *config_leftovers(own_config(), memory.settings.place, tokens, texts),
-        *leftovers(root, texts, memory.project),
+        *leftovers(root, texts, memory.project, plan.other_projects),
         *source_leftovers(Paths(root, memory.tree).folder, sources, texts),
     ]
 

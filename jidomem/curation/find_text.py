@@ -10,8 +10,8 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from shlex import quote
@@ -149,7 +149,6 @@ def _unescaped(text: str) -> str:
 _DERIVED, _JOURNAL, _ASIDE = "index", "projects", ".aside"
 #: The folders of a root that a redaction deletes and rebuilds.
 DERIVED = ("cache/text", "cache/vectors", "cache/guard")
-_STATE = ("state", "cache")
 #: The form reported for a file that is too large to be searched.
 NOT_SEARCHED = "not searched"
 
@@ -165,13 +164,18 @@ class Leftover:
     line: int | None = None  # in a source of memories, if one line contains the text
 
 
-def leftovers(root: Path, texts: Iterable[str], project: str) -> list[Leftover]:
+def leftovers(root: Path, texts: Iterable[str], project: str, others: Collection[str] = ()) -> list[Leftover]:
     """Return the files below *root* that contain a text, without the journal of *project* and the index.
 
-    A text in the name of any file or folder counts too, also one in the name of *project*.
+    A text in the name of any file or folder counts too, also one in the name of *project*. The working state of the
+    projects *others* has a text.
     """
     given = [Spelling(text, as_word=True) for text in texts]
-    return [leftover for path in _paths(root) if (leftover := _leftover(root, path, given, project)) is not None]
+    files = [leftover for path in _paths(root) if (leftover := _leftover(root, path, given, project)) is not None]
+    of_others = "; ".join(_elsewhere(other) for other in others)
+    return [
+        replace(each, hint=of_others) if others and each.path.is_relative_to(root / "state") else each for each in files
+    ]
 
 
 def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str]) -> list[Leftover]:
@@ -244,12 +248,16 @@ def _hint(below: tuple[str, ...], path: Path) -> str:
     if path.suffix == _ASIDE:
         return f"delete the quarantined file once it is not needed: rm {quote(str(path))}"
     if below[0] == _JOURNAL:
-        return (
-            f"it belongs to another project: jidomem journal redact --project {quote(below[1])} --text - --reason TEXT"
-        )
-    if below[0] in _STATE:
+        return _elsewhere(below[1])
+    if below[0] == "cache":
         return "stop the processes that use this root, then redact again, or delete the file"
+    if below[0] == "state":
+        return "stop the processes that use this root, then redact again; deleting it loses the memory of all agents"
     return "edit that file, or delete it"
+
+
+def _elsewhere(project: str) -> str:
+    return f"it belongs to another project: jidomem journal redact --project {quote(project)} --text - --reason TEXT"
 
 
 SAYS, DIGEST, NAME = "says it", "was computed from it", "is named after it"

@@ -75,7 +75,7 @@ class RedactionPlan:
     """The plan of a redaction: each trace to remove with its stream, and the texts.
 
     `working_state` counts the entries of the working state that contain a text, by kind; `emptied` are the active
-    memories that lose all their texts.
+    memories that lose all their texts. `other_projects` have a text in their working state.
     """
 
     project: str
@@ -83,6 +83,7 @@ class RedactionPlan:
     traces: tuple[tuple[Stream, Trace], ...]
     working_state: Mapping[str, int] = field(default_factory=dict)
     emptied: tuple[str, ...] = ()
+    other_projects: tuple[str, ...] = ()
 
     @property
     def fields(self) -> Mapping[str, int]:
@@ -131,7 +132,10 @@ class JournalMaintenance:
                 f"nothing in the journal of {project} contains that text",
                 hint="finish an interrupted redaction with: jidomem journal redact --again --reason TEXT",
             )
-        return RedactionPlan(project, wanted, tuple(traces), working_state, tuple(self._emptied(project, traces)))
+        others = sorted({stream.project for stream in self.follower.journal.streams()} - {project})
+        having = [other for other in others if wanted.texts and self.working_texts(other, _shown_by(wanted))]
+        emptied = self._emptied(project, traces)
+        return RedactionPlan(project, wanted, tuple(traces), working_state, tuple(emptied), tuple(having))
 
     def _emptied(self, project: str, traces: Iterable[tuple[Stream, Trace]]) -> list[str]:
         """Return the active memories, sorted, whose texts are all among *traces*."""

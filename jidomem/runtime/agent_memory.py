@@ -412,7 +412,8 @@ def redact_working_state(state: StateStore, project: str, shows: Shows, *, dry_r
             changes = statements
             if any(statements.values()):
                 state.scrub()
-    counts = {kind: sum(_HOLDERS not in statement for statement, _ in rows) for kind, rows in changes.items()}
+    of_holders = f"UPDATE {_HOLDERS}", f"DELETE FROM {_HOLDERS}"
+    counts = {kind: sum(not each.startswith(of_holders) for each, _ in rows) for kind, rows in changes.items()}
     return {kind: count for kind, count in counts.items() if count}
 
 
@@ -421,7 +422,7 @@ def _changes(store: StateTables, project: str, shows: Shows) -> dict[str, list[t
     kinds = {
         "working memories": _memories,
         "stored values": _redacted_values,
-        "parts of MemoryOS": _tiers,
+        "pages and other parts of MemoryOS": _tiers,
         "pending directives": _redacted_directives,
         "settings and notes": _notes,
         "jobs": _jobs,

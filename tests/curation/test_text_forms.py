@@ -134,6 +134,21 @@ def test_a_text_in_a_working_memory_only_is_redacted(memory):
     assert memory.agent("ana", project="p").get().world() == {"note": "[redacted]"}
 
 
+def test_a_text_in_pages_of_memoryos_only_is_redacted_project_by_project(memory, root):
+    for project in ("p", "q"):
+        memory.writer.submit_intent(project, intent(applies_to_project=project))
+        memory.os("ana", project=project).add("I have an interview at Kestrel AG.", "Noted.")
+
+    plan = memory.keeper.plan("p", None, texts=["Kestrel"])
+    memory.keeper.redact(plan, agent="ana", reason="private")
+
+    assert (plan.working_state, plan.other_projects) == ({"pages and other parts of MemoryOS": 1}, ("q",))
+    (left,) = leftovers(root, ["Kestrel"], "p", plan.other_projects)
+    assert (left.path.name, "jidomem journal redact --project q" in left.hint) == ("working.sqlite", True)
+    memory.keeper.redact(memory.keeper.plan("q", None, texts=["Kestrel"]), agent="ana", reason="private")
+    assert leftovers(root, ["Kestrel"], "p") == []
+
+
 def test_a_file_outside_the_redaction_is_listed_with_the_form_and_a_hint(tmp_path):
     for path, text in {
         "config.toml": 'project = "p"  # call +49\u2009170 123\n4567',
