@@ -126,6 +126,19 @@ def importance(statement: str) -> float:
 
 
 _ENDS = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
+#: A text that ends with an abbreviation: one that a name or a number follows, one that may also end a sentence, which
+#: goes on in lower case or with a number, a day before a German month, and initials.
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(\[\"'„“])(?:(?P<before>(?:dr|mr|mrs|ms|mx|prof|st|hr|fr|frau|rev|hon|gen|col|capt|lt|sgt|sen|rep|gov|pres|mt|ft"
+    r"|dipl|ing|sra?|dra?|dña|vs|cf|vgl|e\.g|i\.e|z\.\s?b|d\.\s?h|viz|approx|ca|bzw|figs?|eqs?|vol|ch|sec|abs|art|ext|tel|ed|eds))"
+    r"|(?P<number>nos?|nr|núm|pp?|room|s)|(?P<day>\d{1,2})|(?P<within>etc|usw|al|inc|ltd|co|corp|dept|jr|a\.m|p\.m|min|max|incl|excl"
+    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|ave|blvd|rd|str)"
+    r"|(?P<initial>(?-i:[^\W\d_a-zß-ÿ])|[a-z](?:\.[a-z])+))\.$",
+    re.IGNORECASE,
+)
+_GOES_ON, _NUMBER = re.compile(r"[\W_]*[a-zß-ÿ]|\d"), re.compile(r"\d")
+_MONTH = re.compile(r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b")
+_NAME = re.compile(r"(?!(?:I|A|My|We|The|It|He|She|You|They|This|That|But|And|So|In|On|If)\b)[^\W\d_a-zß-ÿ]")
 #: The share of the weight of a sentence in another from which on the two count as the same.
 SAME = 0.7
 #: The most characters of one sentence, and of all texts together; only the beginning of longer ones is read.
@@ -146,7 +159,7 @@ def sentences(text: str) -> Iterator[str]:
     >>> list(sentences("Which index?  Oxigraph.\nIt embeds."))
     ['Which index?', 'Oxigraph.', 'It embeds.']
     """
-    for piece in _ENDS.split(text):
+    for piece in _pieces(text):
         rest = " ".join(piece.split())
         while len(rest) > LONGEST:
             end = rest.rfind(" ", 1, LONGEST) + 1 or LONGEST
@@ -154,6 +167,34 @@ def sentences(text: str) -> Iterator[str]:
             rest = rest[end:]
         if rest:
             yield rest
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield the parts of *text* between the ends of its sentences, which are not those of abbreviations."""
+    start = 0
+    for end in _ENDS.finditer(text):
+        if not _abbreviates(text[max(start, end.start() - 12) : end.start()], text[end.end() : end.end() + 12]):
+            yield text[start : end.start()]
+            start = end.end()
+    yield text[start:]
+
+
+def _abbreviates(before: str, after: str) -> bool:
+    """Return whether the full stop at the end of *before* is that of an abbreviation, by the text *after* it.
+
+    >>> _abbreviates("I work for Dr.", "Nadja Weiss."), _abbreviates("I said no.", "I left.")
+    (True, False)
+    """
+    match = _ABBREVIATION.search(before)
+    if match is None or not after:
+        return False
+    if match["number"]:
+        return bool(_NUMBER.match(after))
+    if match["day"]:
+        return bool(_MONTH.match(after))
+    if match["within"]:
+        return bool(_GOES_ON.match(after))
+    return bool(match["before"] or _NAME.match(after) or (len(match[0]) > len(" A.") and _GOES_ON.match(after)))
 
 
 def cut(text: str, longest: int) -> str:

@@ -94,6 +94,9 @@ RULES: tuple[ClaimPattern, ...] = (
     _rule(rf"\b(?:my name is|call me|I am called) {_REST}", "is called {rest}", 0.95, "name"),
     _rule(r"\bI am (?P<rest>\d{1,3})(?: years old|$)", "is {rest} years old", 0.95, "age"),
     _i("am allergic to", "is allergic to {rest}", 0.95, "allergic to"),
+    _rule(r"\bI am no longer (?P<rest>(?!sure\b|certain\b|able\b|here\b)[^\s].*)", "is no longer {rest}", 0.9),
+    _rule(r"\bI am not (?P<rest>(?!sure\b|able\b)[^\s].*?) any ?(?:more|longer)\b", "is no longer {rest}", 0.9),
+    _rule(rf"\bI am not (?P<rest>(?:{_LASTING})\b.*)", "is not {rest}", 0.85),
     _rule(rf"\bI am {_ADVERB}(?P<rest>(?:{_LASTING})\b.*)", "is {rest}", 0.9, "is"),
     _i("am (?:a )?(?:big |huge |great )?(?:fan of|into|fond of|keen on|passionate about|obsessed with)", "likes {rest}",
        0.85, "likes"),
@@ -102,6 +105,7 @@ RULES: tuple[ClaimPattern, ...] = (
     _i("am (?:good|great) (?:at|with)", "is good at {rest}", 0.8, "good at"),
     _i("am (?:bad|terrible|not good) (?:at|with)", "is not good at {rest}", 0.8, "bad at"),
     _i("am (?:afraid|scared|terrified) of", "is afraid of {rest}", 0.85, "afraid of"),
+    _rule(r"\bI was born (?P<rest>(?:in|on) (?:\w+ )?\d.*)", "was born {rest}", 0.95),
     _i("(?:am from|come from|grew up in|was born in|was raised in)", "is from {rest}", 0.9, "from"),
     _i("(?:live in|am living in|am based in|reside in|live near)", "lives in {rest}", 0.9, "lives in"),
     _i("(?:would|'d) (?:like|love|prefer) to", "would like to {rest}", 0.7),
@@ -112,7 +116,8 @@ RULES: tuple[ClaimPattern, ...] = (
     _i("used to", "used to {rest}", 0.8),
     _i("have never", "has never {rest}", 0.8),
     _i(f"{_NOT}(?:like|love|enjoy)", "does not like {rest}", 0.85, "dislikes"),
-    _i(f"{_NOT}(?P<verb>eat|drink|smoke|use|have|own|work|drive|watch|read|speak|want|need)",
+    _i(f"{_NOT}(?P<verb>eat|drink|smoke|use|have|own|work|live|study|teach|play|run|lead|collect|cook|drive|wear|prefer|watch"
+       "|read|speak|want|need)",
        "does not {verb} {rest}", 0.8),
     _i("(?:hate|dislike|detest|despise|cannot stand|cannot bear)", "dislikes {rest}", 0.85, "dislikes"),
     _i("prefer", "prefers {rest}", 0.9, "prefers"),
@@ -159,7 +164,8 @@ class Claim:
 
 
 _END = re.compile(
-    r"[;:!?()\[\]—–\"]|\.(?!\w)|,(?!\d)|\s-\s|\s(?:but|because|so|since|although|though|which|if"
+    r"[;()\[\]—–\"]|[!?](?![\w=&%/])|:(?![\w/\\])|\.\.+|…|(?<!\.[a-zA-Z])\.(?=\W*$)|,(?!\d)|\s-\s"
+    r"|\s(?:but|because|so|since|although|though|which|if"
     r"|and (?:I|it|we|he|she|they|you|my)|and that|and then|when I|where I|as I|while I|lol|haha)(?=[\s']|$)",
     re.IGNORECASE,
 )

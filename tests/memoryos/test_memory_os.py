@@ -588,3 +588,28 @@ def test_a_prompt_for_a_user_has_no_facts_and_no_private_pages_of_another_user(o
     assert {"is allergic to penicillin", "an interview"} <= {
         text for text in ("is allergic to penicillin", "an interview") if text in prompts["tobias"]
     }
+
+
+def test_a_later_statement_supersedes_the_promoted_one_or_withdraws_it_if_it_is_not_promoted(open_memory):
+    memory = open_memory()
+    ada = memory.os(policy=small(stm_capacity=1, heat_threshold=0.5))
+
+    def after(*said):
+        for text in (*said, "Thanks."):
+            ada.add(text, "Noted.", about=("user", "tom"))
+        ada.maintain()
+        outcomes = sorted(each.outcome for each in ada.promote())
+        return outcomes, {each["summary"].removeprefix("user tom: ") for each in memory.ask("facts")}
+
+    first = after("I am vegetarian.", "I like coffee.", "I have a dog.", "I live in Malmo.")
+    assert first == (["promoted"] * 4, {"is vegetarian", "likes coffee", "has a dog", "lives in Malmo"})
+    said = "I'm no longer vegetarian.", "I think I no longer like coffee.", "I don't have a dog anymore. Tell nobody."
+    assert after(*said, "I live in Lund now.") == (
+        ["updated", "updated", "withdrawn", "withdrawn"],
+        {"is no longer vegetarian", "lives in Lund now"},
+    )
+    (lund,) = [each["fact"] for each in memory.ask("facts") if "Lund" in each["summary"]]
+    memory.writer.invalidate("p", lund, reason="wrong")
+    assert after("I live in Rome now.") == (["promoted"], {"is no longer vegetarian", "lives in Rome now"})
+    assert after("I live in Rome. Please keep this private.") == (["withdrawn"], {"is no longer vegetarian"})
+    assert ada.promote() == []

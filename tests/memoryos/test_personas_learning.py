@@ -6,13 +6,26 @@ import pytest
 from memoryos_dialogue import ADA, at, ids, page, policy, segment
 
 from jidomem.errors import InvalidRequest, RevisionConflict
-from jidomem.extras.memoryos.personas import UNNAMED, Learnt, Lesson, learn, lesson, teach, texts_of, untaught
+from jidomem.extras.memoryos.personas import (
+    UNNAMED,
+    Diffusion,
+    Learnt,
+    Lesson,
+    contradicts,
+    diffuse,
+    learn,
+    lesson,
+    teach,
+    texts_of,
+    untaught,
+)
 from jidomem.extras.memoryos.retrieval import Visit, hot, touch_segments
 from jidomem.extras.memoryos.values import (
     AgentPersona,
     KnowledgeEntry,
     ObjectKey,
     ObjectPersona,
+    SystemMemory,
     Tiers,
     TraitEntry,
     fit,
@@ -276,3 +289,83 @@ def test_learned_facts_and_traits_are_assigned_to_the_objects_of_their_pages():
     assert (bob.identifier, bob.knowledge[0].evidence) == ("bob", ("p2",))
     nobody = lesson(segment(1, [3]), Learned((Fact("likes tea"),)), at=at(), new_id=lambda: "a")
     assert (nobody.learnt[0].type, nobody.learnt[0].identifier) == UNNAMED
+
+
+ENDED = [
+    ("is vegetarian", "is no longer vegetarian"), ("is vegetarian", "stopped being vegetarian"),
+    ("is a nurse", "is no longer a nurse"), ("likes coffee", "does not like coffee"), ("loves coffee", "hates coffee"),
+    ("likes coffee", "does not like coffee anymore"), ("smokes", "stopped smoking"), ("eats meat", "does not eat meat"),
+    ("plays chess", "gave up playing chess"), ("has a dog", "does not have a dog"),
+    ("lives in Oslo", "used to live in Oslo"),
+    ("works as a nurse in Lyon", "does not work as a nurse"), ("works as a nurse", "quit their job as a nurse"),
+    ("works for Acme", "left their job at Acme"), ("works at Acme", "works for Kestrel now"),
+    ("lives in Malmo", "lives in Gothenburg now"), ("is called Ana", "is called Anna"), ("is married", "is divorced"),
+    ("is 41 years old", "is 42 years old"), ("favourite colour is red", "favourite colour is dark green"),
+    ("budget is 84,000 euro", "budget is 90,000 euro"), ("interview is at 14:45", "interview is at 15:00"),
+]  # fmt: skip
+BESIDE = [
+    ("likes green tea", "does not like green"), ("uses Docker Compose", "does not use Docker"),
+    ("likes tea", "likes rum"),
+    ("works at Acme", "works at Kestrel"), ("lives in a flat", "lives in Berlin"), ("has a cat", "has a dog"),
+    ("works as a nurse", "works in Lyon now"), ("is engaged in politics", "is married"),
+    ("is married", "is 41 years old"),
+    ("favourite colour is red", "favourite food is soup"), ("sister is a nurse", "sister is in Rome"), ("", "is tall"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("earlier", "later"), ENDED)
+def test_a_later_statement_ends_an_earlier_one_in_whatever_order_they_are_learned(earlier, later):
+    pages = page(1, segment_id="s1"), page(2, segment_id="s2")
+    tiers = Tiers("ada", mtm=(segment(1, pages[:1]), segment(2, pages[1:])))
+
+    def learned(*order):
+        after = tiers
+        for number in order:
+            entry = KnowledgeEntry(f"k{number}", (earlier, later)[number - 1], at(9 - number), evidence=(f"p{number}",))
+            after = learn(after, of_ana(knowledge=[entry]), PLAIN).memory
+        return [(each.text, each.ends) for each in after.personas[0].knowledge]
+
+    assert learned(1, 2) == [(later, ("k1",))]
+    assert [text for text, _ in learned(2, 1)] == [later]
+
+
+@pytest.mark.parametrize(("one", "other"), BESIDE)
+def test_statements_that_can_both_be_true_are_kept(one, other):
+    assert not contradicts(one, other)
+    assert not contradicts(other, one)
+
+
+def test_a_fact_that_was_said_again_holds_again_and_names_all_that_it_ended():
+    said = ["is vegetarian", "is no longer vegetarian", "is vegetarian again", "lives in Lund", "lives in Lund now"]
+    tiers = ADA
+    for number, text in enumerate(said):
+        tiers = learn(tiers, of_ana(knowledge=[KnowledgeEntry(f"k{number}", text, at(number))]), PLAIN).memory
+
+    known = [(each.text, each.ends) for each in tiers.personas[0].knowledge]
+    assert known == [("is vegetarian again", ("k0", "k1")), ("lives in Lund", ())]
+
+
+def test_traits_end_with_the_facts_of_their_pages_and_with_opposite_traits():
+    def said(number, text, *traits):
+        entries = [TraitEntry(f"t{number}{name}", name, value, at(number), evidence=("p",)) for name, value in traits]
+        return of_ana(knowledge=[KnowledgeEntry(f"k{number}", text, at(number), evidence=("p",))], traits=entries)
+
+    tiers = ADA
+    for learnt in (
+        said(1, "is vegetarian", ("is", "vegetarian")), said(2, "is no longer vegetarian"),
+        said(3, "drinks much", ("likes", "coffee")), said(4, "drinks tea", ("dislikes", "coffee"), ("likes", "tea")),
+    ):  # fmt: skip
+        tiers = learn(tiers, learnt, PLAIN).memory
+
+    assert [each.text for each in tiers.personas[0].traits] == ["dislikes: coffee", "likes: tea"]
+
+
+def test_an_ended_fact_leaves_system_memory():
+    shared = replace(fact(1, "deploys on Friday"), importance=1.0)
+    system = diffuse(SystemMemory(), Diffusion("ada", (shared,), at()), PLAIN).memory
+    tiers = learn(ADA, of_ana(knowledge=[shared]), PLAIN).memory
+
+    tiers = learn(tiers, of_ana(knowledge=[fact(2, "no longer deploys on Friday")]), PLAIN).memory
+
+    assert len(system.entries) == 1
+    assert diffuse(system, Diffusion("ada", tuple(tiers.facts()), at()), PLAIN).memory.entries == ()

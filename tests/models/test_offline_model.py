@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment
 from jidomem.models.embeddings import HashedStems
+from jidomem.models.keywords import sentences
 from jidomem.models.offline import OfflineModel
 from jidomem.records.interfaces import AGENT, OBJECT, LanguageModel, ModelPrompt, OutputLimits
 
@@ -221,6 +222,23 @@ def test_a_setting_out_of_range_is_refused(invalid):
     ("I moved to v2.1 of example.org, which is new.", "moved to v2.1 of example.org", None),
     ("I spent 1,000.50 euros.", "spent 1,000.50 euros", None),
     ("Please keep it short.", "asks for short answers", ("asks for answers", "short")),
+    ("I am no longer vegetarian.", "is no longer vegetarian", None),
+    ("I'm not vegetarian anymore.", "is no longer vegetarian", None),
+    ("I am not married.", "is not married", None),
+    ("I no longer live in Malmo.", "does not live in Malmo", None),
+    ("I was born in 1984.", "was born in 1984", None),
+    ("I have an interview at Kestrel AG on 23 March at 10:30.", "has an interview at Kestrel AG on 23 March at 10:30",
+     ("has", "an interview at Kestrel AG on 23 March at 10:30")),
+    ("I work for Dr. Nadja Weiss.", "works for Dr. Nadja Weiss", ("works", "Dr. Nadja Weiss")),
+    ("I gave the key to Mr. Dahl in flat 3.", "gave the key to Mr. Dahl in flat 3", None),
+    ("My interview is at 14:45", "interview is at 14:45", None),
+    ("I met J. R. R. Tolkien", "met J. R. R. Tolkien", None),
+    ("I use https://example.org/a?b=c:8080/x.", "uses https://example.org/a?b=c:8080/x", None),
+    ("I use main.py, mostly.", "uses main.py", None),
+    ("I moved to St. Gallen!", "moved to St. Gallen", None),
+    ("I bought No. 7 for 71.5 euros.", "bought No. 7 for 71.5 euros", None),
+    ("I work at Acme Inc. in Lyon", "works at Acme Inc. in Lyon", ("works", "Acme Inc. in Lyon")),
+    ("I left at 10 a.m. on Monday", "left at 10 a.m. on Monday", None),
 ])  # fmt: skip
 def test_a_first_person_statement_is_a_fact_and_if_lasting_a_trait(text, fact, trait):  # D084
     learned = MODEL.extract_traits(segment(page(text)))
@@ -299,6 +317,25 @@ def test_extracted_facts_and_traits_are_limited():
 
 def test_a_segment_without_pages_has_no_facts():
     assert MODEL.extract_traits(segment()).facts == ()
+
+
+PARTS = st.sampled_from([
+    "10:30", "at 7:05 p.m. on", "Dr. Weiss", "Mr. Dahl", "Prof. Dr. Ana Roth", "No. 5", "1.5", "84,000", "v2.1.3",
+    "main.py", "https://example.org/a?b=c&d=e", "C:\\temp\\a.txt", "J. R. R. Tolkien", "ana.b@example.org", "3:1",
+    "St. Gallen", "Acme Inc. in", "the U.S. Navy", "vs. Bayern", "approx. 5 km", "on 23 March", "in Lyon",
+])  # fmt: skip
+
+
+@given(parts=st.lists(PARTS, min_size=1, max_size=6), end=st.sampled_from([".", "!", ". I like tea.", "\n"]))
+def test_times_names_numbers_and_addresses_are_not_cut(parts, end):
+    said = " ".join(parts)
+
+    assert facts(f"I saw {said} twice{end}")[0] == f"saw {said} twice"
+
+
+@given(st.lists(st.sampled_from(["I like tea.", "He left!", "Is it red?", "It is no. I go.", "I am 3."]), min_size=1))
+def test_sentences_end_at_their_ends(said):
+    assert len([*sentences(" ".join(said))]) == len(said) + said.count("It is no. I go.")
 
 
 # Importance

@@ -137,6 +137,8 @@ def _document(page: DialoguePage) -> Document:
 
 
 _OUTCOME = {"deduplicated": "known", "proposed": "proposed"}
+#: The reason of a supersession or withdrawal.
+_LATER = "a later statement of the dialogue ended it"
 #: The lowest confidence with which a fact becomes a memory of the project.
 LEAST = 0.8
 
@@ -150,12 +152,15 @@ class FactPromoting:
     def promote(self, least: float = LEAST) -> list[PromotionDecision]:
         """Return the outcome for each fact with a confidence of *least* or more, not private, and not yet proposed.
 
+        A fact that ended promoted ones supersedes them ("updated"). If it is not promoted itself, they are withdrawn
+        ("withdrawn"), as is a fact that has become private since.
+
         Stops at an error that would stop every further write, such as a busy writer or a full disk; the rest stays
         pending.
         """
         if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1 or math.isnan(least):
             raise InvalidRequest(f"least={least!r} is not a number from 0 to 1", hint=f"give {LEAST}")
-        done, decisions = {*self._moves.promoted()}, list[PromotionDecision]()
+        done, decisions = {*self._moves.promoted()}, [*self._withdraw(least)]
         while (due := _next_fact(tiers := self._moves.tiers(), least, done)) is not None:
             done.add(due[1].id)
             decisions.append(self._propose(*due, tiers))
@@ -163,11 +168,43 @@ class FactPromoting:
                 break
         return decisions
 
+    def _withdraw(self, least: float) -> Iterator[PromotionDecision]:
+        """Withdraw the memories of facts that have become private, or were ended by one that is not promoted."""
+        promoted = self._moves.promoted()
+        for fact in self._moves.tiers().facts():
+            names = (*fact.ends, fact.id) if fact.private else fact.ends if fact.confidence < least else ()
+            for name in names:
+                if iri := promoted.get(name):
+                    verdict = ("withdrawn", _LATER, fact.confidence, "facts", f"memoryos:{self._moves.agent}:{name}")
+                    try:
+                        receipt = self._memory.writer.invalidate(self._moves.project, iri, reason=_LATER)
+                    except JidomemError as refusal:
+                        yield PromotionDecision("refused", refusal.detail, *verdict[2:], iri=iri, error=refusal)
+                        continue
+                    self._moves.note_promoted(name, "")
+                    yield PromotionDecision(*verdict, iri=iri, receipt=receipt)
+
     def _propose(self, persona: ObjectPersona, fact: KnowledgeEntry, tiers: Tiers) -> PromotionDecision:
+        promoted = self._moves.promoted()
+        ended = [iri for name in fact.ends if (iri := promoted.get(name))]
+        decision = self._submit(persona, fact, tiers, ended)
+        is_stale = ended and isinstance(decision.error, Conflict | NotFound)  # somebody ended them already
+        decision = self._submit(persona, fact, tiers, []) if is_stale else decision
+        if decision.outcome != "refused":
+            for name in fact.ends:
+                self._moves.note_promoted(name, "")
+        return decision
+
+    def _submit(
+        self, persona: ObjectPersona, fact: KnowledgeEntry, tiers: Tiers, ended: list[str]
+    ) -> PromotionDecision:
         key, reason = f"memoryos:{self._moves.agent}:{fact.id}", f"believed with {fact.confidence:g}"
         verdict = ("facts", key)
+        intent = self._intent(persona, fact, tiers, key)
+        if ended:
+            intent = replace(intent, supersedes=ended, reason=_LATER)
         try:
-            receipt = self._memory.writer.submit_intent(self._moves.project, self._intent(persona, fact, tiers, key))
+            receipt = self._memory.writer.submit_intent(self._moves.project, intent)
         except IdempotencyMismatch:  # it was promoted, and has changed since
             self._moves.note_promoted(fact.id, "")
             return PromotionDecision("known", reason, fact.confidence, *verdict)
@@ -180,7 +217,7 @@ class FactPromoting:
         except JidomemError as refusal:
             return PromotionDecision("refused", refusal.detail, fact.confidence, *verdict, error=refusal)
         self._moves.note_promoted(fact.id, receipt.iri)
-        outcome = _OUTCOME.get(receipt.status, "promoted")
+        outcome = _OUTCOME.get(receipt.status, "updated" if ended else "promoted")
         return PromotionDecision(outcome, reason, fact.confidence, *verdict, iri=receipt.iri, receipt=receipt)
 
     def _intent(self, persona: ObjectPersona, fact: KnowledgeEntry, tiers: Tiers, key: str) -> MemoryUpdateIntent:

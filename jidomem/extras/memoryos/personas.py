@@ -6,9 +6,11 @@ facts of one agent that are not private with all agents, each once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from jidomem.base.json_values import type_name
@@ -34,6 +36,7 @@ from jidomem.records.directive import Step
 from jidomem.records.interfaces import AGENT, Fact, Learned, Trait
 
 E = TypeVar("E", KnowledgeEntry, TraitEntry)
+Entry = KnowledgeEntry | TraitEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,8 @@ def learn(tiers: Tiers, learnt: Learnt, policy: TierPolicy) -> Step[Tiers]:
     """Return the step that adds a profile, facts and traits to a persona, which is created if there is none.
 
     The keys of a profile are merged. A known fact or trait becomes the newest and is based on more pages; a trait whose
-    name is in `single_traits` replaces any other of that name. Raises InvalidRequest for a profile that is invalid for
+    name is in `single_traits` replaces any other of that name. A statement ends the earlier ones that it contradicts,
+    such as "is no longer vegetarian" the fact "is vegetarian". Raises InvalidRequest for a profile that is invalid for
     its type.
     """
     return stepped(tiers, policy.config, **_learned_changes(tiers, [learnt], policy.config))
@@ -130,10 +134,14 @@ def _with_evidence(learnt: Learnt, pages: tuple[str, ...]) -> Learnt:
 
 def _learned_changes(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) -> dict[str, Any]:
     personas, agent = {each.key: each for each in tiers.personas}, tiers.agent
+    pages = {page.id: page.timestamp for page in tiers.pages()}
     single = frozenset(map(normalised, config.single_traits))
 
     def inferred(trait: TraitEntry) -> str:
         return normalised(trait.name if normalised(trait.name) in single else trait.text)
+
+    def stated_at(entry: Entry) -> datetime:
+        return max((pages[page_id] for page_id in entry.evidence if page_id in pages), default=entry.created_at)
 
     for each in learnt:
         if each.type is None:
@@ -143,11 +151,17 @@ def _learned_changes(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSCon
         key = ObjectKey(each.type, cast(str, each.identifier))
         persona = personas.get(key) or ObjectPersona(tiers.agent_id, *key)
         _refuse_profile(key, each.profile, config)
+        facts = _queue(persona.knowledge, each.knowledge, lambda fact: _LATELY.sub("", normalised(fact.text)), config)
+        traits = _queue(persona.traits, each.traits, inferred, config)
+        remaining = _remaining(facts, stated_at)
+        ended = [fact for fact in facts if fact.id not in remaining]
+        traits = tuple(trait for trait in traits if not any(_shows(fact, trait) for fact in ended))
+        lasting = _remaining(traits, stated_at)
         personas[key] = replace(
             persona,
             profile={**persona.profile, **each.profile},
-            knowledge=_queue(persona.knowledge, each.knowledge, lambda fact: normalised(fact.text), config),
-            traits=_queue(persona.traits, each.traits, inferred, config),
+            knowledge=tuple(_with_ended(fact, remaining[fact.id], config) for fact in facts if fact.id in remaining),
+            traits=tuple(trait for trait in traits if trait.id in lasting),
         )
     return {"personas": tuple(personas.values()), "agent": agent}
 
@@ -175,6 +189,102 @@ def _merged_entry(known: E, newer: E) -> E:
         confidence = max(known.confidence, newer.confidence)
         return replace(known, confidence=confidence, private=private, evidence=evidence)
     return replace(newer, private=private, evidence=evidence)
+
+
+#: The words after a statement, or in front of it, that say since when or how long it holds.
+_LATELY = re.compile(r" (?:now|currently|nowadays|these days|at the moment)$")
+_STILL = re.compile(r" (?:now|currently|nowadays|these days|at the moment|again|any ?more|any longer)$")
+_ENDED = re.compile(
+    r"(?:(?P<be>is|are) (?:no longer|not)|no longer|(?:does|do) not|never|(?:has )?(?:stopped|quit|gave up|given up)"
+    r"|used to|dis(?=likes?\b)) ?(?P<core>.+)"
+)
+_LEFT_JOB = re.compile(r"(?:quit|left|lost) (?:their|the) job\b(?: (?P<core>.+))?")
+_ARTICLES = re.compile(r"\b(?:an?|the|their)\b ?")
+_SYNONYMS = (
+    (re.compile(r"^(?:hates?|detests?|despises?)\b"), "dislikes"),
+    (re.compile(r"^((?:no longer |stopped |does not )?)(?:loves?|loving|enjoys?|enjoying|adores?)\b"), r"\1like"),
+    (re.compile(r"\b(works?|working) (?:for|with)\b"), r"\1 at"),
+)
+_VERB_ENDING = re.compile(r"(?:ing|es|e|s)$")
+#: A word with which a statement goes on that holds only if the statement before the word does.
+_LINKS = frozenset(
+    ("in", "at", "for", "with", "since", "on", "as", "and", "to", "from", "because", "when", "every", "after", "before")
+)
+#: The beginnings of statements of which one at a time is true.
+_SINGLE = re.compile(
+    r"(?:lives in (?!an?\b|the\b|my\b|their\b|our\b|one\b)|is called |favou?rite [\w ]+? (?:is|are) )"
+    r"|(is )(?=\d+ years? old)|(is )(?=(?:single|married|divorced|engaged|widowed)(?: to\b|$))"
+    r"|(.{0,60}?\b(?:is|are|costs?)(?: at| on)? )(?=[\d€$£])"
+)
+_WORKS = re.compile(r"works (?:at|as) ")
+
+
+@lru_cache
+def _statement(text: str) -> tuple[bool, tuple[str, ...], str, str]:
+    """Return whether a statement is an ended one, its words for comparison, its slot and its text."""
+    plain = normalised(text)
+    for pattern, common in _SYNONYMS:
+        plain = pattern.sub(common, plain)
+    is_new, plain = _LATELY.search(plain) is not None, _STILL.sub("", plain)
+    single = _SINGLE.match(plain) or (_WORKS.match(plain) if is_new else None)
+    slot = f"{single[0]}{single.lastindex or ''}" if single else ""
+    if (left := _LEFT_JOB.fullmatch(plain)) is not None:
+        is_ended, core = True, f"work {left['core'] or ''}"
+    elif (ended := _ENDED.fullmatch(plain)) is not None:
+        is_ended, core = True, f"is {ended['core']}" if ended["be"] else ended["core"]
+    else:
+        is_ended, core = False, plain
+    verb, *rest = _ARTICLES.sub("", re.sub(r"^(?:being|be|is|are)\b", "am", core)).split() or [""]
+    stem = "has" if verb in ("has", "have", "having") else _VERB_ENDING.sub("", verb)
+    return is_ended, (stem, *rest), slot, plain
+
+
+def contradicts(one: str, other: str) -> bool:
+    """Return whether two statements on one object cannot be true at a time, as far as their English wording shows.
+
+    >>> contradicts("is vegetarian", "is no longer vegetarian"), contradicts("lives in Malmo", "lives in Lund now")
+    (True, True)
+    >>> contradicts("likes green tea", "does not like green"), contradicts("works at Acme", "works at Kestrel")
+    (False, False)
+    """
+    first_ended, first, first_slot, plain = _statement(one)
+    second_ended, second, second_slot, other_plain = _statement(other)
+    if first_ended != second_ended:
+        ended, holds = (first, second) if first_ended else (second, first)
+        following = holds[len(ended) :]
+        return ended == holds[: len(ended)] and any(ended) and (not following or following[0] in _LINKS)
+    slot = first_slot or second_slot
+    is_one_slot = first_slot == second_slot or (
+        _WORKS.match(slot) and plain.startswith(slot) == other_plain.startswith(slot)
+    )
+    return not first_ended and bool(slot and is_one_slot) and plain != other_plain
+
+
+def _remaining(entries: Iterable[Entry], stated_at: Callable[[Entry], datetime]) -> dict[str, list[str]]:
+    """Return the ids of the entries that no later one contradicts, each with the ids of those that it ended."""
+    remaining, ended = dict[str, Entry](), dict[str, list[str]]()
+    for entry in sorted(entries, key=stated_at):
+        earlier = [each.id for each in remaining.values() if contradicts(_plain_text(each), _plain_text(entry))]
+        before = entry.ends if isinstance(entry, KnowledgeEntry) else ()
+        ended[entry.id] = [*before, *(name for each in earlier for name in (*ended.pop(each), each))]
+        for each in earlier:
+            del remaining[each]
+        remaining[entry.id] = entry
+    return ended
+
+
+def _with_ended(fact: KnowledgeEntry, ended: Iterable[str], config: MemoryOSConfig) -> KnowledgeEntry:
+    names = tuple(dict.fromkeys(ended))[-config.evidence_capacity :]
+    return fact if names == fact.ends else replace(fact, ends=names)
+
+
+def _plain_text(entry: Entry) -> str:
+    return entry.text if isinstance(entry, KnowledgeEntry) else f"{entry.name} {entry.value}"
+
+
+def _shows(fact: KnowledgeEntry, trait: TraitEntry) -> bool:
+    """Return whether a trait was inferred from the same pages and words as a fact."""
+    return {*trait.evidence} <= {*fact.evidence} and normalised(trait.value) in normalised(fact.text)
 
 
 def normalised(text: str) -> str:
@@ -330,14 +440,15 @@ def diffuse(system: SystemMemory, diffusion: Diffusion, policy: TierPolicy) -> S
     """Return the step to system memory with the facts that are important and not private, each of them once.
 
     A fact with the text of an entry, or nearly its vector, is that entry, with the larger importance of the two. A fact
-    that has become private is removed. Entries beyond the capacity are dropped, the least important first, among equals
-    the oldest.
+    that has become private, or has ended, is removed. Entries beyond the capacity are dropped, the least important
+    first, among equals the oldest.
     """
-    config, private = policy.config, {fact.id for fact in diffusion.facts if fact.private}
+    config, removed = policy.config, {fact.id for fact in diffusion.facts if fact.private}
+    removed.update(name for fact in diffusion.facts for name in fact.ends)
     entries = {
         entry.id: entry
         for entry in system.entries
-        if entry.id not in private or entry.source_agent_id != diffusion.agent_id
+        if entry.id not in removed or entry.source_agent_id != diffusion.agent_id
     }
     ids_by_words = {normalised(entry.content): entry.id for entry in reversed(entries.values())}
     for fact in diffusion.facts:

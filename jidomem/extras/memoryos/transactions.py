@@ -487,9 +487,9 @@ class AgentMoves:
             return by_fact
 
     def note_promoted(self, fact_id: str, iri: str) -> None:
-        """Record that a fact was proposed, and its memory, as long as the agent has the fact."""
+        """Record that a fact was proposed, and its memory, as long as the agent has the fact or one that ended it."""
         with self._state.changing() as store:
-            facts = {fact.id for fact in self.storage.read_in(store).facts()}
+            facts = {name for fact in self.storage.read_in(store).facts() for name in (fact.id, *fact.ends)}
             before: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
             remaining = {**{known: memory for known, memory in before.items() if known in facts}, fact_id: iri}
             storage.keep(store, self.project, _PROMOTED, self.agent, remaining)

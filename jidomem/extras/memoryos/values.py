@@ -148,7 +148,8 @@ class DialogueSegment(ValidatedModel):
 class KnowledgeEntry(ValidatedModel):
     """A fact of a persona, and the pages it was learned from; a `private` one never leaves the agent.
 
-    `importance` is its importance to all agents, from 0 to 1; None until it is rated.
+    `importance` is its importance to all agents, from 0 to 1; None until it is rated. `ends` are the ids of earlier
+    facts that it ended or replaced.
     """
 
     id: str
@@ -159,6 +160,7 @@ class KnowledgeEntry(ValidatedModel):
     evidence: tuple[str, ...] = ()
     embedding: Vector | None = None
     importance: Share | None = None
+    ends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
