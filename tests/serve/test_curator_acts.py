@@ -189,7 +189,8 @@ def test_an_action_on_a_settled_conflict_is_refused_with_its_curator_and_date(cl
     assert answer.status_code == 409
     assert "decided this already" in answer.text
     assert "withdrawn by ana, 21 November 2026" in answer.text
-    assert "what I wrote" not in answer.text  # the page shows another pair
+    assert re.search(r"<textarea [^>]*readonly>what I wrote of these two<", answer.text)
+    assert 'data-key="l"' not in answer.text  # nor does the page show another pair, which a second press would settle
     page = client.post(f"/ui/p/memories/{known['left'][-12:]}", data={"act": "confirm", "reason": "x"})
     assert (page.status_code, "withdrawn by ana" in page.text) == (409, True)
 
@@ -229,8 +230,8 @@ def test_an_action_on_several_items_reports_each_refusal_and_settles_the_others_
 
     for page in (answer, repeated):
         assert page.status_code == 409
-        assert "2 of 4 could not be settled; done: accept, 2 together" in page.text
-        assert "withdrawn by ana" in page.text
+        assert "2 of 4 could not be settled; accepted: 2 together" in page.text
+        assert "rejected by ana" in page.text
         assert "Use DuckDB" in page.text
         assert "is active on &#39;store&#39;" in page.text
     assert f'value="{conflicting} {known["left"]}" checked' in answer.text
@@ -469,3 +470,140 @@ def test_the_review_page_names_rival_proposals_and_the_next_step_after_one_is_ac
     rows = client.get("/projects/p/conflicts").get_json()["rows"]
     (left,) = [row for row in rows if row["item"] == second]
     assert memory.reader.get_memory("p", left["other"])["properties"]["summary"] == [texts[0]]
+
+
+def selected(page):
+    """The part of a review page above the list."""
+    return page.text.partition(">Pending<")[0]
+
+
+def test_the_two_of_a_pair_are_not_settled_together_with_others(client, memory, known):
+    head, pair = memory.catch_up("p"), f"{known['left']} {known['right']}"
+    assert pair not in re.findall(r'name="chosen" value="([^"]*)"', client.get("/ui/p/review").text)
+
+    for act in ("accept", "reject"):
+        for line in (pair, known["left"], known["memory"]):
+            refused = client.post("/ui/p/review", data={"act": act, "chosen": [known["proposal"], line], "reason": "x"})
+            assert (refused.status_code, "is settled by itself; nothing was changed" in refused.text) == (400, True)
+
+    assert memory.catch_up("p") == head
+
+
+def test_the_address_of_a_settled_item_shows_its_settlement_and_no_other_item(client, memory, known):
+    addresses = {name: pages(known)[name] for name in ("conflict", "proposal")}
+    for name, act in (("conflict", "left"), ("proposal", "accept")):
+        assert client.post(addresses[name][0], data={"act": act, **addresses[name][1]}).status_code == 303
+
+    for name, outcome in (("conflict", "withdrawn by the-curator, 21"), ("proposal", "accepted by the-curator, 21")):
+        path, form = addresses[name]
+        refused = client.post(path.partition("?")[0], data={"act": "reject", **form, "reason": "again"})
+        for page in (client.get(path), refused):
+            assert outcome in selected(page)
+            assert "Show the next one" in selected(page)
+            assert 'name="act"' not in selected(page)
+    assert memory.reader.get_memory("p", known["fact"])["status"] == "active"
+
+
+def test_a_pair_in_the_other_order_and_a_proposal_without_its_rival_are_selected(client, memory, known):
+    rival = memory.writer.submit_intent("p", decision(summary="Use DuckDB", topic="store"), propose=True).iri
+    named = {
+        f"item={known['right']}&other={known['left']}": {known["left"], known["right"]},
+        f"item={known['left'][-8:]}&other={known['right'][-8:]}": {known["left"], known["right"]},
+        f"item={rival}": {rival},
+    }
+    for address, items in named.items():
+        data = client.get(f"/ui/p/review.json?{address}").json["looked_at"]
+        assert items <= {data["item"], data["other"]}, address
+    assert client.get("/ui/p/review?item=urn:x:unknown").status_code == 404
+
+
+def test_an_item_of_a_later_page_is_selected(client, memory, known, monkeypatch):
+    monkeypatch.setattr(review, "COUNT", 1)
+    data = client.get(f"/ui/p/review.json?item={known['proposal']}").json
+    assert (len(data["waiting"]), data["looked_at"]["item"]) == (1, known["proposal"])
+
+
+def test_an_agent_may_reject_its_own_proposal_only(signed_in, memory, known):
+    client, _ = signed_in("agent")
+    own = memory.writer.acting_as("the-agent", "agent").submit_intent(
+        "p", decision(summary="Use spaces", topic="spaces", asserted_by="the-agent"), propose=True
+    )
+    page = client.get(f"/ui/p/review?item={own.iri}")
+
+    assert re.findall(r'name="act" value="(\w+)"', selected(page)) == ["reject"]
+    assert f'name="chosen" value="{own.iri}"' in page.text
+    assert f'name="chosen" value="{known["proposal"]}"' not in page.text
+    assert "Accept selected" not in page.text
+    assert client.post("/ui/p/review", data={"act": "reject", "item": own.iri}).status_code == 303
+    assert memory.reader.get_memory("p", own.iri)["status"] == "rejected"
+
+
+def test_no_reason_is_given_in_advance(client, memory, known):
+    path, form = pages(known)["conflict"]
+    assert 'id="reason" name="reason" value=""' in client.get(path).text
+    memory.writer.acting_as("ana", "curator").submit_intent(
+        "p", decision(summary="Use X", topic="x", asserted_by="ana")
+    )
+    refused = client.post(path, data={"act": "left", "item": form["item"], "other": form["other"], "reason": ""})
+    assert (refused.status_code, "say in reason why" in refused.text) == (422, True)
+
+
+def test_a_settlement_is_undone_from_the_page_that_follows_it(client, memory, known):
+    path, form = pages(known)["proposal"]
+    for act in ("accept", "reject"):
+        done = client.post(path, data={"act": act, **form}, follow_redirects=True).text
+        assert f"Done: {act}ed." in done
+        (link,) = re.findall(r'<a href="([^"#]*)#undo-reason" data-key="u">Restore', done)
+        client.post(link, data={"act": "undo", "reason": f"not to be {act}ed"})
+        waiting = client.get("/ui/p/review.json").json["waiting"]
+        (form["item"],) = [one["item"] for one in waiting if one["summary"] == "Use tabs"]
+
+
+def test_a_due_memory_is_accepted_with_a_new_date_if_its_own_date_is_later(client, memory):
+    dates = {"expires_on": "2026-01-01", "timestamp": "2026-02-01"}
+    item = submit(memory.writer, memory, {"type": "fact", "summary": "The quota is 5", **dates})
+    path = f"/ui/p/review?item={item}"
+    assert 'type="date"' in client.get(path).text
+
+    refused = client.post(path, data={"act": "accept", "item": item, "reason": "still so"})
+    done = client.post(path, data={"act": "accept", "item": item, "reason": "still so", "expires_on": "2999-01-02"})
+
+    assert (refused.status_code, "give the new date of review" in refused.text) == (400, True)
+    assert done.status_code == 303
+    (after,) = memory.reader.get_memory("p", item)["superseded_by"]
+    assert f"{memory.reader.get_memory('p', after)['properties']['expiresOn'][0]:%Y-%m-%d}" == "2999-01-02"
+
+
+def test_the_sides_show_evidence_reasons_and_states_as_texts(client, memory, known):
+    task = {"type": "task", "summary": "Renew", "expires_on": "2026-01-02", "timestamp": "2026-01-01"}
+    first = submit(memory.writer, memory, {**task, "assigned_to": "ann", "evidence": ["a letter"]})
+    changes = {"status": "InProgress"}
+    item = memory.writer.revise("p", first, changes=changes, reason="bank statement of November").iri
+
+    rows = client.get(f"/ui/p/review.json?item={item}").json["looked_at"]["rows"]
+
+    shown = {row["name"]: "".join(part["text"] for part in row["left"]) for row in rows}
+    expected = {
+        "derivedFrom": "a letter",
+        "revisionReason": "bank statement of November",
+        "hasTaskStatus": "InProgress",
+    }
+    assert {**shown, **expected} == shown
+    assert shown["assignedTo"].endswith("ann")
+
+
+def test_a_merger_from_the_right_side_has_its_topic_and_no_rejected_alternative_of_its_own_choice(client, memory):
+    fields = {"about": ["src/s.py"], "type": "architectural_decision", "rationale": "r"}
+    left = submit(memory.writer, memory, {
+        **fields, "summary": "Use SQLite", "topic": "storage", "alternatives": ["PostgreSQL", "DuckDB"]})  # fmt: skip
+    right = submit(memory.writer, memory, {
+        **fields, "summary": "Use PostgreSQL", "topic": "store", "alternatives": ["SQLite"]})  # fmt: skip
+    ours, theirs = (memory.writer.restated("p", each) for each in (left, right))
+
+    start = review.merged(ours, theirs, "right")
+    given = review.together(ours, theirs, {"text": "Use PostgreSQL"})
+    written = review.together(ours, theirs, {"text": "Use PostgreSQL", "alternatives": "files\nDuckDB"})
+
+    assert (start["topic"], start["alternatives"]) == ("store", "DuckDB\nSQLite")
+    assert given["alternatives"] == ["DuckDB", "SQLite"]
+    assert written["alternatives"] == ["files", "DuckDB"]

@@ -410,6 +410,8 @@ def test_a_curator_searches_settles_undoes_queries_and_looks_back_by_keyboard(pa
 
     pages.follow(pages.link("Review").click)
     right = pages.text(".compared tbody td:last-child")
+    pages.find("#reason").send_keys("it is embedded")
+    pages.driver.execute_script("document.activeElement.blur()")
     pages.follow(pages.press, "l")
     assert pages.shows("left", ".done")
     pages.follow(pages.press, "u")

@@ -277,13 +277,14 @@ def compared(left: Mapping[str, Sequence[Any]], right: Mapping[str, Sequence[Any
     """Yield each property of either memory with its values on both sides, as parts of texts.
 
     >>> [row] = compared({"summary": ["use tabs"]}, {"summary": ["use spaces"]})
-    >>> [part.text for part in row["right"] if part.differs]
+    >>> [part["text"] for part in row["right"] if part["differs"]]
     ['spaces']
     """
     for name in dict.fromkeys((*left, *right)):
         one, other = (" · ".join(map(display_name, side.get(name, ()))) for side in (left, right))
         ours, theirs = parts(_cut(one), _cut(other))
-        yield {"name": name, "differs": one != other, "left": ours, "right": theirs}
+        yield {"name": name, "differs": one != other, "left": [*map(TextPart._asdict, ours)],
+               "right": [*map(TextPart._asdict, theirs)]}  # fmt: skip
 
 
 def _cut(text: str) -> str:
@@ -419,7 +420,8 @@ def _ended(page: PageRequest, item: str) -> dict[str, Any] | None:
         end = reader.get_memory(page.project, ends[0])
     except NotFound:
         return None
-    word, row = "replaced" if memory["superseded_by"] else "withdrawn", memory_row(page, end)
+    words = ("accepted", "rejected") if _was_proposed(memory) else ("replaced", "withdrawn")
+    word, row = words[not memory["superseded_by"]], memory_row(page, end)
     by = agent(first(end["properties"], "settledBy") or "") or row["agent"]
     return {
         "text": first(memory["properties"], "summary") or REDACTED,
@@ -428,6 +430,19 @@ def _ended(page: PageRequest, item: str) -> dict[str, Any] | None:
         "hint": "",
         "further": row["link"],
     }
+
+
+def _was_proposed(memory: Mapping[str, Any]) -> bool:
+    return any(local_name(each) == "Proposed" for each in memory["properties"].get("hasAssertionStatus", ()))
+
+
+def outcome_row(page: PageRequest, item: str) -> dict[str, Any]:
+    """Return the row of a memory that is not in the review: what ended it, or else its status."""
+    if ended := _ended(page, item):
+        return ended
+    memory = row(page, item)
+    detail = f"{memory['status']}, and nothing is pending on it"
+    return {"text": memory["summary"], "link": memory["link"], "detail": detail, "hint": "", "further": None}
 
 
 def refused_row(page: PageRequest, item: str, error: JidomemError) -> dict[str, Any]:

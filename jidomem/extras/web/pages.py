@@ -14,6 +14,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from hashlib import sha256
 from math import ceil
@@ -366,6 +367,9 @@ def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> 
             raise
         g.seen.refusal = error.code
         error.hint = wire.described(error, project)["hint"]
+        # The page shows the items that the form is about, not the next ones.
+        named = {name: form[name] for name in screen.takes if name in ("item", "other") and form.get(name)}
+        page = replace(page, given={**page.given, **named})
         return _shown(screen, page, parts, status=error.http_status, refusal=error)
 
 

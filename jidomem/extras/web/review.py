@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Queue, Waiting, queued, with_endings
+from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Waiting, queued, with_endings
 from jidomem.curation.review_text import below, past
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import PageRequest, Screen, compared
+from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import JIDO, SCOPE, UNDATED
+from jidomem.read.memory_detail import has_ended
 from jidomem.records.active import ACTIVE, PENDING
 from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS, ONLY_FOR, Receipt
 from jidomem.write.corrections import OWN, without_verified
@@ -27,10 +28,11 @@ _MERGED: Mapping[str, str] = {
     "topic": "topic",
     "merged_about": "about",
     "rationale": "rationale",
+    "alternatives": "alternatives",
     "explanation": "detailed_explanation",
     "confidence": "confidence",
 }
-FIELDS = (*_LEFT, *_RIGHT, *_MERGED)
+FIELDS = (*_LEFT, *_RIGHT, *_MERGED, "expires_on")
 #: Fields of a merged memory that come from the form, or from the curator and the moment of the merger.
 _NOT_COMBINED = frozenset((
     *_MERGED.values(), *OWN, "type", "applies_to_project", "asserted_by", "asserted_in", "timestamp", "idempotency_key",
@@ -89,9 +91,10 @@ def merged(left: PropertyRow, right: PropertyRow, start: str | None = None) -> d
     levels = [level_of(side["confidence"]) for side in (left, right) if "confidence" in side]
     return {
         "text": chosen.get("summary", ""),
-        "topic": left.get("topic") or right.get("topic") or "",
+        "topic": chosen.get("topic", both.get("topic", "")),
         "merged_about": "\n".join(_united(left, right, "about")),
         "rationale": chosen.get("rationale", ""),
+        "alternatives": "\n".join(_alternatives(left, right, chosen.get("summary", ""))),
         "explanation": chosen.get("detailed_explanation", ""),
         "confidence": min(levels, key=_LEVELS.index, default=""),
         "evidence": _united(left, right, "evidence"),
@@ -136,12 +139,20 @@ def together(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> dict[s
         hint = "start from the left or the right one, or write the text"
         raise InvalidRequest("the merged memory has no text", hint=hint)
     fields: dict[str, Any] = {field: given[name] or None for name, field in _MERGED.items()}
-    fields["about"] = _lines(given["merged_about"])
+    fields["about"], fields["alternatives"] = _lines(given["merged_about"]), _lines(given["alternatives"])
+    if "alternatives" not in form:
+        fields["alternatives"] = _alternatives(left, right, given["text"])
     fields["evidence"] = merged_fields["evidence"]
     exact = [side["confidence"] for side in (left, right) if "confidence" in side]
     level = fields["confidence"] or merged_fields["confidence"]
     fields["confidence"] = next((each for each in exact if level_of(each) == level), level)
     return combined(left, right)[0] | fields
+
+
+def _alternatives(left: PropertyRow, right: PropertyRow, choice: str) -> list[str]:
+    """Return the alternatives of both that are not the *choice* itself: each side may have rejected the other one."""
+    folded = choice.casefold()
+    return [each for each in _united(left, right, "alternatives") if each.casefold() not in folded]
 
 
 def _united(left: PropertyRow, right: PropertyRow, name: str) -> list[str]:
@@ -166,53 +177,100 @@ OF_TWO: Mapping[str, tuple[str, str]] = {
 OF_ONE: Mapping[str, tuple[str, str]] = {"accept": ("a", "Accept"), "reject": ("x", "Reject")}
 #: The names of the writer for decisions on both.
 _OF_BOTH = {"both": "keep-both", "merge": "supersede"}
+#: What was done, in words.
+_DONE: Mapping[str, str] = {
+    "left": "kept the left one", "right": "kept the right one", "both": "kept both",
+    "merge": "merged both into a new one", "accept": "accepted", "reject": "rejected",
+}  # fmt: skip
 #: Properties that are compared; technical ones are left out.
 _COMPARED = (
-    "summary", "topic", "about", "rationale", "detailedExplanation", "hasConfidence", "assertedBy", "hasTimestamp",
-    "expiresOn", "validFrom", "validUntil", "conventionName", "hasConventionScope",
+    "summary", "topic", "about", "rationale", "detailedExplanation", "decisionStatus", "hasTaskStatus",
+    "hasErrorStatus", "severityLevel", "assignedTo", "hasAlternative", "hasConfidence", "assertedBy", "hasTimestamp",
+    "revisionReason", "expiresOn", "validFrom", "validUntil", "trackedBy", "conventionName", "hasConventionScope",
     "hasEnforcementLevel", "derivedFrom",
 )  # fmt: skip
 
 
 def show(page: PageRequest) -> Mapping[str, Any]:
-    """Return the page of the queue by priority, and the selected item in full."""
+    """Return the page of the queue by priority, and the selected item in full, or what became of it."""
     page.memory.catch_up(page.project)
+    shown: dict[str, Any] = {
+        "total": None,
+        "waiting": [],
+        "next": None,
+        "looked_at": None,
+        "decided": [],
+        "done": None,
+        "made": None,
+        "ended": [],
+        "why_not": None,
+        "together": [],
+    }
     if page.as_of is not None:  # the queue has no past states
-        return {
-            "total": None,
-            "waiting": [],
-            "next": None,
-            "looked_at": None,
-            "done": None,
-            "made": None,
-            "ended": [],
-            "why_not": None,
-        }
-    cursor = page.given.get("cursor") or None
+        return shown
     near, now = page.memory.near_pairs(page.project), page.memory.sources.now()
-    curators = page.memory.writer.authority(page.project).curators
-    queue = queued(page.memory.reader, page.project, now, near, limit=COUNT, cursor=cursor, curators=curators)
-    queue = replace(queue, waiting=with_endings(page.memory.reader, page.project, queue.waiting))
-    chosen = _chosen(page, queue)
+    read = partial(queued, page.memory.reader, page.project, now, near, curators=_curators(page))
+    listed = read(limit=COUNT, cursor=page.given.get("cursor") or None)
+    waiting = with_endings(page.memory.reader, page.project, listed.waiting)
+    names = [page.memory.reader.resolve(page.project, page.given[name]) for name in _NAMES if page.given.get(name)]
+    chosen = _chosen(waiting, names) if names else next(iter(waiting), None)
+    if chosen is None and not all(has_ended(page.memory.reader.get_memory(page.project, name)) for name in names):
+        further = _chosen(read().waiting, names)
+        chosen = further and with_endings(page.memory.reader, page.project, [further])[0]
+    why_not = cards.why_not_write(page)
+    together = {} if why_not else {one.item: _together_ways(page, one) for one in waiting if one.kind not in _PAIRS}
     return {
-        "total": queue.total,
+        **shown,
+        "total": listed.total,
         "waiting": [
-            {**one.to_dict(), "below": below(one), "link": _link(page, one), "is_looked_at": one is chosen}
-            for one in queue.waiting
+            {
+                **one.to_dict(),
+                "below": below(one),
+                "link": _link(page, one),
+                "is_looked_at": one is chosen,
+                "is_chosen_with_others": one.kind not in _PAIRS and bool(together.get(one.item)),
+            }
+            for one in waiting
         ],
-        "next": page.link("review", cursor=queue.cursor) if queue.cursor else None,
+        "next": page.link("review", cursor=listed.cursor) if listed.cursor else None,
         "looked_at": None if chosen is None else _looked_at(page, chosen),
+        "decided": [] if chosen is not None else [cards.outcome_row(page, name) for name in names],
         "done": page.given.get("done"),
         "made": cards.row(page, page.given["made"]) if page.given.get("made") else None,
         "ended": [cards.row(page, item) for item in page.given.get("ended", "").split()[:2]],
-        "why_not": cards.why_not_write(page),
+        "why_not": why_not,
+        "together": [way for way in OF_ONE if any(way in ways for ways in together.values())],
     }
 
 
-def _chosen(page: PageRequest, queue: Queue) -> Waiting | None:
-    """Return the selected item, by default the first of the page."""
-    named = (page.given.get("item"), page.given.get("other") or None)
-    return next((one for one in queue.waiting if (one.item, one.other) == named), next(iter(queue.waiting), None))
+#: The arguments with the selected item, and the kinds of items that are settled by themselves: each has two memories.
+_NAMES, _PAIRS = ("item", "other"), ("conflict", NEAR)
+
+
+def _curators(page: PageRequest) -> Collection[str]:
+    return page.memory.writer.authority(page.project).curators
+
+
+def _chosen(waiting: Iterable[Waiting], names: Collection[str]) -> Waiting | None:
+    """Return the item of *waiting* that *names* are about, in any order; a proposal is named by itself, too."""
+    fitting = [one for one in waiting if {*names} <= {one.item, one.other} or _is_proposed(one, names)]
+    return next(iter(sorted(fitting, key=lambda one: {*names} != {one.item, one.other} - {None})), None)
+
+
+def _is_proposed(one: Waiting, names: Collection[str]) -> bool:
+    return one.kind == "proposal" and one.item in names
+
+
+def _together_ways(page: PageRequest, one: Waiting) -> tuple[str, ...]:
+    """Return the decisions that the caller may take on the item *one* together with others."""
+    why_not = cards.why_not_correct(page, one.item, asserted=True)
+    return ("accept", "reject") if why_not is None else ("reject",) if _is_own(page, one) else ()
+
+
+def _is_own(page: PageRequest, one: Waiting) -> bool:
+    """Return whether *one* is a proposal of the caller, who may reject it in any role that writes."""
+    is_writer = one.kind == "proposal" and cards.why_not_write(page) is None
+    return is_writer and plain_value(page.site.writer.agent_iri()) in one.agents
 
 
 def _link(page: PageRequest, one: Waiting) -> str:
@@ -223,12 +281,16 @@ def _looked_at(page: PageRequest, one: Waiting) -> dict[str, Any]:
     reader, writer = page.memory.reader, page.memory.writer
     replaced = _replaced(page, one) if one.other is None else None
     sides = [reader.get_memory(page.project, item) for item in (one.item, one.other or replaced) if item]
+    fields = [writer.restated(page.project, each["iri"]) for each in sides]
     compared_fields = [
         {name: each["properties"][name] for name in _COMPARED if name in each["properties"]} for each in sides
     ]
-    fields = [writer.restated(page.project, each["iri"]) for each in sides]
+    for values, side in zip(compared_fields, fields, strict=True):
+        values |= {"derivedFrom": side["evidence"]} if side.get("evidence") else {}  # texts in place of their IRIs
     why_not = cards.why_not_correct(page, *filter(None, (one.item, one.other)), asserted=True)
-    offered: Mapping[str, tuple[str, str]] = {} if why_not else OF_TWO if one.other else OF_ONE
+    offered = OF_TWO if one.other else OF_ONE
+    if why_not:
+        offered = {name: offered[name] for name in ("right", "reject") if name in offered and _is_own(page, one)}
     return {
         **one.to_dict(),
         "past": past(one),
@@ -274,7 +336,7 @@ def act(page: PageRequest, form: Mapping[str, str]) -> str:
         made = _settled(page, way, item, other, reason, form)
     except JidomemError as error:
         raise cards.explained(page, _on_page(error, way), item, other) from error
-    return page.link("review", done=way, made=made, ended=" ".join(_ended(way, item, other)))
+    return page.link("review", done=_DONE[way], made=made, ended=" ".join(_ended(way, item, other)))
 
 
 def _together(page: PageRequest, way: str, chosen: list[str], reason: str | None) -> str:
@@ -293,12 +355,9 @@ def _together(page: PageRequest, way: str, chosen: list[str], reason: str | None
 def _settled_together(
     page: PageRequest, way: str, lines: list[str], reason: str | None, by: tuple[str | None, ...]
 ) -> str:
-    settlements, rows = [], []
-    for line in lines:
-        item, _, other = line.partition(" ")
-        status = page.memory.reader.get_memory(page.project, item)["status"]
-        rival = None if status == PENDING else other or None  # a proposal itself names all memories it contradicts
-        settlements.append(Settlement(item, _action(way, status), other=rival, reason=reason))
+    rows = []
+    settlements = [Settlement(line.partition(" ")[0], way, reason=reason) for line in lines]
+    _check_single(page, [each.item for each in settlements])
     outcomes = page.site.writer.settle_many(page.project, settlements)
     for line, settlement, outcome in zip(lines, settlements, outcomes, strict=True):
         try:
@@ -310,17 +369,36 @@ def _settled_together(
     if rows:
         done = len(lines) - len(rows)
         raise cards.RefusalNotice(
-            f"{len(rows)} of {len(lines)} could not be settled; done: {way}, {done} together",
+            f"{len(rows)} of {len(lines)} could not be settled; {_DONE[way]}: {done} together",
             hint="settle these one by one",
             rows=rows,
         )
-    return f"{way}, {len(lines)} together"
+    return f"{_DONE[way]}, {len(lines)} together"
+
+
+def _check_single(page: PageRequest, items: Collection[str]) -> None:
+    """Raise InvalidRequest for an active memory that is not due: of a pair, a decision on one is one on both."""
+    memories = [page.memory.reader.get_memory(page.project, item) for item in items]
+    active = [each["iri"] for each in memories if each["status"] != PENDING and not has_ended(each)]
+    if not active:
+        return
+    now = page.memory.sources.now()
+    waiting = queued(page.memory.reader, page.project, now, curators=_curators(page)).waiting
+    single = {one.item for one in waiting if one.kind not in _PAIRS}
+    if others := [each for each in active if each not in single]:
+        raise InvalidRequest(
+            f"{', '.join(others)} cannot be accepted or rejected with others: a conflict or near pair is settled by"
+            " itself; nothing was changed",
+            hint="select the pair below, and keep one of the two, or both",
+        )
 
 
 def _on_page(error: JidomemError, way: str) -> JidomemError:
     """Return *error*, of a conflict or rivals with a hint for the controls of the page in place of commands."""
     if isinstance(error, Conflict) and way == "both":
         error.hint = "say of one of them where it applies, and the other one does not: other files, or another scope"
+    elif way == "accept" and "--set expires_on=" in error.hint:
+        error.hint = "select it, and give the new date of review"
     elif error.hint.startswith(ACCEPT_ONE):
         error.hint = "accept one of them alone, then reject the others"
     elif isinstance(error, Conflict):
@@ -354,6 +432,8 @@ def _settled(
                 "the left one is a proposal, which this would assert", hint="say where the left one applies"
             )
         item, other = (item, other) if is_left else (other, item)
+    if way == "accept" and (date := form.get("expires_on", "").strip()):
+        return writer.correct(project, item, confirm=True, changes={"expires_on": date}, reason=reason).iri
     rival = None if status == PENDING else other  # a proposal itself names all memories it contradicts
     receipt = writer.settle(project, item, _action(way, status), other=rival, reason=reason, changes=changes)
     return receipt.iri
@@ -361,7 +441,7 @@ def _settled(
 
 def _ended(way: str, item: str, other: str | None) -> list[str]:
     """Return the memories ended by a decision, which can be restored."""
-    ended = {"left": (other,), "right": (item,), "merge": (item, other)}.get(way, ())
+    ended = {"left": (other,), "both": (), "merge": (item, other)}.get(way, (item,))
     return [each for each in ended if each]
 
 

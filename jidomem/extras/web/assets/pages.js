@@ -57,14 +57,15 @@
   }, true);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || !acting()) return;
-    const wanted = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+    const search = event.key === "/" ? document.querySelector("nav a[data-search]") : null;
+    const wanted = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`) || search;
     if (wanted) {
       event.preventDefault();
       if (event.repeat) return; // a key that is held down settles one, not one after the other
       if (wanted.matches("input, textarea, select")) wanted.focus();
       else wanted.click();
     } else if (event.key === "j" || event.key === "k") {
-      const links = [...document.querySelectorAll(".card h3 a")];
+      const links = [...document.querySelectorAll(".card h3 a, .card > a")];
       if (!links.length) return;
       const at = links.findIndex((link) => link.closest(".card").contains(document.activeElement));
       const next = links[Math.min(links.length - 1, Math.max(0, at + (event.key === "j" ? 1 : -1)))];
