@@ -15,7 +15,7 @@ from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, iri, is_iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import GRAPHS, LABEL, TYPE, conv, graph_iri, jido, local_name
+from jidomem.rdf.vocab import GRAPHS, LABEL, MARKER, TYPE, conv, graph_iri, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.history import Revisions, node_texts
 from jidomem.read.memory_detail import STATES_OF_WORK
@@ -365,10 +365,10 @@ class Why:
         return [{"how": how, **self._summary(other)} for how in names for other in properties.get(how, [])]
 
     def _replaced(self, item: str, properties: dict[str, list[str]]) -> Rows:
-        """Return the memories that *item* replaced, each with the reason."""
+        """Return the memories that *item* replaced, each with the reason; a withdrawal with its own."""
         rows = self._linked(properties, ("supersedes", "invalidates", "revives"))
         reason = Revisions(self._reader, self._project, self._as_of).of(item)["reason"] if rows else None
-        return [{**row, "reason": reason} for row in rows]
+        return [row if row["class"] == MARKER else {**row, "reason": reason} for row in rows]
 
     def _revivals(self, item: str) -> list[str]:
         """Return the memories that had revived *item* by then."""

@@ -201,9 +201,12 @@ def test_a_revoked_token_is_refused_and_redirected_to_the_sign_in_page(signed_in
     take_back(own_config(), token.id)
 
     answer = client.post(path, data={"act": "confirm", **form})
+    foreign = client.post(path, data={"act": "confirm", **form}, headers={"Sec-Fetch-Site": "cross-site"})
 
     assert answer.status_code == 401
     assert "Your form was not processed" in answer.text
+    assert "readonly>on Mondays<" in answer.text
+    assert "on Mondays" not in foreign.text
     assert f'name="next" value="{path}"' in answer.text
     redirect = client.get(path)
     assert (redirect.status_code, "/ui/sign-in?next=" in redirect.headers["Location"]) == (303, True)
@@ -607,3 +610,44 @@ def test_a_merger_from_the_right_side_has_its_topic_and_no_rejected_alternative_
     assert (start["topic"], start["alternatives"]) == ("store", "DuckDB\nSQLite")
     assert given["alternatives"] == ["DuckDB", "SQLite"]
     assert written["alternatives"] == ["files", "DuckDB"]
+
+
+def test_the_text_of_a_correction_that_comes_too_late_is_shown(client, memory, known):
+    path, form = pages(known)["memory"]
+    memory.writer.acting_as("ana", "curator").correct("p", known["memory"], supersede="on Tuesdays", reason="moved")
+
+    late = client.post(path, data={"act": "supersede", "summary": "on Mondays", "reason": form["reason"]})
+
+    assert (late.status_code, "readonly>on Mondays<" in late.text) == (409, True)
+
+
+def test_a_corrected_text_keeps_the_rationale_of_its_form(client, memory, known):
+    path = f"/ui/p/memories/{known['right'][-12:]}"
+    (given,) = re.findall(r'name="rationale"[^>]*>([^<]*)<', client.get(path).text)
+    form = {"act": "supersede", "summary": "Use PostgreSQL 17", "reason": "a typo"}
+
+    assert client.post(path, data={**form, "rationale": given}).status_code == 303
+
+    (after,) = memory.reader.get_memory("p", known["right"])["superseded_by"]
+    fields = memory.writer.restated("p", after)
+    assert (fields["rationale"], fields["reason"]) == ("it scales", "a typo")
+
+
+def test_a_memory_page_shows_all_versions_with_their_reasons(client, memory, known):
+    item = known["memory"]
+    for number in range(3):
+        item = memory.writer.correct("p", item, supersede=f"releases {number}", reason=f"measured {number}").iri
+
+    page = client.get(f"/ui/p/memories/{known['memory'][-12:]}")
+    history = page.text.partition(">History<")[2].partition("</section>")[0]
+
+    assert re.findall(r"because (?:<[^>]+>)?(measured \d)", history) == ["measured 0", "measured 1", "measured 2"]
+
+
+def test_the_withdrawal_on_the_page_of_a_restored_memory_has_its_own_reason(client, memory, known):
+    restored = memory.writer.acting_as("cur", "curator").undo("p", known["ended"], reason="it is slow after all").iri
+
+    rows = client.get(f"/ui/p/memories/{restored[-12:]}.json").json["linked"]
+
+    (marker,) = [row for each in rows for row in each["rows"] if row["text"].startswith("Withdrawn")]
+    assert marker["reason"] == "it is not"

@@ -71,6 +71,8 @@ def show_memory(page: PageRequest, id: str) -> Mapping[str, Any]:  # noqa: A002 
             for name, title in _LINKED.items()
             if why[name]
         ],
+        "history": _history(page, item),
+        "rationale": cards.first(memory["properties"], "rationale"),
         "properties": _properties(memory["properties"]),
         "acts": {} if page.as_of or why_not else {name: ACTS[name] for name in _possible(memory)},
         "why_not": why_not or _renewal(page, memory),
@@ -98,6 +100,12 @@ def _linked(page: PageRequest, one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _history(page: PageRequest, item: str) -> list[dict[str, Any]]:
+    """Return the versions and events of a memory with their reasons, oldest first; none if there is only one."""
+    rows = page.memory.reader.history(page.project, item, **page.moment)
+    return [{**one, "link": page.link("memories", one["entry"])} for one in rows] if len(rows) > 1 else []
+
+
 def _possible(memory: Mapping[str, Any]) -> tuple[str, ...]:
     if has_ended(memory):
         return ("undo",)
@@ -122,6 +130,8 @@ def act(page: PageRequest, form: Mapping[str, str], id: str) -> str:  # noqa: A0
         raise InvalidRequest("there is no new text", hint="write the new text")
     item = page.memory.reader.resolve(page.project, id)
     ways: dict[str, Any] = {"supersede": text} if way == "supersede" else {way: True}
+    if way == "supersede" and (rationale := form.get("rationale", "").strip()):
+        ways["changes"] = {"rationale": rationale}  # else the reason takes the place of that of the old text
     try:
         receipt = page.site.writer.correct(page.project, item, reason=reason, **ways)
     except JidomemError as error:
@@ -152,7 +162,7 @@ MEMORY = Screen(
     takes=("done", "whole"),
     act=act,
     acts=tuple(ACTS),
-    fields=("reason", "summary"),
+    fields=("reason", "summary", "rationale"),
 )
 
 

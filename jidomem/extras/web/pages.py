@@ -446,7 +446,21 @@ def _sign_in_needed(error: JidomemError) -> Response:
     error.hint = _TOKEN
     is_sign_in = request.path == SIGN_IN
     page = request.form.get(NEXT) if is_sign_in else request.full_path.rstrip("?")
-    return html("sign-in.html", error.http_status, page=page or PATH, refusal=error, is_over=not is_sign_in)
+    texts = {} if is_sign_in else _own_texts()
+    return html("sign-in.html", error.http_status, page=page or PATH, refusal=error, is_over=not is_sign_in, form=texts)
+
+
+#: The fields of forms that a person writes.
+_WRITTEN_FIELDS = frozenset((*MEMORY.fields, *REVIEW.fields, *ONTOLOGY.fields)) - {"item", "other", "kind", "chosen"}
+
+
+def _own_texts() -> dict[str, str]:
+    """Return the texts of a form that could not be processed, to be copied; none of a form of another origin."""
+    try:
+        check(None)
+    except PolicyDenied:
+        return {}
+    return {name: value for name, value in request.form.items() if name in _WRITTEN_FIELDS}
 
 
 def is_page() -> bool:
@@ -472,7 +486,7 @@ def _sign_in_page(site: RequestContext) -> Response:
     page = next_page(wire.arguments(NEXT))
     token = session_token(site.memory.settings.root)
     is_over = bool(token) and site.keyring is not None and site.keyring.whose(token) is None
-    return html("sign-in.html", page=page, refusal=None, is_over=is_over)
+    return html("sign-in.html", page=page, refusal=None, is_over=is_over, form={})
 
 
 def _sign_in(site: RequestContext) -> Response:
