@@ -178,22 +178,28 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
     pages.open("/ui/p/review")
     assert [each.text for each in pages.find_all("tr.differs:first-of-type mark")] == ["SQLite", "PostgreSQL"]
 
+    def explain(why="#reason", text="measured"):
+        pages.find(why).send_keys(text)
+        pages.driver.execute_script("document.activeElement.blur()")
+
+    explain()
     pages.follow(ActionChains(pages.driver).double_click(pages.find("button[value=left]")).perform)
     assert pages.shows("left", ".done")
     repeated_key = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'l', repeat: true, bubbles: true}))"
     pages.driver.execute_script(repeated_key)
+    explain()
     pages.follow(pages.press, "r")
     assert pages.shows("right", ".done")
     assert pages.find("#text").get_attribute("value") == ""
     pages.follow(pages.find("fieldset a.button").click)
     assert pages.find("#text").get_attribute("value").startswith("Use SQLite")
     pages.find("#text").clear()
-    pages.find("#text").send_keys("Use DuckDB for part 2")
-    pages.driver.execute_script("document.activeElement.blur()")
+    explain("#text", "Use DuckDB for part 2")
+    explain()
     pages.follow(pages.press, "m")
     assert pages.shows("merge", ".done")
-    pages.find("#about").send_keys("src/part3.py")
-    pages.driver.execute_script("document.activeElement.blur()")
+    explain("#about", "src/part3.py")
+    explain()
     pages.follow(pages.press, "b")
     assert pages.shows("both", ".done")
 

@@ -186,7 +186,7 @@ _DONE: Mapping[str, str] = {
 _COMPARED = (
     "summary", "topic", "about", "rationale", "detailedExplanation", "decisionStatus", "hasTaskStatus",
     "hasErrorStatus", "severityLevel", "assignedTo", "hasAlternative", "hasConfidence", "assertedBy", "hasTimestamp",
-    "revisionReason", "expiresOn", "validFrom", "validUntil", "trackedBy", "conventionName", "hasConventionScope",
+    "revisionReason", "expiresOn", "validFrom", "validUntil", "conventionName", "hasConventionScope",
     "hasEnforcementLevel", "derivedFrom",
 )  # fmt: skip
 
