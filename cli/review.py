@@ -419,7 +419,8 @@ def _list(app: App, memory: Jidomem, queue_page: Queue, by: str) -> None:
         return
     found = acceptable(memory.reader, memory.project, queue_page.waiting)
     single = {one.item for key in ("", "strict", "past", "date") for one in found[key]}
-    _show_ways(app, options, [one for one in queue_page.waiting if one.item in single or one.kind in QUESTIONS])
+    due = {one.item for one in queue_page.waiting if one.kind in QUESTIONS and "accept" in one.actions}
+    _show_ways(app, options, [one for one in queue_page.waiting if one.item in single | due])
     if offered := found[""]:
         several = "proposals" if len(offered) > 1 else "proposal"
         many = f"{len(offered):,} {several} ({_kinds(offered)})" if queue_page.cursor is None else "all proposals"

@@ -41,6 +41,7 @@ QUESTIONS = {
     "basis_withdrawn": "Does it still hold? It rests on a withdrawn memory.",
     "no_review_date": "When is it looked at again? It is assumed, and nobody set a date.",
     "check_waits": "May its check stop edits? It does so once a curator accepts it.",
+    "redacted": "Is it to be withdrawn? Its text was redacted.",
 }
 
 #: After so many days an item moves up a tier, unless it is a near pair.
@@ -177,7 +178,7 @@ def queued(
     known = cache.known([*dict.fromkeys(_named(candidates))])
     opposed = {frozenset((row["item"], row["other"])) for row in candidates}
     apart = [pair for pair in near if frozenset((pair.item, pair.other)) not in opposed]
-    due = [*_due(cache, now), *_unaccepted_checks(view, curators, now)]
+    due = [*_due(cache, now), *_unaccepted_checks(view, curators, now), *_emptied(reader, project, view, now)]
     others = [] if by is not None else [*due, *_near(cache, apart)]
     queue_rows = [*(row for row in candidates if row["item"] in known), *others]
     leaning = cache.leaning([*dict.fromkeys(_named(queue_rows))])
@@ -436,13 +437,23 @@ def _due(cache: ReviewCache, now: datetime) -> list[dict[str, Any]]:
 def _unaccepted_checks(view: WriteSnapshot, curators: Collection[str], now: datetime) -> list[dict[str, Any]]:
     """Return the rows of active strict conventions whose check waits for one of *curators*."""
     strict = view.subjects(jido("hasEnforcementLevel"), jido("Strict")) if curators else ()
-    return [
-        {"item": plain_value(item), "reason": "check_waits", "due": None, "recorded": view.recorded_at(item) or now,
-         "kind": "check_waits", "summary": None, "other": None, "other_summary": None,
-         "why": QUESTIONS["check_waits"], "actions": _OF_DUE}
-        for item in strict
-        if view.is_current(item) and check_waits(item, view, curators)
-    ]  # fmt: skip
+    items = [item for item in strict if view.is_current(item) and check_waits(item, view, curators)]
+    return [_due_row(item, "check_waits", _OF_DUE, view, now) for item in items]
+
+
+def _emptied(reader: MemoryReader, project: str, view: WriteSnapshot, now: datetime) -> list[dict[str, Any]]:
+    """Return the rows of active memories whose summary was redacted."""
+    redacted = {item for _, _, item in reader.index.triples(graph_iri(project), None, jido("redactedItem"))}
+    items = [item for item in sorted(redacted) if view.is_current(item) and not view.objects(item, jido("summary"))]
+    return [_due_row(item, "redacted", ("reject",), view, now) for item in items]
+
+
+def _due_row(item: Term, kind: str, actions: tuple[str, ...], view: WriteSnapshot, now: datetime) -> dict[str, Any]:
+    return {
+        "item": plain_value(item), "reason": kind, "due": None, "recorded": view.recorded_at(item) or now,
+        "kind": kind, "summary": None, "other": None, "other_summary": None, "why": QUESTIONS[kind],
+        "actions": actions,
+    }  # fmt: skip
 
 
 def _near(cache: ReviewCache, pairs: Sequence[NearPair]) -> list[dict[str, Any]]:

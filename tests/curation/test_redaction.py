@@ -3,6 +3,7 @@
 import re
 import shutil
 import time
+from functools import partial
 
 import pyoxigraph as ox
 import pytest
@@ -14,6 +15,7 @@ from jidomem.check.journal_integrity import findings
 from jidomem.check.report import JOURNAL
 from jidomem.curation.find_text import DIGEST, NAME, SAYS, leftovers
 from jidomem.curation.redact import JournalMaintenance
+from jidomem.curation.review_queue import queue
 from jidomem.errors import IdempotencyMismatch, InvalidRequest, NotFound, PolicyDenied
 from jidomem.index import follower as limits
 from jidomem.journal import rewrite
@@ -21,9 +23,10 @@ from jidomem.journal.commit import parse
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import leaves, without
 from jidomem.rdf.terms import iri, literal, plain_value
-from jidomem.rdf.vocab import RDFS, TYPE, jido
+from jidomem.rdf.vocab import RDFS, REDACTED, TYPE, jido
 from jidomem.records.intent import digest
 from jidomem.records.policy import PolicyChange
+from jidomem.write.settlement import Settlement
 
 STREAM = Stream("p")
 PIN_TEXT = "the vault opens with {}"
@@ -215,6 +218,20 @@ def test_shared_evidence_is_redacted_without_ending_the_memories(memory):
 
     assert memory.reader.ask("lessons", project="p") == [{"lesson": second, "summary": "Test it"}]
     assert memory.reader.get_memory("p", first)["class"] == "LessonLearned"
+
+
+def test_an_active_memory_whose_text_was_redacted_is_in_the_review_until_it_is_withdrawn(memory):
+    first = memory.writer.submit_intent("p", intent(summary="the account is DE-4471")).iri
+    memory.writer.submit_intent("p", intent(summary="another fact"))
+    memory.keeper.redact(memory.keeper.plan("p", first), agent="architect", reason="an account")
+    waiting = partial(queue, memory.reader, "p", memory.sources.now())
+
+    (one,) = waiting()
+    (receipt,) = memory.writer.settle_many("p", [Settlement(first, "reject", reason="its text was redacted")])
+
+    assert (one.item, one.kind, one.actions, one.summary) == (first, "redacted", ("reject",), REDACTED)
+    assert receipt.status == "asserted"
+    assert waiting() == []
 
 
 def test_a_text_contained_in_the_iri_of_the_redacting_agent_is_refused(memory):

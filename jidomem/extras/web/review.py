@@ -264,7 +264,8 @@ def _is_proposed(one: Waiting, names: Collection[str]) -> bool:
 def _together_ways(page: PageRequest, one: Waiting) -> tuple[str, ...]:
     """Return the decisions that the caller may take on the item *one* together with others."""
     why_not = cards.why_not_correct(page, one.item, asserted=True)
-    return ("accept", "reject") if why_not is None else ("reject",) if _is_own(page, one) else ()
+    ways = ("accept", "reject") if why_not is None else ("reject",) if _is_own(page, one) else ()
+    return tuple(way for way in ways if way in one.actions)
 
 
 def _is_own(page: PageRequest, one: Waiting) -> bool:
