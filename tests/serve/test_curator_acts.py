@@ -651,3 +651,15 @@ def test_the_withdrawal_on_the_page_of_a_restored_memory_has_its_own_reason(clie
 
     (marker,) = [row for each in rows for row in each["rows"] if row["text"].startswith("Withdrawn")]
     assert marker["reason"] == "it is not"
+
+
+def test_the_other_side_of_a_merger_fills_its_texts_and_keeps_what_else_was_written(client, memory, known):
+    path, form = pages(known)["conflict"]
+    head, written = memory.catch_up("p"), {"reason": "both were measured", "merged_about": "src/z.py", "text": "mine"}
+
+    for side, text in (("left", "Use SQLite"), ("right", "Use PostgreSQL")):
+        page = client.post(path.partition("?")[0], data={**form, **written, "act": f"start-{side}"})
+        values = dict(re.findall(r'<textarea id="(\w+)"[^>]*>([^<]*)<', page.text))
+        assert (page.status_code, values["text"], values["merged_about"]) == (200, text, "src/z.py")
+        assert 'name="reason" value="both were measured"' in page.text
+    assert memory.catch_up("p") == head

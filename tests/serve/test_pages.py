@@ -141,7 +141,7 @@ def test_a_memory_is_superseded_and_restored_by_keyboard(pages, world):
     pages.focus_by_tab(".acts details:first-of-type summary")
     pages.press(Keys.ENTER)
     pages.focus_by_tab("#supersede-summary")
-    pages.press(Keys.CONTROL + "a", "Use Qlever for the index", Keys.TAB)
+    pages.press(Keys.CONTROL + "a", "Use Qlever for the index", Keys.TAB, Keys.TAB)  # past the rationale
     pages.follow(pages.press, "it answers faster", Keys.ENTER)
 
     assert pages.shows("Use Qlever for the index", "h1")
@@ -191,11 +191,12 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
     pages.follow(pages.press, "r")
     assert pages.shows("right", ".done")
     assert pages.find("#text").get_attribute("value") == ""
-    pages.follow(pages.find("fieldset a.button").click)
+    explain()
+    pages.follow(pages.find("fieldset button").click)
     assert pages.find("#text").get_attribute("value").startswith("Use SQLite")
+    assert pages.find("#reason").get_attribute("value") == "measured"
     pages.find("#text").clear()
     explain("#text", "Use DuckDB for part 2")
-    explain()
     pages.follow(pages.press, "m")
     assert pages.shows("merge", ".done")
     explain("#about", "src/part3.py")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -471,7 +471,8 @@ class Screen:
     `path` is the address below the project, with parts in braces; `takes` are its arguments besides as_of,
     and `is_open` allows others. `act` performs one of `acts`; a form has the field `act` and those in
     `fields`; fields in `several` may be repeated, one value per line. Past states are read-only. A read-only
-    token may act if the screen does not write (`writes`). Screens with a `menu` are in the menu.
+    token may act if the screen does not write (`writes`). Screens with a `menu` are in the menu. An action in `redraws`
+    writes nothing: the page is shown again with the values of the form, and with further arguments.
     """
 
     path: str
@@ -488,6 +489,7 @@ class Screen:
     is_open: bool = False
     several: tuple[str, ...] = ()
     writes: bool = True
+    redraws: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -301,8 +301,9 @@ def _shown(
     *,
     status: int = 200,
     refusal: JidomemError | None = None,
+    keeps_form: bool = False,
 ) -> Response:
-    """Return a screen in the frame; a refused form is shown again with its values."""
+    """Return a screen in the frame; a form that is refused, or that *keeps_form*, is shown again with its values."""
     try:
         model = screen.show(page, **parts)
     except ToFillIn as error:
@@ -317,7 +318,7 @@ def _shown(
         projects=page.site.projects(),
         caller=page.site.caller,
         refusal=refusal,
-        form=defaultdict(str, request.form if refusal else {}),
+        form=defaultdict(str, request.form if refusal or keeps_form else {}),
         ticked=request.form.getlist("chosen") if refusal else [],
         span=span(page),
         now_link=f"{_page_address()}?{urlencode(now)}" if now else _page_address(),
@@ -359,18 +360,20 @@ def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> 
     """Perform the action of a form, and return the redirect; if it was refused, the same page with the refusal."""
     form = _form(site, several=screen.several)
     page = PageRequest.of(site, project, _arguments(screen, site))
+    # A page that is shown again shows the items that the form is about, not the next ones.
+    named = {name: form[name] for name in screen.takes if name in ("item", "other") and form.get(name)}
+    again = replace(page, given={**page.given, **named, **screen.redraws.get(form.get("act", ""), {})})
     try:
         _check_act(screen, page, form)
+        if form["act"] in screen.redraws:
+            return _shown(screen, again, parts, keeps_form=True)
         return redirect_to(_act_once(screen, page, form, parts))
     except JidomemError as error:
         if error.http_status >= 500:
             raise
         g.seen.refusal = error.code
         error.hint = wire.described(error, project)["hint"]
-        # The page shows the items that the form is about, not the next ones.
-        named = {name: form[name] for name in screen.takes if name in ("item", "other") and form.get(name)}
-        page = replace(page, given={**page.given, **named})
-        return _shown(screen, page, parts, status=error.http_status, refusal=error)
+        return _shown(screen, again, parts, status=error.http_status, refusal=error)
 
 
 def _act_once(screen: Screen, page: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:

@@ -177,6 +177,8 @@ OF_TWO: Mapping[str, tuple[str, str]] = {
 OF_ONE: Mapping[str, tuple[str, str]] = {"accept": ("a", "Accept"), "reject": ("x", "Reject")}
 #: The names of the writer for decisions on both.
 _OF_BOTH = {"both": "keep-both", "merge": "supersede"}
+#: The actions that fill the form of a merger -> the side that it starts from.
+_STARTS: Mapping[str, Mapping[str, str]] = {f"start-{side}": {"start": side} for side in ("left", "right")}
 #: What was done, in words.
 _DONE: Mapping[str, str] = {
     "left": "kept the left one", "right": "kept the right one", "both": "kept both",
@@ -307,7 +309,6 @@ def _looked_at(page: PageRequest, one: Waiting) -> dict[str, Any]:
         "beside": [where(each) for each in fields],
         "scopes": [f"{JIDO}{name}" for name in SCOPE],
         "merged": merged(fields[0], fields[1], page.given.get("start")) if one.other else None,
-        "starts": {side: f"{_link(page, one)}&start={side}" for side in ("left", "right") if one.other},
     }
 
 
@@ -452,7 +453,8 @@ REVIEW = Screen(
     show,
     takes=("item", "other", "start", "cursor", "done"),
     act=act,
-    acts=(*OF_TWO, *OF_ONE),
+    acts=(*OF_TWO, *OF_ONE, *_STARTS),
+    redraws=_STARTS,
     fields=("item", "other", "kind", "reason", "chosen", *FIELDS),
     several=("chosen",),
     menu="Review",
