@@ -13,9 +13,11 @@ from typing import Any, TypeVar
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.files import atomic_file, file_lock
+from jidomem.base.words import slug
 from jidomem.errors import Failed, PolicyDenied
 from jidomem.rdf.sparql import MAX_BYTES, MAX_DEPTH
-from jidomem.records.policy import LITERAL_LIMIT, LITERAL_MOST
+from jidomem.rdf.vocab import BASE
+from jidomem.records.policy import CURATORS, LITERAL_LIMIT, LITERAL_MOST, role_named
 from jidomem.runtime import model_choice
 from jidomem.runtime.config_table import (
     TABLE,
@@ -151,6 +153,19 @@ class ApiToken:
                 f"{self.agent} has a read-only token",
                 hint="ask the operator for a token of the role agent",
             )
+
+    def acts_for(self, agent: str) -> bool:
+        """Return whether the token is that of *agent*, a name or an IRI, or of a curator."""
+        return _agent_iri(agent) == _agent_iri(self.agent) or role_named(self.role) in CURATORS
+
+    def check_own(self, agent: str, action: str, field: str) -> None:
+        """Raise PolicyDenied unless the token acts for *agent*, named by *field*; *action* is what is refused."""
+        if not self.acts_for(agent):
+            raise PolicyDenied(f"{self.agent} may not {action} {agent}", hint=f"give {self.agent} as {field}")
+
+
+def _agent_iri(agent: str) -> str:
+    return agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def recall(site: RequestContext, project: str) -> Response:
     if misplaced := sorted(values.keys() & NARROWED_BY):
         hint = f"give it in the address: {request.path}?{misplaced[0]}=..."
         raise InvalidRequest(f"{misplaced[0]} is no member of the body, but a parameter", hint=hint)
-    recall_request = RecallRequest.from_input(_owned(site, values, "read the entries of"))
+    recall_request = RecallRequest.from_input(_owned(site, values))
     wait_for_version(site, project, given)
     site.memory.catch_up(project)
     return wire.answer(site.memory.entry_store(project).recall(recall_request, opts).to_dict())
@@ -138,17 +138,17 @@ def _write_request(site: RequestContext, values: Any) -> WriteRequest:
     for name in values:
         if name not in _WRITING:
             raise wire.unknown(f"{request.path} takes no member {name!r}", name, _WRITING)
-    return WriteRequest(Entry.new(_owned(site, values["entry"], "write entries of")), values.get("metadata", {}))
+    entry = _owned(site, values["entry"])
+    if isinstance(agent := entry.get("agent_id"), str):
+        site.check_own(agent, "write entries of", "agent_id")
+    return WriteRequest(Entry.new(entry), values.get("metadata", {}))
 
 
-def _owned(site: RequestContext, values: Mapping[str, Any], doing: str) -> Mapping[str, Any]:
-    """Return *values* with the caller as default agent; raise PolicyDenied for another, saying what is refused."""
-    if site.caller is None:
+def _owned(site: RequestContext, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return *values* with the caller as default agent."""
+    if site.caller is None or values.get("agent_id") is not None:
         return values
-    agent = values.get("agent_id")
-    if isinstance(agent, str):
-        site.check_own(agent, doing)
-    return {**values, "agent_id": site.caller.agent} if agent is None else values
+    return {**values, "agent_id": site.caller.agent}
 
 
 OPENING = {"name": str, "agent": str, "continues": str}
@@ -215,6 +215,6 @@ def forget(site: RequestContext, project: str, agent: str) -> Response:
 
 def _agent_memory(site: RequestContext, project: str, agent: str) -> AgentMemory:
     """Return the working memory of *agent*; raises PolicyDenied for another agent, NotFound for an unknown project."""
-    site.check_own(agent, "use the working memory of")
+    site.check_own(agent, "use the working memory of", "the agent of the address")
     site.memory.catch_up(project)
     return site.memory.agent(agent, project=project)

@@ -383,8 +383,6 @@ def revise(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
     return wire.answer(wire.outcome(receipt, project), status)
 
 
-#: Kinds of hits that are private to an agent.
-OWN = frozenset(("entry", "page"))
 RECALL_FIELDS = {
     "query": str, "limit": int, "agent_id": str, "session_id": str, "scope": str, "metadata": dict,
     "kinds": list, "about": list, "since": str, "until": str, "as_of": str, "valid_at": str, "agent": str,
@@ -400,8 +398,8 @@ def recall(site: RequestContext, project: str) -> Response:
     if "query" not in arguments:
         raise InvalidRequest("there is no query", hint='write {"query": "..."}')
     wait_for_version(site, project, given)
-    if "agent" in arguments and not OWN.isdisjoint(arguments.get("kinds", ())):
-        site.check_own(arguments["agent"], "read the entries of")  # as for /entries/recall
+    if "agent" in arguments and "page" in arguments.get("kinds", ()):
+        site.check_own(arguments["agent"], "read the pages of", "agent")
     agent = site.listener(arguments.pop("agent_id", None))
     recalled = site.memory.recall(
         arguments.pop("query"), project, **arguments, **({"agent_id": agent} if agent else {})

@@ -22,11 +22,8 @@ from typing import Any, NamedTuple, TypeVar
 from jidomem.base.background import BackgroundTask, PeriodicTask
 from jidomem.base.clock import format_timestamp, now
 from jidomem.base.containers import BoundedDict
-from jidomem.base.words import slug
 from jidomem.errors import JidomemError, NotFound, PolicyDenied, Unauthenticated, nearest_names
 from jidomem.journal.journal import Stream
-from jidomem.rdf.vocab import BASE
-from jidomem.records.policy import CURATORS, role_named
 from jidomem.runtime.logs import ClientActivity, DoorLog, RefusedAt
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
@@ -666,9 +663,7 @@ class RequestContext:
 
     def is_own_or_curated(self, agent: str) -> bool:
         """Return whether the caller is *agent* or a curator; True without tokens."""
-        if self.caller is None:
-            return True
-        return _iri(agent) == _iri(self.caller.agent) or role_named(self.caller.role) in CURATORS
+        return self.caller is None or self.caller.acts_for(agent)
 
     def listener(self, agent: str | None) -> str | None:
         """Return *agent*, by default the caller; raise PolicyDenied if it is neither, and the caller no curator."""
@@ -678,12 +673,7 @@ class RequestContext:
             f"{self.caller.agent} may not listen for {agent}", hint=f"leave agent out, or give {self.caller.agent}"
         )
 
-    def check_own(self, agent: str, doing: str) -> None:
-        """Raise PolicyDenied unless the caller is *agent* or a curator; *doing* says what is refused."""
-        if self.caller is not None and not self.is_own_or_curated(agent):
-            detail = f"{self.caller.agent} may not {doing} {agent}"
-            raise PolicyDenied(detail, hint=f"give {self.caller.agent}")
-
-
-def _iri(agent: str) -> str:
-    return agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
+    def check_own(self, agent: str, action: str, field: str) -> None:
+        """Raise PolicyDenied as `ApiToken.check_own`; never without tokens."""
+        if self.caller is not None:
+            self.caller.check_own(agent, action, field)

@@ -100,6 +100,8 @@ def _metadata_triples(node: Term, entry: Entry, limit: int) -> Iterator[Triple]:
 
 PART_OF = conv("partOfConversation")
 _SESSIONS = f"{vocab.BASE}sessions/"
+#: The property of a turn with the agent of the token that recorded it, if that neither asked nor answered.
+_RECORDER = iri(f"{vocab.PROV}wasAttributedTo")
 
 
 class NotOpened(NotFound):
@@ -230,7 +232,7 @@ class _NewEntry:
     project: Term
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
-        pipeline.check_other_write("description", self.author, view)
+        pipeline.check_other_write("description", self.author, view, "agent_id")
         agent = agent_of(self.entry)
         node = _new_node("entries", pipeline, view)
         rows = describe_entry(node, self.entry, self.project, pipeline.literal)
@@ -270,8 +272,7 @@ class _NewTurn:
     project: Term
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
-        pipeline.check_other_write("description", self.agent, view)
-        _check_prompt_author(self.texts.asked_by, pipeline, view)
+        pipeline.check_other_write("description", self.agent, view, "answered_by")
         if not view.types(self.session):
             name = plain_value(self.session)
             raise NotOpened(f"no session {name}", hint="open it with: jidomem agent session start NAME")
@@ -279,7 +280,11 @@ class _NewTurn:
         index = next_index(conversation, view)
         rows = describe_turn(node, index, conversation, self.texts, pipeline.literal)
         rows += [] if view.types(conversation) else describe_conversation(conversation, self.session, self.project)
-        rows += _stubs(self.texts.agents, self.project, pipeline, view)
+        agents = self.texts.agents
+        if pipeline.speaker is not None and (recorder := iri(pipeline.speaker.agent)) not in agents:
+            rows.append((node, _RECORDER, recorder))
+            agents = [*agents, recorder]
+        rows += _stubs(agents, self.project, pipeline, view)
         decision = _append_rows(node, rows, pipeline, view)
         return replace(decision, receipt=replace(decision.receipt, filled={"index": index}))
 
@@ -325,15 +330,6 @@ class ConversationWriter:
     def _new_entry(self, project_id: str, entry: Entry) -> _NewEntry:
         author = agent_of(entry) or self._context.agent_node
         return _NewEntry(entry, author, project_node(project_id))
-
-
-def _check_prompt_author(agent: Term | None, pipeline: Pipeline, view: WriteSnapshot) -> None:
-    """Raise PolicyDenied where a turn names *agent* as the one who asked, and the speaker may not write for it."""
-    try:
-        permissions.check_author(agent and plain_value(agent), view, pipeline.policy, pipeline.speaker)
-    except PolicyDenied as refused:
-        hint = "leave out asked_by, and name who asked in the prompt; the token of a curator may give it"
-        raise PolicyDenied(refused.detail, hint=hint) from None
 
 
 def _check_replaces(before: Term, entry_id: str, pipeline: Pipeline, view: WriteSnapshot) -> None:

@@ -126,11 +126,15 @@ def barred_curators(rule: PolicyChange, rules: AccessPolicy) -> str | None:
     return f"jidomem access policy set assert{options} --role curator"
 
 
-def check_other_write(thing: str, agent: str, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
-    """Raise PolicyDenied unless *agent* may write *thing*: a session or a description, which are no memories."""
+def check_other_write(
+    thing: str, agent: str, view: WriteSnapshot, policy: Policy, speaker: Speaker | None, field: str
+) -> None:
+    """Raise PolicyDenied unless *agent*, given as *field*, may write *thing*: a session or a description, which are no
+    memories.
+    """
     assert thing in OTHER_WRITES
     rules = authority(view, policy)
-    role = role_in_use(agent, rules, speaker)
+    role = role_in_use(agent, rules, speaker, field)
     verdict, rule = rules.verdict(agent, role, (thing, thing))
     if verdict == "deny":
         raise _denied(f"{vocab.local_name(agent)}, {_article(role)}, may not write a {thing}", rule, rules, agent, role)
@@ -151,10 +155,10 @@ def check_session_agent(
     )
 
 
-def role_in_use(agent: str, rules: AccessPolicy, speaker: Speaker | None) -> str:
+def role_in_use(agent: str, rules: AccessPolicy, speaker: Speaker | None, field: str = "asserted_by") -> str:
     """Return the role of *agent*: that of the speaker, which a token identifies, else the one given by the project.
 
-    Raises PolicyDenied where a speaker that is no curator writes for another agent.
+    Raises PolicyDenied where a speaker that is no curator writes for another agent, which *field* names.
     """
     if speaker is None:
         return rules.granted.get(agent, DEFAULT_ROLE)
@@ -164,7 +168,7 @@ def role_in_use(agent: str, rules: AccessPolicy, speaker: Speaker | None) -> str
     if agent != speaker.agent and role not in CURATORS:
         raise PolicyDenied(
             f"{vocab.local_name(speaker.agent)} may not speak for {vocab.local_name(agent)}",
-            hint=f"leave out `asserted_by`, or give {vocab.local_name(speaker.agent)}",
+            hint=f"leave out `{field}`, or give {vocab.local_name(speaker.agent)}",
         )
     return role
 

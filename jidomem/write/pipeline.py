@@ -337,9 +337,9 @@ class Pipeline:
         agents = [] if view.types(agent) else triples.agent_stub(agent, policy)
         return agents if view.describes(project) else [*agents, *triples.project_stub(project)]
 
-    def check_other_write(self, thing: str, agent: Term, view: WriteSnapshot) -> None:
-        """Raise PolicyDenied unless *agent* may write *thing*, which is no memory."""
-        permissions.check_other_write(thing, plain_value(agent), view, self.rules.policy, self.speaker)
+    def check_other_write(self, thing: str, agent: Term, view: WriteSnapshot, field: str = "agent") -> None:
+        """Raise PolicyDenied unless *agent*, given as *field*, may write *thing*, which is no memory."""
+        permissions.check_other_write(thing, plain_value(agent), view, self.rules.policy, self.speaker, field)
 
     def with_author(self, proposal: MemoryUpdateIntent) -> MemoryUpdateIntent:
         """Return *proposal* with the agent of the token as its author, if it names none."""

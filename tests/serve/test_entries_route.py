@@ -1,7 +1,8 @@
-"""Entries over HTTP: a store over the routes keeps the contract, and an agent's token reaches its own entries alone."""
+"""Entries over HTTP: a store over the routes keeps the contract, and an agent's token writes its own entries alone."""
 
 import json
 from itertools import count
+from urllib.parse import quote
 
 import pytest
 from conftest import fixed_sources, intent
@@ -14,6 +15,8 @@ from jidomem.journal.journal import Stream
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSessions, call
+from jidomem.serve.mcp.tools import TOOLS
 
 LISTED = """PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?id ?agent_id ?session_id ?content ?metadata WHERE {
@@ -180,7 +183,7 @@ def test_recall_of_entries_takes_as_of_and_include_sessions(memory):
     assert sorted(contents("?include_sessions=1")) == ["ship it", "we ship on Monday"]
 
 
-def test_a_token_writes_and_recalls_the_entries_of_its_own_agent_alone(caller, memory):
+def test_a_token_writes_the_entries_of_its_own_agent_alone_and_recalls_them_by_default(caller, memory):
     ana, ben, eve, rita = caller("ana"), caller("ben"), caller("eve", "reader"), caller("rita", "curator")
     unsigned = {name: part for name, part in PLAN.items() if name != "agent_id"}
     stored = ana.post("/entries", {"entry": unsigned})
@@ -194,7 +197,6 @@ def test_a_token_writes_and_recalls_the_entries_of_its_own_agent_alone(caller, m
     for path, values in (
         ("/entries", {"entry": {**PLAN, "id": "other"}}),
         ("/entries", {"entry": {**PLAN, "agent_id": "ben"}}),
-        ("/entries/recall", {"agent_id": "ana", "query": "ship"}),
     ):
         assert refusal_code(ben, path, values) == "policy_denied", values
     assert refusal_code(eve, "/entries", {"entry": {"content": "x"}}) == "policy_denied"
@@ -220,22 +222,38 @@ def test_recall_returns_pages_of_the_tokens_own_agent_alone(caller, memory):  # 
         assert refusal.value.code == "policy_denied"
 
 
-def test_recall_returns_entries_of_the_tokens_own_agent_alone(caller):
-    ana, ben, rita = caller("ana"), caller("ben"), caller("rita", "curator")
+def test_every_read_shows_the_entries_of_an_agent_to_the_readers_of_its_project(caller):
+    ana, reader, rita = caller("ana"), caller("eve", "reader"), caller("rita", "curator")
     unsigned = {name: part for name, part in PLAN.items() if name != "agent_id"}
     ana.post("/entries", {"entry": unsigned})
+    query = {"query": "ship", "kinds": ["entry"]}
 
-    def agents(store, **fields):
-        return [
-            each["agent_id"]
-            for each in store.post("/recall", {"query": "ship", "kinds": ["entry"], **fields})["entries"]
-        ]
+    def agents(store, path, values):
+        return [each["agent_id"] for each in store.post(path, values)["entries"]]
 
-    assert (agents(ana), agents(ben), agents(rita)) == (["ana"], [], [])
-    assert agents(rita, agent="ana") == ["ana"]
-    with pytest.raises(JidomemError, match="ben may not read the entries of ana"):
-        agents(ben, agent="ana")
-    with pytest.raises(JidomemError, match="ben may not write entries of ana"):
-        ben.post("/entries", {"entry": {**PLAN, "agent_id": "ana"}})
-    with pytest.raises(JidomemError, match="ben may not read the entries of ana"):
-        ben.post("/entries/recall", {"agent_id": "ana", "query": "ship"})
+    for store, own in ((ana, ["ana"]), (reader, []), (rita, [])):
+        assert agents(store, "/recall", query) == own
+        assert agents(store, "/recall", {**query, "agent": "ana"}) == ["ana"]
+        assert agents(store, "/entries/recall", {"agent_id": "ana", "query": "ship"}) == ["ana"]
+        for path in ("/queries/entries-of-agent?agent=ana", "/graphs?graph=history", f"/sparql?query={quote(LISTED)}"):
+            assert "we ship on Friday" in store.client.get(f"{store.address}{path}", headers=store.headers).text, path
+    with pytest.raises(JidomemError, match="eve may not write entries of ana"):
+        caller("eve").post("/entries", {"entry": {**PLAN, "agent_id": "ana"}})
+
+
+def test_mcp_over_http_recalls_pages_of_the_tokens_own_agent_alone(memory):  # D003
+    keyring = Keyring(own_config(), memory.settings.root)
+    memory.os("ana", project="p").add("when do we ship?", "On Friday.")
+    (tool,) = (each for each in TOOLS if each.name == "recall")
+    query = {"query": "ship", "kinds": ["page", "fact"]}
+
+    def answer(caller, role="agent", **fields):
+        _, token = keyring.give_out(caller, role, ("p",), memory.sources)
+        return call(tool, ClientSessions(memory).of(None, token), {**query, **fields}).values
+
+    answers = [answer("ana"), answer("ben"), answer("rita", "curator", agent="ana")]
+    refused = answer("ben", agent="ana")
+
+    assert [len(each["entries"]) for each in answers] == [1, 0, 1]
+    assert (refused["code"], refused["detail"]) == ("policy_denied", "ben may not read the pages of ana")
+    assert refused["hint"] == "give ben as agent"

@@ -203,23 +203,47 @@ def test_an_invalid_turn_is_refused_and_not_recorded(client, memory, body, messa
     assert memory.conversation("evening").turns() == []
 
 
-def test_an_agent_records_its_own_words_alone(client, memory, token):
+RECORDERS = """PREFIX prov: <http://www.w3.org/ns/prov#>
+SELECT ?turn ?agent { ?turn prov:wasAttributedTo ?agent }"""
+
+
+def test_an_agent_records_its_own_words_and_those_of_who_asked(client, memory, token):
     ana, curator = token("ana"), token("carl", "curator")
     client = create_app(memory, keyring=Keyring(own_config(), memory.settings.root)).test_client()
 
     refused = client.post(TALK, json={**TURN, "answered_by": "carl"}, **ana)
-    own = client.post(TALK, json={**TURN, "asked_by": "ana"}, **ana)
-    foreign_question = client.post(TALK, json={**TURN, "asked_by": "boss"}, **ana)
+    answered = client.post(TALK, json={**TURN, "asked_by": "boss"}, **ana)
+    asked = client.post(TALK, json={"prompt": "and now?", "asked_by": "boss"}, **ana)
     other = client.post(TALK, json={**TURN, "answered_by": "ana", "asked_by": "boss"}, **curator)
 
     assert (refused.status_code, refused.json["code"]) == (403, "policy_denied")
-    assert (
-        foreign_question.status_code,
-        foreign_question.json["code"],
-        "asked_by" in foreign_question.json["hint"],
-    ) == (403, "policy_denied", True)
-    assert (own.status_code, other.status_code) == (201, 201)
-    assert own.json["answered_by"].endswith("/ana")
+    assert refused.json["hint"] == "leave out `answered_by`, or give ana"
+    assert [each.status_code for each in (answered, asked, other)] == [201, 201, 201]
+    assert (answered.json["asked_by"][-5:], answered.json["answered_by"][-4:]) == ("/boss", "/ana")
+    recorders = {row["turn"]: row["agent"] for row in memory.reader.select("p", RECORDERS)}
+    assert recorders == {
+        asked.json["iri"]: "https://jido.ai/agents/ana",
+        other.json["iri"]: "https://jido.ai/agents/carl",
+    }
+    assert memory.conversation("evening").turns()[1].asked_by == "https://jido.ai/agents/boss"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field"),
+    [
+        ("post", "/projects/p/sessions", {"name": "s-9", "agent": "carl"}, "agent"),
+        ("post", "/projects/p/entries", {"entry": {"agent_id": "carl", "content": "x"}}, "agent_id"),
+        ("patch", "/projects/p/agents/carl/memory", {"changes": [TASK]}, "the agent of the address"),
+        ("post", "/projects/p/recall", {"query": "x", "kinds": ["page"], "agent": "carl"}, "agent"),
+    ],
+)
+def test_the_hint_for_another_agent_names_the_field_of_the_request(memory, token, method, path, body, field):
+    client = create_app(memory, keyring=Keyring(own_config(), memory.settings.root)).test_client()
+
+    refused = getattr(client, method)(path, json=body, **token("ana"))
+
+    assert refused.status_code == 403
+    assert refused.json["hint"] in (f"give ana as {field}", f"leave out `{field}`, or give ana")
 
 
 def test_a_turn_over_mcp_belongs_to_the_session_of_the_client(memory):

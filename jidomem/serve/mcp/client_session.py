@@ -91,6 +91,11 @@ class ClientSession:
         if self._caller is not None:
             self._caller.check_writes()
 
+    def check_own(self, agent: str, action: str, field: str) -> None:
+        """Raise PolicyDenied as `ApiToken.check_own`; never without tokens."""
+        if self._caller is not None:
+            self._caller.check_own(agent, action, field)
+
     def shown(self, error: JidomemError) -> JidomemError:
         """Return *error* as the client may see it: one with a token without paths and commands of this machine."""
         shown = error if self._caller is None else for_callers(error, self.memory.settings.place)

@@ -259,6 +259,8 @@ def _why(session: ClientSession, given: Arguments) -> ToolResult:
 
 def _recall(session: ClientSession, given: Arguments) -> ToolResult:
     arguments = dict(given)
+    if "agent" in given and "page" in given.get("kinds", ()):
+        session.check_own(given["agent"], "read the pages of", "agent")
     result = session.memory.recall(arguments.pop("query"), agent_id=session.agent, **arguments)
     values, text = json_value(result.to_dict()), markdown(result, show="why {}")
     if not session.is_briefed and not {*given} - {"query", "limit", "budget_tokens", "about", "explain"}:
