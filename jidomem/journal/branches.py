@@ -1,19 +1,15 @@
 """Commits that stayed in the folder of a stream when git checked another branch out, and the commands that move them.
 
 A commit that git does not track yet stays in the folder when another branch is checked out, while its parents are
-removed: it belongs on the branch that has them. `Revision` reads the commits and files of an earlier revision from
-git, and `GitLock` waits for a running git.
+removed: it belongs on the branch that has them. `Revision` reads the commits and files of an earlier revision.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from shlex import quote
-from time import monotonic, sleep, time
 
 from jidomem.base import disk
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
@@ -24,44 +20,6 @@ from jidomem.records.intent import SHORT, CommitRef
 from jidomem.repository import git
 
 _ROW = re.compile(rb"# commit ([0-9a-f]{64}) ([0-9T:.\-]+Z) ")
-
-
-#: The age in seconds above which a lock of git is ignored: `git commit` holds one while its editor runs.
-YOUNG = 5.0
-_PAUSE = 0.01
-#: The most bytes of a `.git` file, which names the folder of a repository.
-_GIT_FILE_BYTES = 4096
-
-
-class GitLock:
-    """The index lock of the repository around a folder; without a repository there is none."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def wait(self, seconds: float) -> None:
-        """Return once git has released the lock, or the lock is older than `YOUNG`, or after *seconds*."""
-        if self._path is None:
-            return
-        until = monotonic() + seconds
-        while self._is_young(self._path) and monotonic() < until:
-            sleep(_PAUSE)
-
-    def _is_young(self, path: str) -> bool:
-        modified = disk.mtime(path)
-        return modified is not None and time() - modified / 1e9 < YOUNG
-
-    @cached_property
-    def _path(self) -> str | None:
-        for folder in (self._folder, *self._folder.parents):
-            git_path = f"{folder}/.git"
-            if disk.exists(f"{git_path}/HEAD"):
-                return f"{git_path}/index.lock"
-            with suppress(OSError, UnicodeDecodeError):  # a worktree, or a submodule
-                leads = disk.read(git_path, _GIT_FILE_BYTES).decode()
-                if leads.startswith("gitdir: "):
-                    return str(Path(folder, leads.removeprefix("gitdir: ").strip(), "index.lock"))
-        return None
 
 
 #: The beginning of the repair of a file whose first version a shallow clone lacks.

@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 
 from jidomem.base import disk
 from jidomem.base.background import BackgroundTask
 from jidomem.base.clock import format_timestamp
 from jidomem.base.disk import LockedFile, busy, flush_above, make_folders, write_durably, writing
 from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, MemoryMissing, NotFound
-from jidomem.journal.branches import YOUNG, GitLock, explain
+from jidomem.journal.branches import explain
 from jidomem.journal.commit import Commit, FormatError, file_name, is_redaction_record, parse, stem
 from jidomem.journal.rewrite import (
     PAUSE,
@@ -43,6 +44,41 @@ from jidomem.journal.stream_files import each_file
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import iri
 from jidomem.records.intent import SHORT, CommitRef, Version
+
+#: The age in seconds above which a lock of git is ignored (`git commit` holds one while its editor runs), the seconds
+#: between two looks at it, and the most bytes of a `.git` file, which names the folder of a repository.
+YOUNG, _PAUSE, _GIT_FILE_BYTES = 5.0, 0.01, 4096
+
+
+class GitLock:
+    """The index lock of the repository around a folder; without a repository there is none."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def wait(self, seconds: float) -> None:
+        """Return once git has released the lock, or the lock is older than `YOUNG`, or after *seconds*."""
+        if self._path is None:
+            return
+        until = monotonic() + seconds
+        while self._is_young(self._path) and monotonic() < until:
+            sleep(_PAUSE)
+
+    def _is_young(self, path: str) -> bool:
+        modified = disk.mtime(path)
+        return modified is not None and time() - modified / 1e9 < YOUNG
+
+    @cached_property
+    def _path(self) -> str | None:
+        for folder in (self._folder, *self._folder.parents):
+            git_path = f"{folder}/.git"
+            if disk.exists(f"{git_path}/HEAD"):
+                return f"{git_path}/index.lock"
+            with suppress(OSError, UnicodeDecodeError):  # a worktree, or a submodule
+                leads = disk.read(git_path, _GIT_FILE_BYTES).decode()
+                if leads.startswith("gitdir: "):
+                    return str(Path(folder, leads.removeprefix("gitdir: ").strip(), "index.lock"))
+        return None
 
 
 def check_follows(graph: str, expected: Version, commit: Commit) -> None:
