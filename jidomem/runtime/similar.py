@@ -478,7 +478,7 @@ def _has_the_words_of(text: str, other: str) -> bool:
     """Return whether a statement that differs in no value from a near one also has most of its words."""
     from jidomem.records import differences as rules
 
-    others = rules.has_replaced_words, rules.are_brief_on_other_things, rules.says_much_more, rules.are_on_other_things
+    others = rules.has_replaced_words, rules.are_brief_on_other_things, rules.says_much_more
     return not any(differs(text, other) for differs in others)
 
 
@@ -603,13 +603,13 @@ def _ended_nearly_alike(
     intent: Proposal, item: str, past: Sequence[SimilarMemory], view: WriteSnapshot
 ) -> tuple[SimilarMemory, ...]:
     """Return the first of *past* that *intent* repeats, unless what is in its place says so or is named by it."""
-    from jidomem.records.differences import differences
+    from jidomem.records.differences import differences, share_half
 
     text, known = _text_and_links(intent, item, view)
     for each in past:
         place = each.replaced_by
         there = plain_value(view.first(iri(place), _SUMMARY) or '""') if place else ""
-        says_so = there and not differences(text, there) and _has_the_words_of(text, there)
+        says_so = there and share_half(text, there) and not differences(text, there) and _has_the_words_of(text, there)
         if text and each.relation == REPEATS and not (each.id in known or place in known or says_so):
             return (each,)
     return ()
