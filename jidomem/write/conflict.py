@@ -30,7 +30,7 @@ from jidomem.records.intent import (
     duplicate,
     overlapping_decision,
 )
-from jidomem.write.snapshot import WriteSnapshot, gaps, holds_before, resting_on_ended
+from jidomem.write.snapshot import WriteSnapshot, gaps, holds_before, resting_on_ended, topic_in_other_number
 from jidomem.write.triples import names_a_thing, value_of
 
 _ABOUT = jido("about")
@@ -206,6 +206,8 @@ def detect(
         for item, kind, differing in _uncompared(intent, view)
         if plain_value(item) not in settled and plain_value(item) not in conflicts
     ][:_MOST_WARNED]
+    if intent.topic and intent.type != "deleted_marker":
+        warnings += topic_in_other_number(intent, view)
     if intent.invalidates or intent.supersedes:
         warnings += [*resting_on_ended(intent, view), *gaps(intent, view)]
     if is_decision and can_be_active:

@@ -10,7 +10,7 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.containers import reachable
 from jidomem.base.words import loose
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, iri, moment_in, plain_value
+from jidomem.rdf.terms import Term, Triple, iri, literal, moment_in, plain_value
 from jidomem.records.active import is_accepted
 from jidomem.records.differences import are_on_other_things
 from jidomem.records.intent import MemoryUpdateIntent
@@ -227,6 +227,10 @@ class WriteSnapshot:
         return values
 
 
+#: The most memories on a topic that are read.
+_MOST_READ = 50
+
+
 def resting_on_ended(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[str]:
     """Return warnings with the active memories that rest on what *intent* withdraws, or replaces by another matter."""
     replaced = [old for old in intent.supersedes if _is_of_another_matter(intent, iri(old), view)]
@@ -265,6 +269,42 @@ def _resting_on(ended: Iterable[str], intent: MemoryUpdateIntent, view: WriteSna
     named = {iri(each) for field in ("supersedes", "invalidates") for each in getattr(intent, field)}
     bases = [base for old in ended for base in versions_before(iri(old), view)]
     return sorted({item for base in bases for item in view.subjects(_DERIVED, base) if view.is_active(item)} - named)
+
+
+def topic_in_other_number(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[str]:
+    """Yield a warning if no memory is active on the topic of *intent*, but one is on its singular or plural.
+
+    Topics are identities that agents choose, so two numbers of one word stay two topics.
+    """
+    topic = vocab.jido("topic")
+    for other in _other_numbers(intent.topic or ""):
+        items = (item for item in view.subjects(topic, literal(other))[-_MOST_READ:][::-1] if view.is_active(item))
+        if (item := next(items, None)) is None:
+            continue
+        own = (each for each in view.subjects(topic, literal(intent.topic or "")) if plain_value(each) != intent.iri)
+        if not any(map(view.is_active, own)):
+            yield (
+                f"{plain_value(item)} is active on {other!r}: {_summary(item, view)}; no memory is on"
+                f" {intent.topic!r}, and conflicts are found within one topic: if it is one, give `topic` {other!r}"
+            )
+            return
+
+
+def _other_numbers(topic: str) -> list[str]:
+    """Return *topic* with its last word as a plural, or as a singular if it is one.
+
+    >>> _other_numbers("retry policies"), _other_numbers("backup"), _other_numbers("status")
+    (['retry policy'], ['backups'], ['statuses'])
+    """
+    if len(topic) < 4 or not (topic[-3:].isalpha() and topic[-3:].islower()):
+        return []
+    if topic.endswith("ies"):
+        return [f"{topic[:-3]}y"]
+    if topic.endswith(("ss", "us", "is", "x", "ch", "sh")):
+        return [f"{topic}es"]
+    if topic.endswith("s"):
+        return [topic[:-1], *([topic[:-2]] if topic.endswith(("ses", "xes", "ches", "shes")) else [])]
+    return [f"{topic[:-1]}ies" if topic.endswith("y") and topic[-2] not in "aeou" else f"{topic}s"]
 
 
 def _is_of_another_matter(intent: MemoryUpdateIntent, old: Term, view: WriteSnapshot) -> bool:

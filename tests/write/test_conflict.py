@@ -944,3 +944,32 @@ def test_a_memory_of_another_agent_can_be_submitted_as_its_repair(memory):
     receipt = memory.writer.submit_intent("p", refused.fixed_intent)
 
     assert memory.reader.get_memory("p", receipt.iri)["properties"]["assertedBy"] == ["https://jido.ai/agents/bob"]
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "is_warned"),
+    [
+        ("backup", "backups", True),
+        ("retry policies", "retry policy", True),
+        ("mail boxes", "mail box", True),
+        ("backup", "backup server", False),
+        ("bus", "bu", False),
+        ("backup", "Backup", False),
+    ],
+)
+def test_a_first_memory_on_the_plural_or_singular_of_a_known_topic_has_a_warning(memory, known, new, is_warned):
+    first, receipt, again = (
+        memory.writer.submit_intent("p", intent(summary=text, topic=topic, about=[place]))
+        for text, topic, place in (("It runs at night", known, "a"), ("It lasts", new, "b"), ("It ends", new, "c"))
+    )
+
+    named = [first.iri in warning and f"give `topic` {known!r}" in warning for warning in receipt.warnings]
+    assert any(named) == is_warned
+    assert not any("give `topic`" in warning for warning in again.warnings)
+
+
+def test_an_ended_memory_on_the_plural_of_a_topic_gives_no_warning(memory):
+    first = memory.writer.submit_intent("p", fact(topic="backups"))
+    memory.writer.invalidate("p", first.iri, reason="measured", asserted_by="a", asserted_in="s")
+
+    assert memory.writer.submit_intent("p", fact(topic="backup")).warnings == ()
