@@ -215,6 +215,16 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
     assert (status("left 3"), status("right 3")) == ("superseded", "active")
 
 
+def test_the_keys_j_and_slash_move_in_the_review_and_to_the_search(pages, world):
+    pages.open("/ui/p/review")
+    for number in (1, 2):
+        pages.press("j")
+        focused = "return document.activeElement.closest('.card') === document.querySelectorAll('.card')[arguments[0]]"
+        assert pages.driver.execute_script(focused, number - 1)
+    pages.follow(pages.press, "/")
+    assert pages.find("#q").is_displayed()
+
+
 def test_single_letter_keys_are_turned_off_and_on(pages, world):
     repeated_keys = """return ["l", "r"].map((key) => {
       const event = new KeyboardEvent("keydown", {key, repeat: true, bubbles: true, cancelable: true});
