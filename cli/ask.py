@@ -18,8 +18,9 @@ from jidomem.base.clock import json_value
 from jidomem.base.words import cut
 from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service_prefixes
+from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.turtle import turtle
-from jidomem.rdf.vocab import JIDO, graphs_of
+from jidomem.rdf.vocab import JIDO, graph_iri, graphs_of, jido
 from jidomem.read.lists import Page
 from jidomem.read.named_queries import Result, text_columns
 from jidomem.read.playbook import Playbook
@@ -153,6 +154,9 @@ def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, para
     if app.form == "table" and not any(row.get("topic") for row in page.rows):
         columns = tuple(column for column in columns if column != "topic")
     rows = with_withdrawals(page.rows) if app.form == "table" else page.rows
+    if app.form == "table" and query.memory_column and "name" in columns and "summary" not in columns:
+        rows = [{**row, "summary": _text(memory, row[query.memory_column])} for row in rows]
+        columns = (*columns, *(["summary"] if any(row["summary"] not in ("", row["name"]) for row in rows) else []))
     none = "" if rows or include_inactive else _waiting(app, memory, name, params)
     show_rows(app, rows, columns, page.cursor, memory=memory, none=none, left=left)
     if query.name == "conflicts" and app.as_of is None and (pairs := memory.differing_pairs()):
@@ -161,6 +165,12 @@ def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, para
     if abandoned and app.form == "table" and query.name == "open-tasks":
         listed = " of those listed" if page.cursor else ""
         app.info(f"abandoned: {abandoned}{listed}; leave them out with: jidomem ask open-tasks --actionable-only")
+
+
+def _text(memory: Jidomem, item: object) -> str:
+    """Return the summary of a memory that is listed by its name; empty if there is none."""
+    summaries = memory.reader.index.triples(graph_iri(memory.project), iri(str(item)), jido("summary"))
+    return next((plain_value(text) for _, _, text in summaries), "")
 
 
 def _waiting(app: App, memory: Jidomem, name: str, params: Mapping[str, str]) -> str:

@@ -42,6 +42,7 @@ from jidomem.curation.review_text import (
     counted,
     effect,
     ending,
+    keep_both,
     marks,
     parse,
     past_pairs,
@@ -421,6 +422,8 @@ def _list(app: App, memory: Jidomem, queue_page: Queue, by: str) -> None:
     single = {one.item for key in ("", "strict", "past", "date") for one in found[key]}
     due = {one.item for one in queue_page.waiting if one.kind in QUESTIONS and "accept" in one.actions}
     _show_ways(app, options, [one for one in queue_page.waiting if one.item in single | due])
+    if parted := next((one for one in queue_page.waiting if one.may_be_parted), None):
+        app.info(f"keep both, where the first one applies elsewhere: {keep_both(parted, options)}")
     if offered := found[""]:
         several = "proposals" if len(offered) > 1 else "proposal"
         many = f"{len(offered):,} {several} ({_kinds(offered)})" if queue_page.cursor is None else "all proposals"

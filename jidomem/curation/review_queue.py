@@ -112,6 +112,11 @@ class Waiting:
         return tuple(action for action in self.actions if action != "keep-both" or may_both_stay)
 
     @property
+    def may_be_parted(self) -> bool:
+        """Return whether both memories can stay once one of them gets another place than the other."""
+        return "keep-both" in self.actions and "keep-both" not in self.choices
+
+    @property
     def file(self) -> str | None:
         """Return the file that a proposal was imported from; None for anything else."""
         return self.place.rpartition(":")[0] or self.place if self.place and self.kind == "proposal" else None

@@ -114,6 +114,12 @@ def commands(one: Waiting, place: str = "", agent: str | None = None) -> list[tu
     return [*ways.values()]
 
 
+def keep_both(one: Waiting, place: str = "") -> str:
+    """Return the command that keeps both memories of *one*, each in its own place, with a placeholder for one place."""
+    against = f" --against {short_id(one.other)}" if one.other and one.kind != "proposal" else ""
+    return f"jidomem review{place} keep-both {short_id(one.item)}{against} --set about=PATH"
+
+
 #: The actions on a proposal or a pair that restate the memory.
 _RESTATING = ("supersede", "keep-both")
 
@@ -158,6 +164,8 @@ def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]]
         if one.other:
             lines.append(f"#   against {one.other}: {_plain(one.other_summary or '')}")
         lines.append(f"#   {' | '.join((*one.choices, 'skip'))}")
+        if one.may_be_parted:
+            lines.append(f"#   in a shell: {keep_both(one)}")
         lines.append(f"skip {one.item}{f' {one.other}' if one.other else ''}\n")
     return "\n".join(lines)
 

@@ -169,6 +169,16 @@ def test_an_empty_answer_is_reported_on_standard_error_only():
     assert run("ask", "conventions", "-q").stderr == ""
 
 
+def test_conventions_with_a_name_are_listed_with_their_text():
+    run("remember", "Write no debug output", "--type", "convention")
+    assert "summary" not in run("ask", "conventions").stdout
+
+    run("remember", "Indent by tabs", "--type", "convention", "--set", "convention_name=Indentation")
+    listed = run("ask", "conventions").stdout
+
+    assert re.search(r"Indentation +Advisory +Indent by tabs\n", listed)
+
+
 def test_an_answer_as_of_a_moment_before_the_first_commit_names_that_commit():
     before = run("ask", "tasks", "--as-of", "2020-01-01")
     since = run("ask", "conventions", "--as-of", "2100-01-01")

@@ -11,7 +11,7 @@ from jidomem.base.clock import Sources
 from jidomem.curation.review_cache import count as due_count
 from jidomem.curation.review_cache import due
 from jidomem.curation.review_queue import QUESTIONS, queue, queued, settle_by_rule
-from jidomem.curation.review_text import apply, commands, parse, todo, without_settled
+from jidomem.curation.review_text import apply, commands, keep_both, parse, todo, without_settled
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import jido
@@ -541,6 +541,22 @@ def test_each_command_of_an_opposed_proposal_is_accepted(memory):
     assert lines == [f"jidomem review --project p {action} {proposal[-8:]}" for action in ("supersede", "reject")]
     for line in lines:
         assert settle(memory, proposal, line.split()[4], dry_run=True).iri
+
+
+def test_a_review_names_the_command_that_keeps_both_in_places_of_their_own(memory):
+    record_decision(memory, "Use Oxigraph", topic="store", about=["server"])
+    record_decision(memory, "Use Lucene", topic="store", about=["server"])
+    (entry,) = pending(memory)
+    text = todo([entry])
+
+    command = keep_both(entry)
+
+    assert f"#   in a shell: {command}\n" in text
+    assert parse(text, [entry]) == []
+    assert command.split()[2:] == [
+        "keep-both", entry.item[-8:], "--against", entry.other[-8:], "--set", "about=PATH"]  # fmt: skip
+    memory.writer.settle("p", entry.item, "keep-both", other=entry.other, changes={"about": ["search"]}, reason="apart")
+    assert pending(memory) == []
 
 
 def test_keep_both_is_offered_only_for_decisions_of_distinct_scopes(memory):
