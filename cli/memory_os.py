@@ -318,22 +318,28 @@ def set_(app: App, settings: Sequence[str], agent_type: str | None, for_type: st
 
 @memory_os.command("forget", writes=_WRITES)
 @click.argument("page", required=False)
+@_about
 @click.option("--all", "everything", is_flag=True, help="Everything of the agent, with its settings.")
 @pass_app
-def forget(app: App, page: str | None, everything: bool) -> None:
-    """Delete PAGE, an id, with the knowledge derived from it; or with --all everything of the agent.
+def forget(app: App, page: str | None, about: str | None, everything: bool) -> None:
+    """Delete PAGE, an id, or with --about all of a user, with the knowledge derived; or with --all all of the agent.
 
     Proposals made from a page stay in the journal, and are listed.
 
     Examples:
       jidomem agent memoryos add "My name is Ana." "Hello, Ana." --id p1
       jidomem agent memoryos forget p1
+      jidomem agent memoryos add "My name is Ana." "Hello, Ana." --about user:ana
+      jidomem agent memoryos forget --about user:ana
       jidomem agent memoryos forget --all
     """
-    if everything == (page is not None):
-        raise InvalidRequest("give a page, or --all", hint="jidomem agent memoryos forget PAGE, or --all")
-    memory_os_ = app.open().os()
-    if page is None:
+    if (page is not None) + (about is not None) + everything != 1:
+        raise InvalidRequest(
+            "give one of a page, --about and --all",
+            hint="jidomem agent memoryos forget PAGE, or --about user:ana, or --all",
+        )
+    key, memory_os_ = _pair(about), app.open().os()
+    if everything:
         existed = memory_os_.forget()
         show_result(
             app,
@@ -341,14 +347,15 @@ def forget(app: App, page: str | None, everything: bool) -> None:
             message=f"{memory_os_.agent} {'has no content any more' if existed else 'had no content'}",
         )
         return
-    forgotten = memory_os_.forget_page(page)
+    forgotten = memory_os_.forget_object(key) if key is not None else memory_os_.forget_page(str(page))
     if app.json:
         show_json(forgotten.to_dict())
         return
     also = {"facts": forgotten.facts, "traits": forgotten.traits, "known to all": forgotten.system}
     counted = ", ".join(f"{len(ids)} {what}" for what, ids in also.items() if ids)
     where = ", ".join(forgotten.was_in) or "derived knowledge"
-    app.info(f"{page} is deleted, in {where}{f'; with it {counted}' if counted else ''}")
+    what = f"{page} is" if about is None else f"{about} and {len(forgotten.pages)} pages are"
+    app.info(f"{what} deleted, in {where}{f'; with it {counted}' if counted else ''}")
     for iri in forgotten.promoted:
         app.warn(
             f"{iri} derives from it and stays: jidomem edit {iri} --invalidate --reason TEXT, or jidomem journal redact"

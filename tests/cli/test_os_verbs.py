@@ -128,7 +128,7 @@ def test_a_learned_fact_is_promoted_and_named_when_its_page_is_forgotten():
         (["set", "stm_size=3"], 2, "stm_size"),
         (["set", "stm_capacity=0"], 2, "a whole number from 1"),
         (["set", "stm_capacity=3", "--type", "a", "--for-type", "b"], 2, "exclude each other"),
-        (["forget"], 2, "give a page, or --all"),
+        (["forget"], 2, "give one of a page, --about and --all"),
         (["forget", "p9"], 4, "ada has no page p9"),
         (["retrieve", "hello", "--pages", "0"], 2, "pages"),
         (["promote", "--least", "2"], 2, "least"),
@@ -170,3 +170,15 @@ def test_retrieval_marks_the_pages_of_others_and_leaves_out_their_facts_and_priv
     assert {each["tier"] for each in matches("marta")} == {"stm", "segment", "page"}
     assert not any("interview" in each["text"] for each in matches("marta"))
     assert {"fact user:tobias", "trait user:tobias"} <= {each["tier"] for each in matches("tobias")}
+
+
+def test_all_of_a_user_is_forgotten_by_name():
+    add_pages()
+    run("agent", "memoryos", "add", "Is it late?", "No.", "--about", "user:ben")
+
+    assert "user:Ana and 4 pages are deleted" in run("agent", "memoryos", "forget", "--about", "user:Ana").stderr
+
+    assert {each["about"] for each in rows("agent", "memoryos", "pages")} == {"user:ben"}
+    refused = run("agent", "memoryos", "forget", "--about", "user:ana")
+    assert "ada has no page or persona of user:ana" in refused.stderr
+    assert "give one of a page, --about and --all" in run("agent", "memoryos", "forget", "p1", "--all").stderr

@@ -189,3 +189,56 @@ def test_adding_pages_alone_starts_maintenance(memory):  # D066 D069
 
     assert ada.personas[0].knowledge
     assert ada.status()["maintained"] is not None
+
+
+def test_a_forgotten_user_leaves_nothing_in_any_tier_and_other_users_stay(memory, root):
+    ada = memory.os(model=reader(), policy=policy(mtm_fscore_threshold=2))
+    ada.learn(Learnt("user", "ana", {"phone": "hunter2"}, (KnowledgeEntry("f1", "has hunter2", "2026-11-21"),)))
+    for query in TALK:
+        ada.add(query, "Noted.", about=("user", "ben"))
+        ada.add(f"{query} hunter2", "Noted.", about=ANA)
+    ada.maintain()
+    ada.configure(mtm_capacity=3, evict="least_visited")
+    ada.maintain()
+    iris = {decision.iri for decision in ada.promote(0.5) if "ana" in memory.reader.why("p", decision.iri)["summary"]}
+    assert len(archived(memory)) > 0
+    before = [page.id for page in ada.tiers.pages() if page.object == ("user", "ben")]
+
+    report = ada.forget_object(("user", "Ana"))
+
+    assert (report.page, len(report.pages)) == (None, 4)
+    assert {*report.was_in} >= {"stm", "archive"}
+    assert "f1" in report.facts
+    assert {*report.promoted} == iris
+    assert [page.id for page in ada.tiers.pages()] == before
+    assert [persona.identifier for persona in ada.personas] == ["ben"]
+    assert ada.personas[0].knowledge
+    left = working_bytes(root)
+    assert b"hunter2 hunter2" not in left
+    assert b'"ana"' not in left
+    assert ada.jobs() == []
+    with pytest.raises(NotFound, match="ada has no page or persona of user:ana"):
+        ada.forget_object(ANA)
+    with pytest.raises(InvalidRequest, match="about"):
+        ada.forget_object(None)
+
+
+def test_a_user_is_one_person_however_the_name_is_written(memory):
+    ada = memory.os(policy=policy(stm_capacity=1))
+    for number, name in enumerate(("Ana", "ana", "ANA", "Ana")):
+        page = ada.add(f"I have {number + 2} cats.", "Noted.", about=("user", name), page_id=f"p{number}")
+        assert page.object == ("user", "Ana")
+    ada.learn(Learnt("user", "aNA", {"language": "pt"}))
+    ada.add("Where is it?", "There.", about=("file", "README"))
+    ada.add("Where is it?", "There.", about=("file", "readme"))
+    ada.maintain()
+
+    (ana,) = ada.personas
+    assert (ana.identifier, len(ana.knowledge), dict(ana.profile)) == ("Ana", 4, {"language": "pt"})
+    assert [each.key for each in ada.retrieve("cats", about=("user", "ana")).personas] == [("user", "Ana")]
+    assert {page.object for page in ada.tiers.pages()} == {("user", "Ana"), ("file", "README"), ("file", "readme")}
+    assert ada.add("I have 2 cats.", "Noted.", about=("user", "ana"), page_id="p0", timestamp=page_time(ada)).id == "p0"
+
+
+def page_time(ada):
+    return ada.tiers.page("p0").timestamp

@@ -322,7 +322,7 @@ def test_settings_of_an_agent_and_its_type_take_effect_with_the_next_access(open
 
 def test_an_evicted_segment_is_archived_by_the_configured_provider(open_memory):  # D068 D072
     memory = open_memory()
-    ada = memory.os(policy=small(mtm_capacity=1, mtm_fscore_threshold=2))
+    ada = memory.os(policy=small(mtm_capacity=1, mtm_fscore_threshold=2, heat_threshold=9))
     pages = talk(ada, *INDEX, *LUNCH)
     segment_ids = [each.id for each in ada.tiers.mtm]
     assert len(segment_ids) == 3
@@ -613,3 +613,29 @@ def test_a_later_statement_supersedes_the_promoted_one_or_withdraws_it_if_it_is_
     assert after("I live in Rome now.") == (["promoted"], {"is no longer vegetarian", "lives in Rome now"})
     assert after("I live in Rome. Please keep this private.") == (["withdrawn"], {"is no longer vegetarian"})
     assert ada.promote() == []
+
+
+def test_with_default_settings_every_page_that_left_short_term_memory_is_learned_from(open_memory):  # D069
+    ada = open_memory().os()
+    topics = [
+        "I like tea.",
+        "I have a dog.",
+        "I live in Lund.",
+        "I play chess.",
+        "I work as a nurse.",
+        "I speak Dutch.",
+    ]
+    for text in (*topics, *(f"Is it {number} already?" for number in range(7))):
+        ada.add(text, "Noted.", about=("user", "tom"))
+
+    ada.maintain()
+
+    assert {trait.value for trait in ada.personas[0].traits} == {
+        "tea", "a dog", "Lund", "chess", "a nurse", "Dutch"}  # fmt: skip
+    assert ada.status()["waiting"] == 0
+    ada.configure(heat_threshold=99)
+    ada.add("I like rum.", "Noted.", about=("user", "tom"))
+    for number in range(7):
+        ada.add(f"Is it {number} now?", "Noted.", about=("user", "tom"))
+    ada.maintain()
+    assert ada.status()["waiting"] > 0

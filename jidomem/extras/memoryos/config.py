@@ -326,7 +326,7 @@ class MemoryOSConfig(ValidatedModel):
     evidence_capacity: Count = 50
     system_capacity: Count = 1_000
     mtm_fscore_threshold: Score = 0.6
-    heat_threshold: Weight = 5.0
+    heat_threshold: Weight = 1.0
     system_importance_threshold: Share = 0.8
     system_similarity: Share = 0.95
     comparison: Comparison = ">"
@@ -359,7 +359,14 @@ class MemoryOSConfig(ValidatedModel):
     @classmethod
     def smith(cls) -> Self:
         """Return the settings of the Elixir implementation norbu09/smith."""
-        return cls(heat_beta=0.5, heat_gamma=2.0, comparison=">=", on_transfer="delete", strict_vectors=False)
+        return cls(
+            heat_threshold=5.0,
+            heat_beta=0.5,
+            heat_gamma=2.0,
+            comparison=">=",
+            on_transfer="delete",
+            strict_vectors=False,
+        )
 
     @classmethod
     def bai_lab(cls) -> Self:
@@ -368,6 +375,7 @@ class MemoryOSConfig(ValidatedModel):
             stm_capacity=10,
             mtm_capacity=2_000,
             segment_capacity=None,
+            heat_threshold=5.0,
             comparison=">=",
             time_constant=24 * 3_600.0,
             evict="least_visited",

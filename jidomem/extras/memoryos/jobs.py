@@ -7,7 +7,7 @@ threads and processes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -157,6 +157,12 @@ class Jobs:
                 " AND error IS NOT NULL",
                 (self.now().timestamp(), self._queue, project, agent),
             ).rowcount
+
+    def drop(self, store: StateTables, project: str, agent: str, subjects: Iterable[str]) -> None:
+        """Remove the jobs of *subjects*, in the caller's transaction."""
+        for subject in subjects:
+            row = (self._queue, project, agent, subject)
+            store.execute("DELETE FROM jobs WHERE queue = ? AND project = ? AND agent = ? AND subject = ?", row)
 
     def forget(self, store: StateTables, project: str, agent: str) -> None:
         """Remove all jobs of an agent, in the caller's transaction."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Event, RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jidomem.base.background import PeriodicTask
 from jidomem.base.json_values import to_json_value
@@ -23,18 +23,20 @@ from jidomem.extras.memoryos.config import Configurations, MemoryOSConfig, share
 from jidomem.extras.memoryos.job_handlers import LEAST, FactPromoting, JobHandlers
 from jidomem.extras.memoryos.jobs import Job, JobRunner, Jobs, Outcome, Task
 from jidomem.extras.memoryos.personas import Learnt, learn
-from jidomem.extras.memoryos.retrieval import RetrievalQuery, Retrieved, Visit, retrieve, touch_segments
+from jidomem.extras.memoryos.retrieval import RetrievalQuery, Retrieved, Visit, hot, retrieve, touch_segments
 from jidomem.extras.memoryos.segments import TierPolicy, insert, known_page
 from jidomem.extras.memoryos.transactions import AgentMoves, Forgotten
 from jidomem.extras.memoryos.values import (
     AgentPersona,
     DialoguePage,
     KnowledgeEntry,
+    ObjectKey,
     ObjectPersona,
     SystemMemory,
     Tiers,
     TraitEntry,
     fit,
+    key_of,
 )
 from jidomem.models.keywords import is_private, keywords
 from jidomem.providers import Providers
@@ -215,9 +217,9 @@ class MemoryOS:
             object_identifier=identifier,
         )
         self._refuse({"query": page.query, "response": page.response})
-        self._moves.move(lambda tiers, policy: insert(tiers, page, policy))
+        tiers = self._moves.move(lambda tiers, policy: insert(tiers, _with_known_object(page, tiers), policy))
         self._after_move()
-        return page
+        return _with_known_object(page, tiers)
 
     def retrieve(self, query: str, *, about: About | None = None, visiting: bool = True, **given: Any) -> Retrieved:
         """Return the matches of *query* in each tier, with scores.
@@ -229,7 +231,8 @@ class MemoryOS:
         """
         tiers, system, policy = self._moves.look()
         prepared = prepare_question(self.model, query, about)
-        matches = retrieve(tiers, system, prepared.question, policy, is_private=is_private, **given)
+        question = _with_known_object(prepared.question, tiers)
+        matches = retrieve(tiers, system, question, policy, is_private=is_private, **given)
         retrieved = replace(matches, error=prepared.error)
         if visiting and retrieved.visited:
             warmed = Visit(retrieved.visited, self._moves.now())
@@ -283,7 +286,10 @@ class MemoryOS:
         texts = {"profile": json.dumps(to_json_value(learnt.profile, "profile"), ensure_ascii=False)}
         texts |= {f"knowledge[{number}]": fact.text for number, fact in enumerate(learnt.knowledge)}
         self._refuse(texts | {f"traits[{number}]": trait.text for number, trait in enumerate(learnt.traits)})
-        self._moves.move(lambda tiers, policy: learn(tiers, learnt, policy), then=lambda tiers, policy: tasks)
+        self._moves.move(
+            lambda tiers, policy: learn(tiers, _with_known_type(learnt, tiers), policy),
+            then=lambda tiers, policy: tasks,
+        )
         self._after_move()
         return self.tiers
 
@@ -339,8 +345,11 @@ class MemoryOS:
         return self._fit()
 
     def status(self) -> dict[str, Any]:
-        """Return the sizes of the tiers, the queued and failed jobs, and the time of the last maintenance."""
-        (tiers, system, _), jobs = self._moves.look(), self.jobs()
+        """Return the sizes of the tiers, the queued and failed jobs, and the time of the last maintenance.
+
+        `waiting` is the number of segments with pages to learn from whose heat is below `heat_threshold`.
+        """
+        (tiers, system, policy), jobs = self._moves.look(), self.jobs()
         return {
             "agent": self.agent,
             "rev": tiers.rev,
@@ -351,6 +360,7 @@ class MemoryOS:
             "personas": len(tiers.personas),
             "facts": sum(1 for _ in tiers.facts()),
             "system": len(system.entries),
+            "waiting": sum(1 for each in tiers.mtm if each.interactions) - len(hot(tiers, policy)),
             "jobs": sum(not job.failed for job in jobs),
             "failed": [job.to_dict() for job in jobs if job.failed],
             "error": next((job.error for job in reversed(jobs) if job.error), None),
@@ -366,7 +376,18 @@ class MemoryOS:
         rewritten. Nothing of it is left in this root except promoted facts, which the report names. Raises NotFound.
         """
         with self._runner.lock():
-            report = self._moves.forget_page(page_id)
+            report = self._moves.forget_pages(page_id)
+        self._after_move()
+        return report
+
+    def forget_object(self, about: About) -> Forgotten:
+        """Forget a user or thing: its pages in all tiers and archived ones, its persona, and what rests on them.
+
+        What is left are promoted facts, which the report names, and what others said of it. Raises NotFound if there is
+        neither a page nor a persona of it.
+        """
+        with self._runner.lock():
+            report = self._moves.forget_pages(about=ObjectKey(*map(partial(config.text, "about"), named(about))))
         self._after_move()
         return report
 
@@ -417,6 +438,22 @@ class MemoryOS:
         self._moves.move(lambda tiers, policy: fit(tiers, policy.config))
         self._after_move()
         return self.config
+
+
+T = TypeVar("T", DialoguePage, RetrievalQuery)
+
+
+def _with_known_object(item: T, tiers: Tiers) -> T:
+    """Return a page or a question about its object as the tiers spell it."""
+    if item.object is None:
+        return item
+    key = tiers.known_object(item.object)
+    return replace(item, object_type=key.type, object_identifier=key.identifier)
+
+
+def _with_known_type(learnt: Learnt, tiers: Tiers) -> Learnt:
+    key = key_of(learnt.type, learnt.identifier)
+    return learnt if key is None else replace(learnt, **tiers.known_object(key)._asdict())
 
 
 class MemoryOSRegistry:

@@ -26,11 +26,13 @@ from jidomem.extras.memoryos.values import (
     DialoguePage,
     DialogueSegment,
     KnowledgeEntry,
+    ObjectKey,
     ObjectPersona,
     SystemEntry,
     SystemMemory,
     Tiers,
     TraitEntry,
+    key_of,
     stepped,
 )
 from jidomem.records.directive import Step
@@ -50,23 +52,33 @@ E = TypeVar("E", KnowledgeEntry, TraitEntry)
 
 @dataclass(frozen=True, slots=True)
 class Forgetting(ValidatedModel):
-    """A page to be forgotten, the moment, and the pages elsewhere, as in an archive, whose chain continues it."""
+    """Pages to be forgotten, the moment, and the pages elsewhere, as in an archive, whose chain continues them.
 
-    page_id: str
+    With a type and an identifier the persona of that object is forgotten, too.
+    """
+
+    pages: frozenset[str]
     at: datetime
     chained: frozenset[str] = frozenset()
+    object_type: str | None = None
+    object_identifier: str | None = None
+
+    @property
+    def object(self) -> ObjectKey | None:
+        """Return the object to be forgotten, None for pages alone."""
+        return key_of(self.object_type, self.object_identifier)
 
 
-def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to tiers without a page and its effects; nothing changes if there is no trace of it.
+def forget_pages(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Step[Tiers]:
+    """Return the step to tiers without pages, or an object, and their effects; the same tiers without a trace of them.
 
-    Facts and traits based on it are removed, and the other pages on which they are based count as untaught, so these
-    are learned from again. Chains that continue it are removed, as is the summary of its segment, which is written
-    again later; a segment with only that page is removed. Profiles stay, as their pages are not recorded.
+    Facts and traits based on them are removed, and the other pages on which they are based count as untaught, so these
+    are learned from again. Chains that continue them are removed, as are the summaries of their segments, which are
+    written again later; a segment without other pages is removed. Profiles stay, except that of the object.
     """
-    lost = [entry for entry in tiers.entries() if forgetting.page_id in entry.evidence]
-    untaught = {page_id for entry in lost for page_id in entry.evidence} - {forgetting.page_id}
-    forgetting = replace(forgetting, chained=forgetting.chained | chained(tiers.pages(), forgetting.page_id))
+    lost = [entry for entry in tiers.entries() if forgetting.pages.intersection(entry.evidence)]
+    untaught = {page_id for entry in lost for page_id in entry.evidence} - forgetting.pages
+    forgetting = replace(forgetting, chained=forgetting.chained | chained(tiers.pages(), forgetting.pages))
     segments = []
     for segment in tiers.mtm:
         remaining = segment_without(segment, forgetting, policy, untaught)
@@ -75,10 +87,11 @@ def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Ste
     personas = tuple(
         replace(
             each,
-            knowledge=_without_evidence(each.knowledge, forgetting.page_id),
-            traits=_without_evidence(each.traits, forgetting.page_id),
+            knowledge=_without_evidence(each.knowledge, forgetting),
+            traits=_without_evidence(each.traits, forgetting),
         )
         for each in tiers.personas
+        if each.key != forgetting.object
     )
     return stepped(
         tiers,
@@ -87,20 +100,22 @@ def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Ste
         leaving=_pages_without(tiers.leaving, forgetting, untaught),
         mtm=tuple(segments),
         personas=personas,
-        agent=replace(tiers.agent, traits=_without_evidence(tiers.agent.traits, forgetting.page_id)),
+        agent=replace(tiers.agent, traits=_without_evidence(tiers.agent.traits, forgetting)),
     )
 
 
-def unsay(system: SystemMemory, page_id: str) -> Step[SystemMemory]:
-    """Return the step to system memory without the entries based on a page."""
-    remaining = tuple(entry for entry in system.entries if page_id not in entry.evidence)
+def unsay(system: SystemMemory, forgetting: Forgetting, facts: Set[str]) -> Step[SystemMemory]:
+    """Return the step to system memory without the entries of forgotten pages and of the forgotten *facts*."""
+    remaining = tuple(
+        entry for entry in system.entries if entry.id not in facts and not forgetting.pages.intersection(entry.evidence)
+    )
     return Step(system) if remaining == system.entries else Step(SystemMemory(system.rev + 1, remaining))
 
 
 def segment_without(
     segment: DialogueSegment, forgetting: Forgetting, policy: TierPolicy, untaught: Set[str] = frozenset()
 ) -> DialogueSegment | None:
-    """Return a segment without a page, its summary and the chains that continue it; None if it is empty.
+    """Return a segment without the forgotten pages, its summary and their chains; None if it is empty.
 
     A segment without any of these is returned as is. Its pages in *untaught* count as such.
     """
@@ -119,34 +134,34 @@ def without_summary(segment: DialogueSegment, policy: TierPolicy) -> DialogueSeg
     return replace(segment, topic_summary="", embedding=None, keywords=keywords)
 
 
-def _without_evidence(entries: tuple[E, ...], page_id: str) -> tuple[E, ...]:
-    return tuple(entry for entry in entries if page_id not in entry.evidence)
+def _without_evidence(entries: tuple[E, ...], forgetting: Forgetting) -> tuple[E, ...]:
+    return tuple(entry for entry in entries if not forgetting.pages.intersection(entry.evidence))
 
 
-def chained(pages: Iterable[DialoguePage], page_id: str) -> frozenset[str]:
-    """Return those of *pages* whose chain continues that of a page, directly or indirectly."""
+def chained(pages: Iterable[DialoguePage], forgotten: Set[str]) -> frozenset[str]:
+    """Return those of *pages* whose chain continues that of a *forgotten* page, directly or indirectly."""
     after: dict[str, list[str]] = {}
     for page in pages:
         if page.continues is not None:
             after.setdefault(page.continues, []).append(page.id)
-    later, looked = set[str](), [page_id]
+    later, looked = set[str](), [*forgotten]
     while looked:
         fresh = [each for each in after.get(looked.pop(), ()) if each not in later]
         later.update(fresh)
         looked += fresh
-    return frozenset(later - {page_id})
+    return frozenset(later - forgotten)
 
 
 def _pages_without(
     pages: Iterable[DialoguePage], forgetting: Forgetting, untaught: Set[str]
 ) -> tuple[DialoguePage, ...]:
-    """Return *pages* without the forgotten one and the chains derived from it; those in *untaught* as such."""
+    """Return *pages* without the forgotten ones and the chains derived from them; those in *untaught* as such."""
     remaining = []
     for page in pages:
-        if page.id == forgetting.page_id:
+        if page.id in forgetting.pages:
             continue
         if page.id in forgetting.chained:
-            continues = None if page.continues == forgetting.page_id else page.continues
+            continues = None if page.continues in forgetting.pages else page.continues
             page = replace(page, meta_chain=None, continues=continues)
         remaining.append(replace(page, analysed=False) if page.analysed and page.id in untaught else page)
     return tuple(remaining)
@@ -154,18 +169,20 @@ def _pages_without(
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The report of a forgotten page: its place (`stm`, `leaving`, `archive` or segment) and effects.
+    """The report of a forgotten page, or of an object and its pages: places and effects.
 
-    `facts`, `traits` and `system` are the ids of removed entries. `promoted` are the memories of the project made from
-    such facts: they stay in the journal until they are withdrawn or redacted.
+    A place is `stm`, `leaving`, `archive` or a segment; `page` is None for an object. `facts`, `traits` and `system`
+    are the ids of removed entries. `promoted` are the
+    memories of the project made from such facts: they stay in the journal until they are withdrawn or redacted.
     """
 
-    page: str
+    page: str | None
     was_in: tuple[str, ...]
     facts: tuple[str, ...] = ()
     traits: tuple[str, ...] = ()
     system: tuple[str, ...] = ()
     promoted: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain JSON values."""
@@ -174,17 +191,19 @@ class Forgotten:
 
 
 def forgotten(
-    page_id: str,
+    page_id: str | None,
+    pages: Set[str],
     tiers: tuple[Tiers, Tiers],
     system: tuple[SystemMemory, SystemMemory],
     archived: bool,
     promoted: Mapping[str, str],
 ) -> Forgotten:
-    """Return the report of forgetting a page, from the memory before and after it."""
+    """Return the report of forgetting *pages*, from the memory before and after it."""
     before, after = tiers
-    places = [name for name in ("stm", "leaving") if any(page.id == page_id for page in getattr(before, name))]
-    places += [segment.id for segment in before.mtm if any(page.id == page_id for page in segment.pages)]
+    places = [name for name in ("stm", "leaving") if any(page.id in pages for page in getattr(before, name))]
+    places += [segment.id for segment in before.mtm if any(page.id in pages for page in segment.pages)]
     facts = _removed_ids(*([fact.id for fact in each.facts()] for each in tiers))
+    names = [name for fact in before.facts() if fact.id in facts for name in (*fact.ends, fact.id)]
     entries = [[entry.id for entry in each.entries] for each in system]
     return Forgotten(
         page_id,
@@ -192,7 +211,8 @@ def forgotten(
         facts,
         _removed_ids(_traits(before), _traits(after)),
         _removed_ids(*entries),
-        tuple(promoted[fact] for fact in facts if promoted.get(fact)),
+        tuple(iri for name in names if (iri := promoted.get(name))),
+        tuple(sorted(pages)),
     )
 
 
@@ -228,7 +248,7 @@ class Archive:
                 yield from segment.pages
 
     def take_out(self, forgetting: Forgetting, policy: TierPolicy) -> bool:
-        """Remove a page, and the chains that continue it, from all segments; return whether it was in one."""
+        """Remove pages, and the chains that continue them, from all segments; return whether one was in them."""
         is_archived = False
         for namespace, key, value in self._rows():
             remaining, had_page = _without(value, forgetting, policy)
@@ -274,12 +294,12 @@ def _segment(value: Any) -> DialogueSegment | None:
 
 
 def _without(value: Any, forgetting: Forgetting, policy: TierPolicy) -> tuple[Any, bool]:
-    """Return an archived value without a page (the same object if unchanged), and whether it had that page."""
+    """Return an archived value without the pages (the same object if unchanged), and whether it had one of them."""
     segment = _segment(value)
     if segment is None:
         return value, False
     remaining = segment_without(segment, forgetting, policy)
-    had_page = any(page.id == forgetting.page_id for page in segment.pages)
+    had_page = any(page.id in forgetting.pages for page in segment.pages)
     return (value if remaining is segment else remaining and remaining.to_dict()), had_page
 
 
@@ -494,27 +514,34 @@ class AgentMoves:
             remaining = {**{known: memory for known, memory in before.items() if known in facts}, fact_id: iri}
             storage.keep(store, self.project, _PROMOTED, self.agent, remaining)
 
-    def forget_page(self, page_id: str) -> Forgotten:
-        """Forget a page, every byte of it, and return the report; raises NotFound if there is no trace of it.
+    def forget_pages(self, page_id: str | None = None, about: ObjectKey | None = None) -> Forgotten:
+        """Forget a page, or an object with its pages, every byte of it, and return the report.
 
-        Queues the jobs that write summaries and learn again without it.
+        Queues the jobs that write summaries and learn again without it. Raises NotFound if there is no trace of it.
         """
         with self._changing() as store:
             policy, archive = self._policy_now(store), Archive(store, self.project, self.agent)
-            pages = [*self.storage.read_in(store).pages(), *archive.pages()]
-            forgetting = Forgetting(page_id, self.now(), chained(pages, page_id))
-            tiers_move = self.storage.move_in(store, lambda tiers: forget_page(tiers, forgetting, policy))
-            system_move = self.system.move_in(store, lambda system: unsay(system, page_id))
+            before = self.storage.read_in(store)
+            about = about and before.known_object(about)
+            pages = [*before.pages(), *archive.pages()]
+            names = {each.id for each in pages if about and each.object == about} | {*filter(None, [page_id])}
+            persona = before.persona(about) if about is not None else None
+            forgetting = Forgetting(frozenset(names), self.now(), chained(pages, names), *(about or (None, None)))
+            facts = {fact.id for fact in persona.knowledge} if persona is not None else set()
+            tiers_move = self.storage.move_in(store, lambda tiers: forget_pages(tiers, forgetting, policy))
+            system_move = self.system.move_in(store, lambda system: unsay(system, forgetting, facts))
             archived = archive.take_out(forgetting, policy)
             if (
                 tiers_move.step.memory is tiers_move.before
                 and system_move.step.memory is system_move.before
                 and not archived
             ):
-                raise NotFound(f"{self.agent} has no page {page_id}", hint="see the ids of those it has: retrieve(...)")
+                what = f"page {page_id}" if about is None else f"page or persona of {about.type}:{about.identifier}"
+                raise NotFound(f"{self.agent} has no {what}", hint="see those it has: retrieve(...), personas")
             promoted: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
             report = forgotten(
                 page_id,
+                names,
                 (tiers_move.before, tiers_move.step.memory),
                 (system_move.before, system_move.step.memory),
                 archived,
@@ -522,6 +549,7 @@ class AgentMoves:
             )
             remaining = {fact: iri for fact, iri in promoted.items() if fact not in report.facts}
             storage.keep(store, self.project, _PROMOTED, self.agent, remaining or None)
+            self.jobs.drop(store, self.project, self.agent, names)
             self.jobs.ask(
                 store, self.project, self.agent, *following(tiers_move.before, tiers_move.step.memory), Task("diffuse")
             )

@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Annotated, Any, NamedTuple, cast
 
+from jidomem.base.words import normal_text
 from jidomem.errors import InvalidRequest
 from jidomem.extras.memoryos import config
 from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vector
@@ -291,6 +292,16 @@ class Tiers(ValidatedModel):
     def segment(self, segment_id: str) -> DialogueSegment | None:
         """Return the segment of that id, None if there is none."""
         return next((segment for segment in self.mtm if segment.id == segment_id), None)
+
+    def known_object(self, key: ObjectKey) -> ObjectKey:
+        """Return the key of an object as it is spelled here: names of users are compared without case."""
+        if key.type.casefold() != USER or self.persona(key) is not None:
+            return key
+        name = normal_text(key.identifier)
+        keys = chain((each.key for each in self.personas), (page.object for page in self.pages()))
+        same = [each for each in keys if each and each.type == USER and normal_text(each.identifier) == name]
+        given = ObjectKey(USER, key.identifier)
+        return given if not same or given in same else same[0]
 
     def persona(self, key: ObjectKey) -> ObjectPersona | None:
         """Return the persona of that object, None if there is none."""
