@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def match_rows(matches: Retrieved) -> Iterator[dict[str, Any]]:
-    """Yield the matches, tier by tier: `tier`, `score`, `id`, `about` (the other party of a page) and `text`."""
+    """Yield the matches, tier by tier: `tier`, `score`, `id`, `about` (the other parties) and `text`."""
     yield from _scored("stm", matches.stm, "text")
     yield from _scored("leaving", matches.leaving, "text")
     yield from _scored("segment", matches.segments, "topic_summary")
     yield from _scored("page", matches.pages, "text")
     for persona in (*matches.personas, matches.agent):
-        owner = _object_name(persona.key) or "itself"
+        owner = "itself" if persona.key is None else _object_name(persona.key)
         yield from _scored(f"fact {owner}", persona.knowledge, "text")
         yield from _scored(f"trait {owner}", persona.traits, "text")
     yield from _scored("system", matches.system, "content")
@@ -39,13 +39,14 @@ def match_rows(matches: Retrieved) -> Iterator[dict[str, Any]]:
 
 def _scored(tier: str, items: Iterable[RetrievedItem[Any]], text: str) -> Iterator[dict[str, Any]]:
     for each in items:
-        about = _object_name(getattr(each.what, "object", None))
-        yield {"tier": tier, "score": round(each.score, 3), "id": each.what.id, "about": about,
+        pages = getattr(each.what, "pages", (each.what,))
+        about = ", ".join(sorted({_object_name(key) for page in pages if (key := getattr(page, "object", None))}))
+        yield {"tier": tier, "score": round(each.score, 3), "id": each.what.id, "about": about or None,
                "text": getattr(each.what, text)}  # fmt: skip
 
 
-def _object_name(key: ObjectKey | None) -> str | None:
-    return None if key is None else f"{key.type}:{key.identifier}"
+def _object_name(key: ObjectKey) -> str:
+    return f"{key.type}:{key.identifier}"
 
 
 def page_rows(tiers: Tiers) -> Iterator[dict[str, Any]]:
@@ -53,7 +54,8 @@ def page_rows(tiers: Tiers) -> Iterator[dict[str, Any]]:
     leaving = {page.id for page in tiers.leaving}
     for page in sorted(tiers.pages(), key=lambda page: page.when):
         place = page.segment_id or ("leaving" if page.id in leaving else "stm")
-        yield {"id": page.id, "in": place, "timestamp": page.timestamp, "about": _object_name(page.object),
+        about = page.object and _object_name(page.object)
+        yield {"id": page.id, "in": place, "timestamp": page.timestamp, "about": about,
                "query": page.query, "response": page.response}  # fmt: skip
 
 
@@ -354,7 +356,7 @@ def forget(app: App, page: str | None, about: str | None, everything: bool) -> N
     also = {"facts": forgotten.facts, "traits": forgotten.traits, "known to all": forgotten.system}
     counted = ", ".join(f"{len(ids)} {what}" for what, ids in also.items() if ids)
     where = ", ".join(forgotten.was_in) or "derived knowledge"
-    what = f"{page} is" if about is None else f"{about} and {len(forgotten.pages)} pages are"
+    what = f"{page} is" if about is None else f"{about} with {len(forgotten.pages)} page(s) is"
     app.info(f"{what} deleted, in {where}{f'; with it {counted}' if counted else ''}")
     for iri in forgotten.promoted:
         app.warn(

@@ -126,13 +126,14 @@ def importance(statement: str) -> float:
 
 
 _ENDS = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
-#: A text that ends with an abbreviation: one that a name or a number follows, one that may also end a sentence, which
-#: goes on in lower case or with a number, a day before a German month, and initials.
+#: A text that ends with an abbreviation: a title, which a name follows; one that never ends a sentence; one that a
+#: number follows; one that may end a sentence, and goes on in lower case; a day before a German month; and initials.
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(\[\"'„“])(?:(?P<before>(?:dr|mr|mrs|ms|mx|prof|st|hr|fr|frau|rev|hon|gen|col|capt|lt|sgt|sen|rep|gov|pres|mt|ft"
-    r"|dipl|ing|sra?|dra?|dña|vs|cf|vgl|e\.g|i\.e|z\.\s?b|d\.\s?h|viz|approx|ca|bzw|figs?|eqs?|vol|ch|sec|abs|art|ext|tel|ed|eds))"
-    r"|(?P<number>nos?|nr|núm|pp?|room|s)|(?P<day>\d{1,2})|(?P<within>etc|usw|al|inc|ltd|co|corp|dept|jr|a\.m|p\.m|min|max|incl|excl"
-    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|ave|blvd|rd|str)"
+    r"(?:^|[\s(\[\"'„“])(?:(?P<title>(?-i:Dr|Mr|Mrs|Ms|Mx|Prof|St|Mt|Ft|Hr|Fr|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Sen|Gov"
+    r"|Pres|Dipl|Ing|Sra?|Dra?|Dña))|(?P<before>vs|cf|vgl|e\.g|i\.e|z\.\s?b|d\.\s?h|viz|approx|(?-i:ca)|bzw)"
+    r"|(?P<number>nos?|nr|núm|pp?|figs?|eqs?|vol|ch|sec|abs|art|ext|tel)|(?P<day>\d{1,2})"
+    r"|(?P<within>etc|usw|al|inc|ltd|co|corp|dept|jr|a\.m|p\.m|incl|excl|(?-i:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct"
+    r"|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun|Ave|Blvd|Rd|Str))"
     r"|(?P<initial>(?-i:[^\W\d_a-zß-ÿ])|[a-z](?:\.[a-z])+))\.$",
     re.IGNORECASE,
 )
@@ -192,9 +193,10 @@ def _abbreviates(before: str, after: str) -> bool:
         return bool(_NUMBER.match(after))
     if match["day"]:
         return bool(_MONTH.match(after))
-    if match["within"]:
-        return bool(_GOES_ON.match(after))
-    return bool(match["before"] or _NAME.match(after) or (len(match[0]) > len(" A.") and _GOES_ON.match(after)))
+    goes_on, is_name = bool(_GOES_ON.match(after)), bool(_NAME.match(after))
+    if match["initial"]:
+        return is_name or (goes_on and "." in match["initial"])
+    return goes_on or bool(match["before"]) or (is_name and not match["within"])
 
 
 def cut(text: str, longest: int) -> str:
@@ -291,7 +293,7 @@ _IT = (
 )
 _NOBODY = r"(?:no[- ]?one|nobody|not a soul|none of them|not even (?:\w+ ){1,3}?)"
 _ANYBODY = r"(?:any ?(?:one|body)|no[- ]?one|nobody|(?:the )?others?|every ?(?:one|body)|a soul|him|her|them|my \w+)"
-_STOPS = r"(?=\s*(?:[^\w\s'’]|$|(?:and|but|so|please|for|until|till|as|from|with|OK|okay|information)\b))"
+_STOPS = r"(?=\s*(?:[^\w\s'’]|$|(?:and|but|so|please|for|until|till|as|from|with|that|OK|okay|information)\b))"
 _SECRET = (
     r"(?:(?:strictly|very|just|completely|totally|highly|top|only|a|our|my|in|as|really|kept) )*(?:(?:big|little) )?"
     r"(?:private|secret|confidential|confidence|discreet|hush-hush|under wraps|off the record|between \w+"
@@ -310,7 +312,7 @@ _REQUESTS = (
     rf"(?:treat|handle) {_IT} (?:confidentially|discreetly|with \w*(?:discretion|confidentiality|care))",
     rf"{_IT}(?: \w+){{0,4}}? (?:is|are|be|stays?|remains?|stay|remain)(?: please)? {_SECRET}",
     r"keep (?:(?:it|this|that) )?(?:mum|schtum|(?:a|my|our|the|this) (?:\w+ )?secret)|keep your mouth shut",
-    rf"mum is the word|{_MUST_NOT} tell|(?:cannot|without) tell(?:ing)? {_ANYBODY}",
+    rf"mum is the word|{_MUST_NOT} (?:tell|let on)|(?:cannot|without) tell(?:ing)? {_ANYBODY}",
     rf"{_MUST_NOT} (?:mention|share|repeat|reveal|disclose|spread|leak|forward|publish|post|pass"
     rf"|store|save|record|remember|write|note|log|talk about|speak (?:about|of)|say|breathe)(?: a word| down)?"
     rf"(?: (?:of|about))?(?: (?:{_IT}|{_ANYBODY})| to {_ANYBODY}|{_STOPS})",
@@ -319,7 +321,7 @@ _REQUESTS = (
     rf"(?:tell|told) {_NOBODY}|(?:not a|no) word (?:to|about|of) (?:{_IT}|{_ANYBODY})",
     rf"{_NOBODY}(?: else)? {_MAY}(?: (?:ever|yet))?"
     r" (?:know|find out|be told|hear (?:of|about)|learn (?:of|about)|get to know|see this)",
-    rf"{_NOBODY} (?:else knows|knows(?: (?:about|of))? (?:{_IT}|yet)|knows{_STOPS})",
+    rf"{_NOBODY} (?:else knows|knew|knows(?: (?:about|of))? (?:{_IT}|yet)|knows{_STOPS})",
     rf"(?:must|may|should|can|shall) not (?:ever )?{_KNOW}",
     rf"only you (?:{_MAY} )?know|you are the (?:only|first) (?:one|person) (?:who|to|I|that)",
     rf"I (?:have |did )?not (?:told|tell) {_ANYBODY}",
@@ -327,9 +329,11 @@ _REQUESTS = (
     rf"|disclosed|published|known|for {_ANYBODY}|(?:public|official)(?: yet)?{_STOPS})",
     r"between (?:you and (?:me|I)|us|the two of us|ourselves)(?! and)|entre nous|off the record|sub rosa|for you alone",
     r"for your (?:ears|eyes) only|(?:just|only) for (?:you|your ears)",
+    rf"keep (?:quiet|silent) about {_IT}|does not know(?: (?:of|about))?(?: {_IT})? yet",
+    r"not (?:for sharing|to (?:tell|mention|share|reveal))",
     r"in (?:strict|strictest|full) (?:confidence|secrecy)|hush-hush|on the (?:down-?low|quiet)|under (?:nda|embargo)",
-    r"(?:tell|telling|told|say|speak|speaking|confide|share|sharing)(?: \w+){0,3} (?:in (?:confidence|private|secret)"
-    r"|privately|secretly|confidentially)",
+    r"(?:tell|telling|told|say|speak|speaking|confide|share|sharing)(?: \w+){0,3} (?:as a secret"
+    r"|in (?:confidence|private|secret)|privately|secretly|confidentially)",
     r"(?:be|stay) discreet|your discretion|respect my privacy|have a secret|you (?:a|my|our) secret|in on a secret",
     rf"(?:this|that|it) is (?:a|my|our) (?:\w+ )?secret{_STOPS}",
     r"(?:sag|erzähl|verrat|erwähn|schreib)(?:e|en|t|et)?(?: (?:sie|es|das|dies|davon|bitte|ihm|ihr))*"
@@ -344,9 +348,11 @@ _REQUESTS = (
     r"(?:niemand|keiner|kein mensch)(?: \w+){0,3} (?:darf|soll|sollte)(?: \w+){0,4} (?:wissen|erfahren|hören|merken)",
     r"(?:darf|soll|sollte)(?: \w+){0,4} (?:niemand|keiner|nichts|nicht)(?: \w+){0,2} (?:wissen|erfahren|hören|merken)",
     r"unter uns(?: gesagt| bleiben|\s*[^\w\s]|$)|unter vier augen|(?:im|I am) vertrauen|mein geheimnis"
-    r"|zwischen (?:dir und mir|uns beiden)|stillschweigen|kein wort (?:zu|darüber|davon|an)|diskret behandeln",
+    r"|zwischen (?:dir und mir|uns beiden)|stillschweigen|kein wort (?:zu|darüber|davon|an)",
+    r"(?:diskret|vertraulich) (?:zu )?behandeln",
     r"no (?:se )?(?:l[oae]s? |me |nos )*(?:digas?|cuentes?|menciones?|compartas?|comentes?|repitas?|reveles?)",
     r"nadie(?: más)? (?:lo sabe|(?:lo )?(?:debe|debería|puede|tiene que|ha de|necesita) (?:saber|enterarse|conocer))",
+    r"no (?:debe|puede)[ns]? (?:saber|enterar)",
     r"que (?:nadie|no) (?:lo |se )*(?:sepa|entere)|no quiero que(?: \w+){1,4} (?:sepa|entere)",
     r"entre (?:nosotr[oa]s|(?:t[úu]|usted) y yo)|en (?:confianza|confidencia|secreto)|ni una palabra|con discreción",
     r"(?:esto|eso|es|sea|todo|qued[ae]|ser)(?: \w+){0,2} (?:confidencial|privado|secreto)(?! de)|s[eé] discret[oa]",
@@ -355,7 +361,7 @@ _REQUESTS = (
 )
 #: One of these is in each request, so that other sentences are judged quickly.
 _CUE = re.compile(
-    r"privat|secre|confid|discre|hush|wraps|quiet|off the record|between|yourself|mum|mouth|only|just for|for you"
+    r"priva[td]|secre|confid|discre|hush|wraps|quiet|off the record|between|yourself|mum|mouth|only|just for|for you"
     r"|rosa|embargo|nda\b|not\b|never|without|no[- ]?one|nobody|none|soul|t[eo]ll?d?\b|word"
     r"|nicht|niemand|kein|behalt|geheim|halt|vertrau|unter|zwischen|stillsch|diskret"
     r"|\bno\b|nadie|entre|confian|mant|gu[aá]rd|trat|para ti|palabra",

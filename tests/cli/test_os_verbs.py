@@ -167,6 +167,7 @@ def test_retrieval_marks_the_pages_of_others_and_leaves_out_their_facts_and_priv
 
     pages = [each for each in matches("marta") if each["tier"] in ("stm", "leaving", "page")]
     assert {each["about"] for each in pages} == {"user:tobias"}
+    assert {each["about"] for each in matches("marta") if each["tier"] == "segment"} == {"user:tobias"}
     assert {each["tier"] for each in matches("marta")} == {"stm", "segment", "page"}
     assert not any("interview" in each["text"] for each in matches("marta"))
     assert {"fact user:tobias", "trait user:tobias"} <= {each["tier"] for each in matches("tobias")}
@@ -176,7 +177,7 @@ def test_all_of_a_user_is_forgotten_by_name():
     add_pages()
     run("agent", "memoryos", "add", "Is it late?", "No.", "--about", "user:ben")
 
-    assert "user:Ana and 4 pages are deleted" in run("agent", "memoryos", "forget", "--about", "user:Ana").stderr
+    assert "user:Ana with 4 page(s) is deleted" in run("agent", "memoryos", "forget", "--about", "user:Ana").stderr
 
     assert {each["about"] for each in rows("agent", "memoryos", "pages")} == {"user:ben"}
     refused = run("agent", "memoryos", "forget", "--about", "user:ana")

@@ -99,6 +99,17 @@ Mantenlo en privado.
 No le digas nada a mi mujer.
 Es un secreto.
 Guárdame el secreto.
+I'd prefer that nobody knew.
+Please don't let on to Jonas.
+It must remain confidential that I am leaving.
+I trust you to keep quiet about it.
+I tell you this as a secret.
+My family doesn't know yet.
+This is not for sharing.
+Can you promise not to tell?
+Bitte vertraulich behandeln.
+Es privado.
+Mi mujer no debe saberlo.
 """
 ORDINARY = """
 I lost the private key.

@@ -70,6 +70,7 @@ def test_a_user_gets_marked_pages_but_no_facts_and_no_private_pages_of_another_u
             ("I am allergic to penicillin.", "user:tobias"),
             ("Thanks.", "user:tobias"),
         ]
+        assert {each["about"] for each in values["segments"]} == {"user:tobias"}
         assert "penicillin" not in json.dumps(values["personas"])
         assert "interview" not in json.dumps(values)
     for values in (find(), find(about="user:tobias")):

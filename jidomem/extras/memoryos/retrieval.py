@@ -235,7 +235,8 @@ def _json_form(value: Any) -> Any:
     if isinstance(value, RetrievedItem):
         return {**_json_form(value.what), "score": value.score}
     if isinstance(value, DialogueSegment):
-        shown = {**replace(value, pages=()).to_dict(), "page_count": value.page_count}
+        about = ", ".join(sorted({":".join(page.object) for page in value.pages if page.object}))
+        shown = {**replace(value, pages=()).to_dict(), "page_count": value.page_count, "about": about}
         return {name: each for name, each in shown.items() if name not in ("pages", "embedding")}
     if isinstance(value, ValidatedModel):
         return {name: each for name, each in value.to_dict().items() if name != "embedding"}

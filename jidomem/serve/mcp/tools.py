@@ -504,7 +504,7 @@ def _find(session: ClientSession, given: Arguments) -> ToolResult:
 
 def _short(entry: dict[str, Any]) -> dict[str, Any]:
     shown = {name: entry[name] for name in _SHOWN if name in entry}
-    about = entry.get("object_type") and f"{entry['object_type']}:{entry['object_identifier']}"
+    about = f"{entry['object_type']}:{entry['object_identifier']}" if entry.get("object_type") else entry.get("about")
     return {**shown, "about": about} if about else shown
 
 
