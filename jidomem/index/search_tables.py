@@ -306,9 +306,8 @@ class SearchIndexWriter(CacheDatabase):
         texts = self._stemmed({numbers[item]: document.texts for item, document in given.items()})
         lengths = {number: sum(len(text.split()) for text in stems) for number, stems in texts.items()}
         self._delete_rows(former.values())
-        self._store.executemany(
-            _INSERT_MEMORY, (self._row(numbers[item], document, lengths) for item, document in given.items())
-        )
+        rows = (self._row(numbers[item], document, lengths) for item, document in given.items())
+        self._store.executemany(_INSERT_MEMORY, rows)
         places = ((place, numbers[item]) for item, document in given.items() for place in document.about)
         self._store.executemany("INSERT OR IGNORE INTO about VALUES (?, ?)", places)
         self._count_lost_pieces(self.passages.write({numbers[item]: document for item, document in given.items()}))
@@ -324,10 +323,7 @@ class SearchIndexWriter(CacheDatabase):
     def _stemmed(self, texts: Mapping[int, Sequence[str]]) -> dict[int, tuple[str, ...]]:
         """Return the stems of *texts*, each between spaces."""
         stems = iter(self._stemmer.stems_of_each([text for fields in texts.values() for text in fields]))
-        return {
-            number: tuple(" ".join([stem for _, stem in next(stems)]) for _ in fields)
-            for number, fields in texts.items()
-        }
+        return {key: tuple(" ".join([stem for _, stem in next(stems)]) for _ in each) for key, each in texts.items()}
 
     def _count_lost_pieces(self, memories: int) -> None:
         """Add to the number of memories that lost pieces, whose vectors can be deleted."""
@@ -359,13 +355,10 @@ class SearchIndexWriter(CacheDatabase):
 
     def _count(self, holding: Mapping[str, int], memories: int, length: int) -> None:
         """Add to the number of memories by stem, to the number of *memories*, and to the total of words (*length*)."""
-        self._store.executemany(
-            "INSERT INTO holding VALUES (?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
-            sorted(holding.items()),
-        )
-        self.set_metadata(
-            memories=(self.metadata("memories") or 0) + memories, words=(self.metadata("words") or 0) + length
-        )
+        sql = "INSERT INTO holding VALUES (?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories"
+        self._store.executemany(sql, sorted(holding.items()))
+        memories, length = (self.metadata("memories") or 0) + memories, (self.metadata("words") or 0) + length
+        self.set_metadata(memories=memories, words=length)
 
     def _row(self, number: int, document: Document, lengths: Mapping[int, int]) -> Sequence[Any]:
         """Return the columns that searches filter by."""
@@ -540,9 +533,7 @@ class SearchIndexReader(SearchIndexWriter):
         limit = AT_FIRST
         while step := dict(islice(reached, limit)):
             rows = self._filter("m.number, m.recorded, m.confidence", step, within)
-            matches = {
-                number: TextMatch(number, recorded, confidence, step[number]) for number, recorded, confidence in rows
-            }
+            matches = {each: TextMatch(each, recorded, sure, step[each]) for each, recorded, sure in rows}
             yield from (matches[number] for number in step if number in matches)
             limit *= 2
 
@@ -587,8 +578,16 @@ class SearchIndexReader(SearchIndexWriter):
     def newest(self, within: SearchFilter, limit: int) -> list[str]:
         """Return the IRIs of the *limit* memories recorded last, newest first."""
         clause, values = self._condition(within)
-        sql = f"SELECT m.item FROM memory m WHERE {clause} ORDER BY m.recorded DESC, m.item DESC LIMIT ?"
+        sql = f"SELECT item FROM memory m WHERE {clause} ORDER BY m.recorded DESC, item DESC LIMIT ?"
         return [row[0] for row in self._store.execute(sql, (*values, limit))]
+
+    def during(self, spans: Sequence[tuple[str, str]], within: SearchFilter, limit: int) -> list[int]:
+        """Return the numbers of the first *limit* texts said in one of *spans* (half-open), by span, then by time."""
+        clause, values = self._condition(within)
+        said = "said_at >= json_extract(value, '$[0]') AND said_at < json_extract(value, '$[1]')"
+        sql = f"""SELECT m.number FROM json_each(?) JOIN passage ON {said} JOIN memory m USING (number)
+            WHERE {clause} ORDER BY key, said_at, m.number LIMIT ?"""
+        return [row[0] for row in self._store.execute(sql, (json.dumps(spans), *values, limit))]
 
     def sessions(self, within: SearchFilter) -> dict[str, int]:
         """Return the number of memories that pass the filter in each session, most first."""

@@ -10,9 +10,11 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import accumulate, islice
 from math import log
 
+from jidomem.base.clock import format_timestamp
 from jidomem.base.words import EXCERPT, beginning, opening
 from jidomem.index import search_tables
 from jidomem.index.search_documents import ENTRY, TURN
@@ -22,6 +24,7 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.recall import bm25
 from jidomem.recall.bm25 import numbers_about, search_weights, telling_stems
+from jidomem.recall.question import Days, requested_days
 from jidomem.records.interfaces import FIELD_WEIGHTS, CorpusStats, Vector
 from jidomem.records.recall import Candidate, Question, ScoredPassage
 
@@ -219,21 +222,35 @@ class _Gathering:
 
     def gathered(self) -> tuple[list[Candidate], Question]:
         file, within, lookups = self._file, self._within, self._lookups
-        runs = self._runs(self._first())
+        first = self._first()
+        if spans := self._requested_spans(first):
+            first = [*dict.fromkeys([*file.during(spans, within, self._query.limit + 1), *first])]
+        runs = self._runs(first)
         around = {number: sides for run, middle in runs for number, sides in _sides(run, middle)}
         rows = lookups.rows(file.within(around, within))
         if within.inactive:  # successors of candidates are ranked before them, if they match
             rows = self._with_later(rows)
         active = rows.keys() if self._query.active is None else file.within(rows, self._query.active)
         if self._query.active is not None and rows.keys() <= active:
-            return [], self._question([])
+            return [], self._question([], spans)
         known = {**rows, **lookups.rows({number for run, _ in runs for number in run} - rows.keys())}
         scored, passages = lookups.scored(known), lookups.passages(known)
         candidates = [
             self._candidate(row, passages[number].talk, scored, around.get(number, ((), ())), number in active)
             for number, row in rows.items()
         ]
-        return candidates, self._question(scored.values())
+        return candidates, self._question(scored.values(), spans)
+
+    def _requested_spans(self, numbers: Sequence[int]) -> tuple[tuple[str, str], ...]:
+        """Return the times for which the question asks, if it names nothing else than speakers of *numbers*."""
+        text, day = self._query.text, date.fromisoformat(self._query.now[:10] or str(date.min))
+        if not requested_days(text, day, [day.year])[0]:
+            return ()
+        passages = self._lookups.passages(numbers)
+        years = {int(passages[number].said_at[:4]) for number in numbers if passages[number].said_at} | {day.year}
+        days, words = requested_days(text, day, years)
+        names = {part.casefold() for number in numbers for name in passages[number].speakers for part in name.split()}
+        return tuple(map(_moments, days)) if words <= names else ()
 
     def _with_later(self, rows: Mapping[int, SearchRow]) -> dict[int, SearchRow]:
         """Return *rows* with their successors, direct and indirect, each row with all of its successors."""
@@ -355,7 +372,7 @@ class _Gathering:
             successors=row.successors,
         )
 
-    def _question(self, scored: Collection[ScoredPassage]) -> Question:
+    def _question(self, scored: Collection[ScoredPassage], spans: tuple[tuple[str, str], ...]) -> Question:
         words, counts = set(self._query.stems.values()), self._lookups.counts
         speakers = {name for one in scored for name in one.speakers}
         has_vectors = any(one.cosine is not None for one in scored)
@@ -363,7 +380,13 @@ class _Gathering:
         stems = {stem: self._query.stems[stem] for stem in self._lookups.weight}
         missing = [stem for stem in telling_stems(self._query.stems) if not counts.holding.get(stem)]
         unknown = {stem: self._query.stems[stem] for stem in missing}
-        return Question(self._query.text, stems, counts, tuple(named), self._query.now, has_vectors, unknown)
+        return Question(self._query.text, stems, counts, tuple(named), self._query.now, has_vectors, unknown, spans)
+
+
+def _moments(days: Days) -> tuple[str, str]:
+    """Return the first moment of *days*, and the one after them, as canonical timestamps."""
+    first, after = (datetime.combine(day, time(), UTC) for day in (days.first, days.last + timedelta(days=1)))
+    return format_timestamp(first), format_timestamp(after)
 
 
 def _sides(run: Sequence[int], middle: int) -> Iterator[tuple[int, tuple[Sequence[int], Sequence[int]]]]:
@@ -410,7 +433,9 @@ def merge_questions(questions: Sequence[Question]) -> Question:
     unknown = {
         stem: word for question in questions for stem, word in question.unknown.items() if not whole.holding.get(stem)
     }
-    return Question(first.text, stems, whole, speakers, first.now, any(one.has_vectors for one in questions), unknown)
+    spans = tuple(dict.fromkeys(span for question in questions for span in question.spans))
+    has_vectors = any(one.has_vectors for one in questions)
+    return Question(first.text, stems, whole, speakers, first.now, has_vectors, unknown, spans)
 
 
 #: The share of the excerpt for the opening of the text if a later passage matches better.

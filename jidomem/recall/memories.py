@@ -49,6 +49,7 @@ from jidomem.recall.ranking import (
     RankingSource,
     calibration,
     day_of,
+    days_of,
     names_time,
     rank_sources,
 )
@@ -664,7 +665,8 @@ def _time(one: Ranked, question: Question) -> Iterator[str]:
     passage, now = one.candidate.passage, day_of(question.now)
     day = day_of(passage.said_at)
     years = [each.year for each in (day, now) if each is not None]
-    days = spoken_of(question.text, now, dict.fromkeys(years)) if "date" in one.parts else []
+    days = [*map(days_of, question.spans)] or spoken_of(question.text, now, dict.fromkeys(years))
+    days = days if "date" in one.parts else []
     if not days:
         return
     spans = spoken_of(passage.text[:LONGEST_TEXT], day) if "event" in one.parts else []

@@ -75,6 +75,10 @@ _INSTRUCTION = re.compile(r"\W*(?:please )?(?:always|never|from now on|whenever|
 _TIME, _NUMBER, _ITSELF = (frozenset(words.split()) for words in (_TIME_WORDS, _NUMBER_WORDS, "i me my we our"))
 _NO_SUBJECT = TELL_LITTLE | {*_GENERAL.split()}
 _SPEAKING = frozenset(_SAYING.split())
+#: Words of a question that asks for a time alone.
+_WITHOUT_SUBJECT = (
+    _NO_SUBJECT | _SPEAKING | frozenset(("since", "until", "till", "between", "list", "show", "day", "said"))
+)
 _NAME, _WORD, _WORDS, _DIGIT = (re.compile(each) for each in (r"\b([^\W\d_]+)(?:['’]s)?\b", r"\w", r"\w+", r"\d"))
 
 
@@ -255,19 +259,59 @@ def spoken_of(text: str, day_of_text: date | None = None, years: Iterable[int] =
     >>> span.first.isoformat(), span.last.isoformat()
     ('2026-11-09', '2026-11-15')
     """
-    if not _MAY_TELL.search(text):
-        return []
+    return _parse(text, day_of_text, tuple(years), _READERS)[0] if _MAY_TELL.search(text) else []
+
+
+def requested_days(question: str, day: date, years: Iterable[int]) -> tuple[list[Days], frozenset[str]]:
+    """Return the days that *question*, asked on *day*, asks for, and its words that give a subject or a speaker.
+
+    There are no days if it has no other word than these. "On Saturday" is the last one before *day*, "on the 3rd" until
+    then; "since", "before", "between ... and" and the like are ranges. A day without a year is taken in each of
+    *years*, the latest first, a range in the last until *day*.
+
+    >>> [days], words = requested_days("What did Ana say on Saturday?", date(2026, 11, 18), [2026])
+    >>> days.first.isoformat(), sorted(words)
+    ('2026-11-14', ['ana'])
+    """
+    text = _TWO_DAYS.sub(r"between \g<one> \g<month> \g<year> and \g<two> \g<month> \g<year>", question)
+    spans, taken = _parse(text, day, tuple(years), _QUESTION_READERS)
+    words = _WORDS.findall("".join(" " if is_taken else letter for letter, is_taken in zip(text, taken, strict=True)))
+    limits = [limit for limit in _LIMIT.finditer(text) if any(taken[limit.end() : limit.end() + 1])]
+    if limits and spans:
+        spans = [_range(limits[0][1].lower(), sorted(spans), day)]
+    subject = frozenset(word for word in map(str.lower, words) if word not in _WITHOUT_SUBJECT)
+    return (sorted(spans, key=lambda each: (-each.first.year, each)) if words else []), subject
+
+
+def _range(limit: str, spans: Sequence[Days], day: date) -> Days:
+    """Return the range that a word such as "since" before the first of *spans* means; the last that begins by *day*."""
+    first, last = spans[0], spans[-1]
+    if limit in ("between", "from") and len(spans) > 1:
+        past = [pair for pair in zip(spans[::2], spans[1::2], strict=False) if pair[0].first <= day]
+        first, last = past[-1] if past else (first, last)
+        return Days(first.first, last.last)
+    meant = [each for each in spans if each.first <= day][-1:] or [first]
+    if limit in ("before", "until", "till"):
+        return Days(date.min, meant[0].first - timedelta(days=1) if limit == "before" else meant[0].last)
+    begin = meant[0].last + timedelta(days=1) if limit == "after" else meant[0].first
+    return Days(begin, max(begin, day))
+
+
+def _parse(
+    text: str, day_of_text: date | None, years: tuple[int, ...], readers: Iterable[tuple[re.Pattern[str], _Reader]]
+) -> tuple[list[Days], bytearray]:
+    """Return the days that *readers* find in *text*, and for each of its characters whether it names one."""
     spans: dict[Days, None] = {}
     taken = bytearray(len(text))
-    for pattern, read in _READERS:
+    for pattern, read in readers:
         for place in pattern.finditer(text):
             if any(taken[place.start() : place.end()]):
                 continue
-            days = list(_checked(read, place, day_of_text, tuple(years)))
+            days = list(_checked(read, place, day_of_text, years))
             if days:
                 taken[place.start() : place.end()] = b"\1" * len(place[0])
                 spans.update(dict.fromkeys(days))
-    return list(spans)
+    return list(spans), taken
 
 
 _Reader = Callable[["re.Match[str]", "date | None", "tuple[int, ...]"], Iterable[Days]]
@@ -343,6 +387,31 @@ def _ago(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...])
         yield _unit(day_of_text, unit, step)
 
 
+def _last_weekday(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    """Yield the last day before that of the text with this name."""
+    if day_of_text is not None:
+        day = _weekday(day_of_text, _WEEKDAYS.index(place["what"].lower()), -1)
+        yield Days(day, day)
+
+
+def _last_of_number(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    """Yield the last day until that of the text with this number in its month."""
+    if day_of_text is not None:
+        number, month = int(place["day"]), day_of_text.replace(day=1)
+        day = (month if number <= day_of_text.day else month - timedelta(days=1)).replace(day=number)
+        yield Days(day, day)
+
+
+def _week_of_month(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    """Yield seven days of each month: the first ones, those after them, or the last ones."""
+    for month in _written(place, day_of_text, years):
+        weeks = (
+            ("first", "second", "third", "fourth").index(which) if (which := place["which"].lower()) != "last" else 0
+        )
+        first = month.last - timedelta(days=6) if which == "last" else month.first + timedelta(weeks=weeks)
+        yield Days(first, first + timedelta(days=6))
+
+
 def _month(name: str) -> int:
     return next(number for number, month in enumerate(_MONTHS, 1) if month.startswith(name.lower().strip(".")[:3]))
 
@@ -405,6 +474,20 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
                 "(?<!\\w)(?P<month>" + "|".join(map(str.capitalize, _MONTHS)) + r")(?!\w)"), _written),
     (_pattern(_YEAR), _whole_year),
 )  # fmt: skip
+#: Further words for days, in questions alone: in a text they may be of the future.
+_QUESTION_READERS = (
+    (_pattern(rf"(?P<which>first|second|third|fourth|last)\s+week\s+(?:of|in)\s+{_MONTH}(?:,?\s+{_YEAR})?"),
+     _week_of_month),
+    *_READERS,
+    (_pattern(rf"(?P<what>{'|'.join(_WEEKDAYS)})"), _last_weekday),
+    (_pattern(r"the\s+(?P<day>\d{1,2})(?:st|nd|rd|th)"), _last_of_number),
+)  # fmt: skip
+#: Two days of one month, and the words that make a range of the days after them.
+_TWO_DAYS = _pattern(
+    r"(?:(between)\s+|from\s+)?(?:the\s+)?(?P<one>\d{1,2})(?:st|nd|rd|th)?\s*(?(1)and|(?:to|until|till|[-\u2013]))"
+    rf"\s*(?:the\s+)?(?P<two>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?"
+)
+_LIMIT = re.compile(r"\b(since|after|before|until|till|between|from)\s+(?=\S)", re.IGNORECASE)
 _MAY_TELL = _pattern(
     rf"\d{{4}}|{'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in _MONTHS)}|sept|ago|back|earlier|before|from|later"
     "|last|past|previous|next|coming|this|yesterday|today|tonight|tomorrow"

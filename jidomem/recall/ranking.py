@@ -15,9 +15,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from heapq import merge
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
 from jidomem.index.search_index import Readable
@@ -37,6 +37,7 @@ from jidomem.recall.question import (
     is_subject,
     past_verbs,
     question_share,
+    requested_days,
     spoken_of,
     wanted,
 )
@@ -142,6 +143,8 @@ USUAL = 0.25
 #: The share of the subject's words, and the similarity, from which a text has the subject of a question that names a
 #: time. The day of a memory is that of its recording, and tells less than the day of an entry.
 OF_SUBJECT, OF_ENTRY = (0.75, 0.5), (0.25, 0.4)
+#: The score of a text of the time that a question asks for without a subject.
+ANSWERS_TIME = 0.9
 #: The fewest digits of a code that an answer should have.
 CODE_DIGITS = 2
 #: The characters of a text that are searched for dates, the longest span in days that counts as a date, and the most
@@ -278,7 +281,8 @@ def names_time(text: str, now: str) -> bool:
     (True, False)
     """
     day = day_of(now)
-    return bool(spoken_of(text, day, [(day or date.min).year]))
+    asked, words = requested_days(text, day, [day.year]) if day else ([], frozenset())
+    return bool(asked and not words) or bool(spoken_of(text, day, [(day or date.min).year]))
 
 
 def _moment(one: Candidate) -> _Moment:
@@ -294,7 +298,7 @@ def _days_and_spans(
     A day without a year is taken in each year of a candidate, and in each that texts name a `FREQUENT` part as often as
     the most frequent.
     """
-    if not names_time(question.text, question.now):
+    if not (question.spans or names_time(question.text, question.now)):
         return (), {}
     now = day_of(question.now)
     said = {one.passage.item: day_of(one.passage.said_at) for one in candidates}
@@ -307,7 +311,14 @@ def _days_and_spans(
     named = Counter(span.first.year for each in spans.values() for span in each)
     often = FREQUENT * max(named.values(), default=0)
     years = {day.year for day in said.values() if day} | {year for year, times in named.items() if times >= often}
-    return tuple(spoken_of(question.text, now, sorted(years))[:MOST_SPANS]), spans
+    asked = map(days_of, question.spans) if question.spans else spoken_of(question.text, now, sorted(years))
+    return tuple(asked)[:MOST_SPANS], spans
+
+
+def days_of(span: tuple[str, str]) -> Days:
+    """Return the days of a span from a first to before a second moment, both canonical timestamps."""
+    first, after = (date.fromisoformat(moment[:10]) for moment in span)
+    return Days(first, after - timedelta(days=1))
 
 
 Sign = Callable[[_PreparedQuery, Candidate], float]
@@ -607,14 +618,33 @@ def _scored(
 ) -> list[ScoredCandidate]:
     """Return *candidates*, ranked by *profile*, with their scores."""
     line = calibration(str(profile["name"]), has_vectors=question.has_vectors, memories=question.counts.memories)
-    names_speaker = asks_for_speaker(query.stems.values(), question.speakers)
-    scored = list[ScoredCandidate]()
+    names_speaker = asks_for_speaker(query.stems.values(), question.speakers) and not question.spans
+    scored, in_time = list[ScoredCandidate](), list[tuple[int, _Moment, ScoredCandidate]]()
     for one in ranked(candidates, question, profile):
         score = line.probability(one.score)
         if names_speaker and one.parts.get("speaker"):
             score = max(score, MIN_SCORE)  # no subject: every turn of the speaker answers
-        scored.append(ScoredCandidate(one, score, question))
-    return scored
+        if (place := _place_in_time(one, question, profile)) is not None:
+            in_time.append((place, _moment(one.candidate), ScoredCandidate(one, ANSWERS_TIME, question)))
+        else:
+            most = 1.0 if not question.spans else ANSWERS_TIME if one.candidate.kind == "memory" else MIN_SCORE / 2
+            scored.append(ScoredCandidate(one, min(score, most), question))
+    return [*(known for _, _, known in sorted(in_time, key=lambda each: each[:2])), *scored]
+
+
+def _place_in_time(one: Ranked, question: Question, profile: Profile) -> int | None:
+    """Return the place of the span of *question* that a candidate is of, or that its text names; None if it is of none,
+    by another speaker, or of another kind than the question asks for.
+    """
+    passage = one.candidate.passage
+    if one.parts.get("other_kind") or (question.speakers and passage.speakers
+                                       and {*question.speakers}.isdisjoint(passage.speakers)):  # fmt: skip
+        return None
+    for place, (first, after) in enumerate(question.spans):
+        if first <= passage.said_at < after:
+            return place
+    is_named = question.spans and one.parts.get("event", 0.0) >= float(profile.get("event", inf))
+    return len(question.spans) if is_named and one.candidate.kind == "memory" else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -444,7 +444,8 @@ class Question:
     """The analysed question: `stems` maps stems to words, `counts` is the number of passages with each.
 
     `unknown` maps the stems that no passage has to words. `speakers` are the speakers of the corpus whom the question
-    names; `now` is the moment of the question. `has_vectors` is True if any cosine is known.
+    names; `now` is the moment of the question. `has_vectors` is True if any cosine is known. `spans` are the times that
+    it asks for, each from a first to before a second moment, if it names nothing else than who speaks.
     """
 
     text: str
@@ -454,6 +455,7 @@ class Question:
     now: str = ""
     has_vectors: bool = False
     unknown: Mapping[str, str] = field(default_factory=dict)
+    spans: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

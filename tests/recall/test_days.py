@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jidomem.recall.question import Days, spoken_of
+from jidomem.recall.question import Days, requested_days, spoken_of
 
 WEDNESDAY = date(2026, 11, 18)
 
@@ -54,6 +54,37 @@ def parsed_days(text, text_date=WEDNESDAY, years=()):
 )
 def test_the_days_named_in_a_text_are_parsed(text, days):
     assert parsed_days(text) == days
+
+
+@pytest.mark.parametrize(
+    ("question", "days", "subject"),
+    [
+        ("what did I say on 3 March?", ["2026-03-03", "2025-03-03"], ""),
+        ("What did Ana tell you on March 3rd 2026?", ["2026-03-03"], "ana"),
+        ("what did we talk about on Saturday?", ["2026-11-14"], ""),
+        ("what was said on Wednesday?", ["2026-11-11"], ""),
+        ("what did I say on the 3rd?", ["2026-11-03"], ""),
+        ("what did I say on the 20th?", ["2026-10-20"], ""),
+        ("what happened between 1 and 3 May 2026?", ["2026-05-01 2026-05-03"], ""),
+        ("what happened from 30 April to 3 May?", ["2026-04-30 2026-05-03"], ""),
+        ("what did I say 3-5 May?", ["2026-05-03 2026-05-05"], ""),
+        ("what did I say since 10 November?", ["2026-11-10 2026-11-18"], ""),
+        ("what did I say after yesterday?", ["2026-11-18"], ""),
+        ("what did I say before 3 May 2026?", ["0001-01-01 2026-05-02"], ""),
+        ("what did I say until Monday?", ["0001-01-01 2026-11-16"], ""),
+        ("what did I say in the second week of May 2026?", ["2026-05-08 2026-05-14"], ""),
+        ("what did I say in the last week of February 2024?", ["2024-02-23 2024-02-29"], ""),
+        ("what happened after the outage on 3 May 2026?", ["2026-05-03"], "outage"),
+        ("3 May 2026", [], ""),
+        ("what did I say on the 99th?", [], "99th"),
+        ("what did I say before?", [], ""),
+    ],
+)
+def test_the_days_for_which_a_question_asks_and_its_subject_are_parsed(question, days, subject):
+    asked, words = requested_days(question, WEDNESDAY, (2025, 2026))
+
+    assert [f"{each.first} {each.last}" if len(each) > 1 else f"{each.first}" for each in asked] == days
+    assert words == {*subject.split()}
 
 
 def test_relative_days_need_the_date_of_the_text():

@@ -189,6 +189,62 @@ def test_a_question_with_only_a_time_returns_the_memories_of_that_time(memory):
     assert contents(memory.recall("What was decided in April?", project="p"))[0] == "Postpone the app"
 
 
+SAID = {
+    2: "The plumber comes at noon",
+    3: "My nephew is allergic to peanuts",
+    4: "I gave the keys away",
+    14: "Buy soap",
+}
+
+
+@pytest.mark.parametrize("store", ["plain", "memory"])
+@pytest.mark.parametrize(
+    ("question", "days"),
+    [
+        ("what did I say on 3 November?", [3]),
+        ("What did I tell you on 2026-11-03?", [3]),
+        ("what did Ana say on November 3rd?", [3]),
+        ("what did ben say on November 3rd?", []),
+        ("what happened on Saturday?", [14]),
+        ("what did I mention between 3 and 10 November?", [3, 4]),
+        ("what was said in November?", [2, 3, 4, 14]),
+        ("what did I say on 5 November?", []),
+    ],
+)
+def test_a_question_with_only_a_time_returns_what_was_said_then_in_order(request, store, question, days):
+    memory = request.getfixturevalue(store)
+    talk = memory.conversation("s")
+    for day in sorted(SAID, reverse=True):
+        talk.record(SAID[day], "Noted.", asked_by="ana", timestamp=f"2026-11-{day:02}T09:00:00Z")
+    talk.record(answer="Hello.", answered_by="ben", timestamp="2026-10-01T09:00:00Z")
+    for name in list(SAID):
+        entry(
+            memory, SAID[name], agent_id="me", metadata={"speaker": "ana", "timestamp": f"2026-11-{name:02}T10:00:00Z"}
+        )
+
+    for kind in ("turn", "entry"):
+        answer = memory.recall(question, kinds=[kind], explain=True)
+        assert [hit.content.partition("\n")[0] for hit in answer.entries] == [SAID[day] for day in days]
+        assert all("in the time of the question" in " ".join(hit.reasons) for hit in answer.entries)
+    assert len(memory.recall("what was said in November?", kinds=["turn"], limit=2).entries) == 2
+
+
+def test_a_question_with_a_time_and_a_subject_returns_texts_of_the_subject(plain):
+    talk = plain.conversation("s")
+    for day, text in SAID.items():
+        talk.record(text, asked_by="ana", timestamp=f"2026-11-{day:02}T09:00:00Z")
+
+    assert contents(plain.recall("what did I say about the keys in November?", kinds=["turn"], limit=1)) == [SAID[4]]
+
+
+def test_a_question_with_only_a_time_returns_memories_recorded_then(plain):
+    for summary, day in (("Adopt ruff", "2026-11-02"), ("Postpone the app", "2026-11-14")):
+        plain.writer.remember("p", summary, timestamp=day)
+
+    assert contents(plain.recall("what did we record on Saturday?")) == ["Postpone the app"]
+    assert contents(plain.recall("what happened since 1 November?"))[:2] == ["Adopt ruff", "Postpone the app"]
+
+
 def test_turns_and_entries_are_recalled_only_by_kind(plain):
     record(plain, "zebra as a memory")
     turn = plain.conversation("s").record("which zebra?", "the zebra here", asked_by="ana", answered_by="coder")
