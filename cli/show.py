@@ -417,13 +417,20 @@ def _explanation_lines(explanation: dict[str, Any], dated: str, verbose: bool) -
     yield from (("concluded from it", _entry(each)) for each in explanation["derived"])
     if explanation["more_derived"]:
         yield "concluded from it", "and more: jidomem ask derived"
-    yield from (
-        ("shown in", f"{each['in']} {short(each['at'])} {each['agent'] or ''}") for each in explanation["shown"] or ()
-    )
+    yield from (("shown in", line) for line in _shown_lines(explanation["shown"] or ()))
     yield from (
         ("disagrees with", f"{short(each['iri'])} ({each['kind']}) {each['summary']}")
         for each in explanation["conflicts"]
     )
+
+
+def _shown_lines(shown: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each place and agent that a memory was shown in: the last time, and how often if repeatedly."""
+    moments: dict[tuple[str, str], list[str]] = {}
+    for each in shown:  # the latest first
+        moments.setdefault((each["in"], each["agent"] or ""), []).append(short(each["at"]))
+    for (where, agent), times in moments.items():
+        yield f"{where} {times[0]} {agent}".rstrip() + (f" (the last of {len(times)} times)" if len(times) > 1 else "")
 
 
 def _place(source: dict[str, Any]) -> str:

@@ -123,6 +123,20 @@ def test_a_recall_is_recorded_in_the_read_log(root):
         assert [entry["in"] for entry in memory.reader.why("p", FACT)["shown"]] == ["recall"]
 
 
+def test_why_counts_how_often_a_memory_was_shown_to_each_agent(root, monkeypatch):
+    for agent in ("ana", "ana", "ben", "ana"):
+        monkeypatch.setenv("JIDOMEM_AGENT", agent)
+        run("recall", "cache")
+
+    lines = run("show", FACT, "--why").stdout.splitlines()
+    shown = [line.split()[2:] for line in lines if line.startswith("shown in")]
+
+    assert sorted((words[0], *words[3:]) for words in shown) == [
+        ("recall", "ana", "(the", "last", "of", "3", "times)"),
+        ("recall", "ben"),
+    ]
+
+
 def test_texts_without_a_vector_are_counted_with_the_command_that_computes_them(monkeypatch):
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
     monkeypatch.setattr("jidomem_cli.options.EMBEDS_FOR", 0.0)
