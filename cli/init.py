@@ -33,7 +33,7 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.recall.governing import related_memories
 from jidomem.recall.nearness import is_about
 from jidomem.records.intent import Receipt
-from jidomem.repository.other_tools import DULL, KINDS, FolderScan, Passed, from_path, scan_folder
+from jidomem.repository.other_tools import DULL, SOURCE_KINDS, FolderScan, Passed, from_path, scan_folder
 from jidomem.repository.worktree import listing
 from jidomem.runtime import location, root_config, settings
 from jidomem.runtime.adoption import Scope, compare, files_of
@@ -63,14 +63,14 @@ _TRIED = 10
 def scan_sources(folder: Path, names: Sequence[str]) -> FolderScan:
     """Return the sources in *folder* by *names*: `auto`, kinds of memory, or paths; raises InvalidRequest."""
     scan = FolderScan()
-    kinds = [*KINDS] if AUTO in names else [name for name in names if name in KINDS]
+    kinds = [*SOURCE_KINDS] if AUTO in names else [name for name in names if name in SOURCE_KINDS]
     if kinds:
         scan = scan_folder(folder, kinds)
     for name in names:
-        if name != AUTO and name not in KINDS:
+        if name != AUTO and name not in SOURCE_KINDS:
             path = Path(name)
             if not path.exists():
-                choice = ", ".join((AUTO, *KINDS))
+                choice = ", ".join((AUTO, *SOURCE_KINDS))
                 raise InvalidRequest(
                     f"--from {name}: no such file or folder, and none of {choice}", hint=f"jidomem init --from {AUTO}"
                 )
@@ -83,8 +83,8 @@ def scan_sources(folder: Path, names: Sequence[str]) -> FolderScan:
 
 def scope_of(folder: Path, names: Sequence[str]) -> Scope:
     """Return the scope of a scan of *folder* by *names*."""
-    kinds = [*KINDS] if AUTO in names else [name for name in names if name in KINDS]
-    paths = [Path(name).absolute() for name in names if name != AUTO and name not in KINDS]
+    kinds = [*SOURCE_KINDS] if AUTO in names else [name for name in names if name in SOURCE_KINDS]
+    paths = [Path(name).absolute() for name in names if name != AUTO and name not in SOURCE_KINDS]
     return Scope(kinds, [path.relative_to(folder.resolve()).as_posix() for path in paths])
 
 
@@ -324,7 +324,7 @@ def _row(adopted: Adopted, pending: Mapping[str, Set[str]]) -> dict[str, Any]:
     many = f" ({len(adopted.files)})" if len(adopted.files) > 1 else ""
     counts = {**adopted.changes(), "pending": len(adopted.waiting(pending))}
     words = {name: str(count) if count else "-" for name, count in counts.items()}
-    return {"found": adopted.path + many, "what": KINDS[adopted.kind], **words}
+    return {"found": adopted.path + many, "what": SOURCE_KINDS[adopted.kind], **words}
 
 
 def as_change(entry: ImportedEntry) -> dict[str, Any]:
@@ -567,11 +567,11 @@ def _adopt(app: App, folder: Path, sources: tuple[str, ...], address: str | None
 
 def _importable(folder: Path) -> list[str]:
     """Return the sources that `init --from auto` would import from the repository of *folder*, a phrase for each."""
-    from jidomem.repository.other_tools import KINDS, scan_folder
+    from jidomem.repository.other_tools import SOURCE_KINDS, scan_folder
 
     scan = scan_folder(location.place(folder).parent)
     many = {source.path: f" ({len(source.files)})" if len(source.files) > 1 else "" for source in scan.sources}
-    return [f"{KINDS[source.kind]} in {source.path}{many[source.path]}" for source in scan.sources]
+    return [f"{SOURCE_KINDS[source.kind]} in {source.path}{many[source.path]}" for source in scan.sources]
 
 
 def _make(app: App, folder: Path) -> dict[str, Any]:
@@ -650,9 +650,9 @@ def _refuse_home(sources: tuple[str, ...]) -> None:
 
 def _refuse_kind(folder: str, sources: tuple[str, ...]) -> None:
     """Raise InvalidRequest if a source was named in place of the folder."""
-    from jidomem.repository.other_tools import KINDS
+    from jidomem.repository.other_tools import SOURCE_KINDS
 
-    if folder in (AUTO, *KINDS):
+    if folder in (AUTO, *SOURCE_KINDS):
         words = " ".join(f"--from {quote(each)}" for each in (*sources, folder))
         raise InvalidRequest(f"{folder}: no such folder", hint=f"jidomem init {words}")
 

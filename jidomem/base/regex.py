@@ -40,7 +40,7 @@ class _UnusedPattern(_UsedPattern):
         return getattr(pattern, name)
 
 
-LONGEST = 1_000
+MAX_PATTERN_CHARS = 1_000
 FLAGS = "ims"
 _OUTSIDE = lazy(r"\\.|\[\^?\]?|\{,\d+\}|.", re.DOTALL)
 _INSIDE = lazy(r"\\.|\[:\^?\w+:\]|.", re.DOTALL)
@@ -85,8 +85,8 @@ def compiled(pattern: str, flags: str = "") -> Any:
 
     *flags* are any of i (ignore case), m (`^` and `$` match at every line) and s (`.` matches line ends).
     """
-    if len(pattern) > LONGEST:
-        raise Unsearchable(f"it has more than {LONGEST:,} characters", "split it into several patterns")
+    if len(pattern) > MAX_PATTERN_CHARS:
+        raise Unsearchable(f"it has more than {MAX_PATTERN_CHARS:,} characters", "split it into several patterns")
     if unknown := set(flags) - set(FLAGS):
         raise Unsearchable(f"there is no flag {min(unknown)!r}", f"flags are of {', '.join(FLAGS)}")
     import re2  # imported here, as most processes use no pattern

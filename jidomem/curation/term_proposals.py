@@ -26,7 +26,7 @@ from jidomem.write.writer import MemoryWriter
 
 #: The file of the root's ontology/ that accepted terms are written to.
 FILE = "accepted.ttl"
-KINDS = ("class", "property")
+TERM_KINDS = ("class", "property")
 _STREAM = "system"
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 _DEFINITION = iri(_SKOS + "definition")
@@ -170,8 +170,8 @@ class TermProposals:
         self, node: Term, kind: str, parents: Sequence[str], domain: Sequence[str], range_: Sequence[str], label: str,
         definition: str,
     ) -> list[Triple]:  # fmt: skip
-        if kind not in KINDS:
-            raise InvalidRequest(f"{kind!r} is not a kind of term", hint=f"one of {', '.join(KINDS)}")
+        if kind not in TERM_KINDS:
+            raise InvalidRequest(f"{kind!r} is not a kind of term", hint=f"one of {', '.join(TERM_KINDS)}")
         if not definition.strip():
             raise InvalidRequest("a term has a definition that stands alone", hint="say in a sentence what it means")
         if kind == "class" and (domain or range_):

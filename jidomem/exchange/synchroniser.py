@@ -180,7 +180,7 @@ _READERS: Mapping[str, Callable[[str, bytes, Find], Reading]] = {
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of one of `jidomem.repository.other_tools.KINDS`: its path in the repository and its content."""
+    """A file of one of `jidomem.repository.other_tools.SOURCE_KINDS`: its path in the repository and its content."""
 
     kind: str
     path: str

@@ -28,7 +28,7 @@ from jidomem.records.interfaces import (
 
 T = TypeVar("T")
 #: The most characters of an answer, and of a keyword.
-LONGEST, LONGEST_WORD = 200_000, 60
+MAX_ANSWER_CHARS, MAX_KEYWORD_CHARS = 200_000, 60
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 
 
@@ -53,8 +53,8 @@ def parsed(answer: str) -> Mapping[str, Any]:
     >>> parsed('```json\n{"continues": true}\n```')
     {'continues': True}
     """
-    if len(answer) > LONGEST:
-        raise MalformedAnswer(f"it has more than {LONGEST:,} characters")
+    if len(answer) > MAX_ANSWER_CHARS:
+        raise MalformedAnswer(f"it has more than {MAX_ANSWER_CHARS:,} characters")
     fenced = _FENCE.fullmatch(answer.strip())
     try:
         value = orjson.loads(fenced[1] if fenced else answer)
@@ -81,7 +81,7 @@ def keywords(reply: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
     if not all(isinstance(word, str) for word in listed):
         raise MalformedAnswer("keywords has a value that is not a text")
     words = dict.fromkeys(_clean(word).casefold() for word in listed)
-    return tuple(word for word in words if 0 < len(word) <= LONGEST_WORD)[: bounds.keywords]
+    return tuple(word for word in words if 0 < len(word) <= MAX_KEYWORD_CHARS)[: bounds.keywords]
 
 
 def summary(reply: Mapping[str, Any], bounds: OutputLimits) -> str:

@@ -96,7 +96,7 @@ class ApiKey:
 
 #: The statuses that are transient.
 PASSING = (429, 500, 502, 503, 504)
-_SHOWN = 500
+_MAX_DETAIL_CHARS = 500
 _HINTS: Mapping[int, str] = {
     400: "check that the endpoint has this model with these dimensions",
     404: "check that the base URL has its version (/v1) and that the endpoint knows the model",
@@ -232,7 +232,7 @@ class ModelEndpoint:
     def _shown(self, text: str) -> str:
         """Return the start of *text* from the server, on one line and without the key."""
         safe = self._key.hidden(text) if self._key else text
-        return " ".join("".join(c if c.isprintable() else " " for c in safe).split())[:_SHOWN]
+        return " ".join("".join(c if c.isprintable() else " " for c in safe).split())[:_MAX_DETAIL_CHARS]
 
 
 @dataclass(frozen=True, slots=True)

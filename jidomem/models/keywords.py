@@ -143,7 +143,7 @@ _NAME = re.compile(r"(?!(?:I|A|My|We|The|It|He|She|You|They|This|That|But|And|So
 #: The share of the weight of a sentence in another from which on the two count as the same.
 SAME = 0.7
 #: The most characters of one sentence, and of all texts together; only the beginning of longer ones is read.
-LONGEST, READ = 1_000, 24_000
+MAX_SENTENCE_CHARS, MAX_TEXT_CHARS = 1_000, 24_000
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
@@ -155,15 +155,16 @@ class _Sentence:
 
 
 def sentences(text: str) -> Iterator[str]:
-    r"""Yield the sentences of *text*, line by line, with single spaces; one of more than `LONGEST` characters in parts.
+    r"""Yield the sentences of *text*, line by line, with single spaces; long ones in parts of
+    at most `MAX_SENTENCE_CHARS`.
 
     >>> list(sentences("Which index?  Oxigraph.\nIt embeds."))
     ['Which index?', 'Oxigraph.', 'It embeds.']
     """
     for piece in _pieces(text):
         rest = " ".join(piece.split())
-        while len(rest) > LONGEST:
-            end = rest.rfind(" ", 1, LONGEST) + 1 or LONGEST
+        while len(rest) > MAX_SENTENCE_CHARS:
+            end = rest.rfind(" ", 1, MAX_SENTENCE_CHARS) + 1 or MAX_SENTENCE_CHARS
             yield rest[:end].rstrip()
             rest = rest[end:]
         if rest:
@@ -246,7 +247,7 @@ def _share(lengths: Sequence[int]) -> int:
     >>> _share([100, 200, 50_000, 90_000])
     11850
     """
-    room, share = READ, READ
+    room, share = MAX_TEXT_CHARS, MAX_TEXT_CHARS
     for place, length in enumerate(sorted(lengths)):
         share = max(room // (len(lengths) - place), 1)
         if length > share:

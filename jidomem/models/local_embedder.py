@@ -20,7 +20,7 @@ from jidomem.records.interfaces import Vector
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 _WORD = re.compile(r"[0-9A-Za-z]+|[^\s0-9A-Za-z]")
-_LONGEST = 100
+_MAX_WORD_CHARS = 100
 _WORD_CACHE_SIZE = 50_000
 _HAN = (
     *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
@@ -45,7 +45,7 @@ class WordPieces:
         """
         pieces: list[int] = []
         for word in words(text):
-            pieces += self._cut(word) if len(word) <= _LONGEST else (self._unknown,)
+            pieces += self._cut(word) if len(word) <= _MAX_WORD_CHARS else (self._unknown,)
             if len(pieces) >= self._most - 2:
                 break
         return [self._begin, *pieces[: self._most - 2], self._end] if pieces else []

@@ -19,7 +19,7 @@ from jidomem.repository.record_files import Chance
 from jidomem.repository.worktree import FileListing, listing, plain_file
 
 ADR, NOTES, GRAPH, ISSUES = "adr", "memory-md", "mcp-memory", "beads"
-KINDS: Mapping[str, str] = {
+SOURCE_KINDS: Mapping[str, str] = {
     ADR: "decision records",
     NOTES: "notes for agents",
     GRAPH: "graph of the MCP memory server",
@@ -80,12 +80,12 @@ class FolderScan:
     is_whole: bool = True
 
 
-def scan_folder(base: Path, kinds: Collection[str] = tuple(KINDS)) -> FolderScan:
+def scan_folder(base: Path, kinds: Collection[str] = tuple(SOURCE_KINDS)) -> FolderScan:
     """Return the records of these *kinds* in the repository *base*, each with its content; links are not followed."""
     base = base.resolve()
     listed = listing(base)
     scan = FolderScan(is_whole=listed.is_whole)
-    by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS if kind in kinds}
+    by_kind: dict[str, list[str]] = {kind: [] for kind in SOURCE_KINDS if kind in kinds}
     samples, pages = dict[str, int](), list[str]()
     for path in listed.paths:
         kind = _kind_by_name(path)
@@ -145,7 +145,7 @@ def from_path(base: Path, path: Path) -> FolderScan:
         paths = [f"{name}/{each}" for each in listing(whole).paths]
         survey = record_files.survey((path for path in paths if _kind_by_name(path) is None), (name,))
         scan.passed += [Passed(path, why) for path, why in survey.passed]
-        for each_kind in KINDS:
+        for each_kind in SOURCE_KINDS:
             some = [path for path in paths if _kind_by_name(path) == each_kind]
             _read(base, each_kind, survey.records if each_kind == ADR else some, scan)
         return scan

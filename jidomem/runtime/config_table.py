@@ -17,7 +17,7 @@ from jidomem.base.json_values import decode_toml
 from jidomem.errors import Failed, did_you_mean, nearest_names
 
 #: The most characters of a value in a message.
-_SHOWN = 100
+_MAX_VALUE_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,4 +152,4 @@ def to_toml(value: Any) -> str:
 
 def _shown(value: Any) -> str:
     shown = to_toml(value)
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+    return shown if len(shown) <= _MAX_VALUE_CHARS else f"{shown[:_MAX_VALUE_CHARS]}..."

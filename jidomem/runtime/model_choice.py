@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from jidomem.records.interfaces import Embedder, LanguageModel
 
 #: The default environment variables of the key.
-KEYS = ("OPEN_AI_API_KEY", "OPENAI_API_KEY")
+API_KEY_VARIABLES = ("OPEN_AI_API_KEY", "OPENAI_API_KEY")
 #: The greatest size of a file with a key, and the bits of its mode that must not be set.
-_LONGEST, _OTHERS = 4_096, 0o077
+_MAX_KEY_FILE_BYTES, _ACCESS_OF_OTHERS = 4_096, 0o077
 
 
 def _is_variable(name: str) -> bool:
@@ -45,7 +45,7 @@ _ENDPOINT: Mapping[str, KeyRule] = {
     "key_file": text("~/.secrets/endpoint", "the whole path of a file", is_valid=_is_absolute),
 }
 #: The keys of a local model, which has no others but `use`.
-_OF_FOLDER = ("path", "query_prefix", "text_prefix")
+_LOCAL_ONLY = ("path", "query_prefix", "text_prefix")
 
 
 def _check_endpoint(values: Mapping[str, Any], name: str, file: Path | str) -> None:
@@ -60,7 +60,7 @@ def _check_key(values: Mapping[str, Any], name: str, file: Path | str) -> None:
         raise config_fault(file, f"{name}.key_env and {name}.key_file both name the key", "leave one of them out")
 
 
-def key(
+def api_key(
     chosen: EmbedderChoice | RerankerChoice | LanguageModelChoice, of: str, environment: Callable[[str], str | None]
 ) -> ApiKey | None:
     """Return the key of the endpoint of *of* (such as `the embedder`), None if it needs none.
@@ -71,7 +71,7 @@ def key(
 
     if chosen.key_file is not None:
         return _in_file(Path(chosen.key_file).expanduser(), of)
-    names = KEYS if chosen.key_env is None else tuple(filter(None, [chosen.key_env]))
+    names = API_KEY_VARIABLES if chosen.key_env is None else tuple(filter(None, [chosen.key_env]))
     for name in names:
         if (text := environment(name)) is not None:
             return ApiKey(name, text)
@@ -90,11 +90,11 @@ def _in_file(path: Path, of: str) -> ApiKey:
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            text = file.read(_LONGEST).decode("utf-8", "replace")
+            text = file.read(_MAX_KEY_FILE_BYTES).decode("utf-8", "replace")
     except OSError as error:
         hint = f"put the key alone there: install -m 600 /dev/stdin {path}"
         raise ModelUnavailable(f"there is no key for {of}: {path}: {error.strerror or error}", hint=hint) from error
-    if stat.S_IMODE(status.st_mode) & _OTHERS or status.st_uid not in (os.geteuid(), 0):
+    if stat.S_IMODE(status.st_mode) & _ACCESS_OF_OTHERS or status.st_uid not in (os.geteuid(), 0):
         raise ModelUnavailable(
             f"others may read the key for {of}: {path} has mode {stat.S_IMODE(status.st_mode):04o}"
             f" and is of uid {status.st_uid}",
@@ -151,14 +151,14 @@ _EMBEDDER: Mapping[str, KeyRule] = {
 def embedder_choice(values: Any, file: Path | str) -> EmbedderChoice:
     """Return the choice in the table *values* of *file*; raise Failed `invalid_config`."""
     checked = read_table(file, "embedder", values, _EMBEDDER)
-    of_folder = [name for name in _OF_FOLDER if name in checked]
+    of_folder = [name for name in _LOCAL_ONLY if name in checked]
     if of_folder and checked.get("use") != "local":
         raise config_fault(
             file, f"embedder.{of_folder[0]} is for a local model, and none is used", 'write use = "local"'
         )
     if of_folder:
         require_keys(file, "embedder", checked, _EMBEDDER, ("path",))
-    _check_endpoint({name: value for name, value in checked.items() if name not in _OF_FOLDER}, "embedder", file)
+    _check_endpoint({name: value for name, value in checked.items() if name not in _LOCAL_ONLY}, "embedder", file)
     return EmbedderChoice(**checked)
 
 
@@ -187,7 +187,7 @@ def _remote(chosen: EmbedderChoice, environment: Callable[[str], str | None]) ->
     from jidomem.models.endpoint import ModelEndpoint
 
     try:
-        endpoint = ModelEndpoint(chosen.base_url, key(chosen, "the embedder", environment))
+        endpoint = ModelEndpoint(chosen.base_url, api_key(chosen, "the embedder", environment))
         return EndpointEmbedder(endpoint, chosen.model, chosen.dimensions)
     except JidomemError as error:
         return _unavailable(chosen.model, chosen.dimensions, error)
@@ -255,7 +255,7 @@ def reranker(chosen: RerankerChoice, environment: Callable[[str], str | None]) -
     try:
         if chosen.path is not None:
             return CrossEncoder(Path(chosen.path).expanduser())
-        endpoint = ModelEndpoint(chosen.base_url or "", key(chosen, "the reranker", environment))
+        endpoint = ModelEndpoint(chosen.base_url or "", api_key(chosen, "the reranker", environment))
         return EndpointReranker(endpoint, chosen.model)
     except JidomemError as error:
         return RerankerUnavailable(chosen.path or chosen.model or chosen.base_url or "", error)
@@ -321,7 +321,9 @@ def language_model_choice(values: Any, file: Path | str) -> LanguageModelChoice:
     return LanguageModelChoice(**checked)
 
 
-def model(chosen: LanguageModelChoice, embedder: Embedder, environment: Callable[[str], str | None]) -> LanguageModel:
+def language_model(
+    chosen: LanguageModelChoice, embedder: Embedder, environment: Callable[[str], str | None]
+) -> LanguageModel:
     """Return the *chosen* language model with its *embedder*, and its key from the *environment*.
 
     A model without its key raises that error at each request.
@@ -337,7 +339,7 @@ def model(chosen: LanguageModelChoice, embedder: Embedder, environment: Callable
     endpoint: ModelEndpoint | EndpointUnavailable
     try:
         patience = Patience(silence=chosen.seconds, overall=chosen.seconds)
-        endpoint = ModelEndpoint(address, key(chosen, "the language model", environment), patience)
+        endpoint = ModelEndpoint(address, api_key(chosen, "the language model", environment), patience)
     except JidomemError as error:
         endpoint = EndpointUnavailable(address, error)
     return ChatModel(endpoint, name, embedder, options=chosen.options or OPTIONS, json_mode=chosen.json_mode)

@@ -218,7 +218,7 @@ def models(settings: Settings, given: Embedder | None = None) -> tuple[LanguageM
     from jidomem.models.embeddings import HashedStems  # imported here, as most processes use no model
 
     chosen = given or embedder(settings)
-    return model_choice.model(settings.model, chosen or HashedStems(), os.environ.get), chosen
+    return model_choice.language_model(settings.model, chosen or HashedStems(), os.environ.get), chosen
 
 
 def chat_model(settings: Settings) -> Callable[[], ChatModel] | None:
@@ -227,7 +227,7 @@ def chat_model(settings: Settings) -> Callable[[], ChatModel] | None:
         return None
     from jidomem.models.embeddings import HashedStems  # imported here, as most roots use no endpoint
 
-    return lambda: cast("ChatModel", model_choice.model(settings.model, HashedStems(), os.environ.get))
+    return lambda: cast("ChatModel", model_choice.language_model(settings.model, HashedStems(), os.environ.get))
 
 
 def _index(address: str) -> str | None:

@@ -130,7 +130,7 @@ _READ: dict[str, Callable[[str], Any]] = {XSD + "string": str, XSD + "anyURI": s
 _READ |= {XSD + "decimal": Decimal, XSD + "dateTime": datetime.fromisoformat}
 _READ |= {XSD + "boolean": {"true": True, "1": True, "false": False, "0": False}.__getitem__}
 
-_KINDS = {"<": "IRI", "_": "BlankNode"}
+_KIND_OF_FIRST_CHARACTER = {"<": "IRI", "_": "BlankNode"}
 
 
 class NeedsReference(Exception):
@@ -184,7 +184,7 @@ class Shape:
                                 is_text = wanted == _STRING and value[0] == value[-1] == '"'
                                 is_kept = is_text or _read(value, wanted) is not None
                             case "nodeKind":
-                                is_kept = _KINDS.get(value[0], "Literal") in wanted
+                                is_kept = _KIND_OF_FIRST_CHARACTER.get(value[0], "Literal") in wanted
                             case "in":
                                 is_kept = value in wanted
                             case "minLength":
@@ -227,7 +227,7 @@ class Shape:
 
 
 def _read(term: Term, datatype: str) -> Any:
-    if term[0] in _KINDS or (literal := parse_literal(term)).datatype != datatype:
+    if term[0] in _KIND_OF_FIRST_CHARACTER or (literal := parse_literal(term)).datatype != datatype:
         return None
     if datatype not in _READ:
         raise NeedsReference(term)

@@ -424,10 +424,10 @@ CHANGES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 #: The most changes in one call: each reads all of its space, and other callers wait meanwhile.
 MOST = 1_000
-_TEXT, _WHOLE = (str, "text"), (int, "whole number")
-_KINDS: Mapping[str, tuple[type, str]] = {
+_TEXT, _INTEGER = (str, "text"), (int, "whole number")
+_TYPE_OF_FIELD: Mapping[str, tuple[type, str]] = {
     _KEY: _TEXT, _SPACE: _TEXT, _ID: _TEXT, "text": _TEXT, "status": _TEXT, "ids": (list, "list"),
-    "index": _WHOLE, "ttl_ms": _WHOLE,
+    "index": _INTEGER, "ttl_ms": _INTEGER,
 }  # fmt: skip
 
 
@@ -491,10 +491,10 @@ def _done(memory: Memory, change: Mapping[str, Any], now: int | None) -> Memory:
         if field not in change:
             raise InvalidRequest(f"{name} needs {field}", hint=f"give {', '.join(needed)}")
     for field, value in change.items():
-        if field in _KINDS and type(value) is not _KINDS[field][0]:
+        if field in _TYPE_OF_FIELD and type(value) is not _TYPE_OF_FIELD[field][0]:
             raise InvalidRequest(
-                f"{field} of {name} is not a {_KINDS[field][1]}: {value!r:.200}",
-                hint=f"give {field} as a {_KINDS[field][1]}",
+                f"{field} of {name} is not a {_TYPE_OF_FIELD[field][1]}: {value!r:.200}",
+                hint=f"give {field} as a {_TYPE_OF_FIELD[field][1]}",
             )
     given = {field: change[field] for field in optional if field in change}
     after: Memory = getattr(memory, name)(*(change[field] for field in needed), now=now, **given)

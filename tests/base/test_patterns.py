@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jidomem
-from jidomem.base.regex import LONGEST, Unsearchable, compiled, lazy
+from jidomem.base.regex import MAX_PATTERN_CHARS, Unsearchable, compiled, lazy
 from jidomem.errors import Failed, IntentRefused
 from jidomem.runtime.location import init
 
@@ -42,7 +42,7 @@ REFUSED = {
     "(a{100}){100}": "repeat it at most",
     "[\\W_]": "write the characters out",
     r"\Q.*\E": "write the characters out",
-    "x" * (LONGEST + 1): "split it into several patterns",
+    "x" * (MAX_PATTERN_CHARS + 1): "split it into several patterns",
     "(": "google/re2/wiki/Syntax",
     "\\": "google/re2/wiki/Syntax",
 }

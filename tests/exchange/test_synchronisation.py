@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.records.policy import PolicyChange
-from jidomem.repository.other_tools import KINDS, from_path, scan_folder
+from jidomem.repository.other_tools import SOURCE_KINDS, from_path, scan_folder
 from jidomem.runtime.adoption import Scope, adopt, compare
 from jidomem.write.settlement import Settlement
 
@@ -46,7 +46,7 @@ class Repository:
     def sync(self, path=None):
         """Import all files, or the file at *path*; return the number of entries by change."""
         found = scan_folder(self.base) if path is None else from_path(self.base, self.base / path)
-        scope = Scope(tuple(KINDS)) if path is None else Scope((), (path,))
+        scope = Scope(tuple(SOURCE_KINDS)) if path is None else Scope((), (path,))
         self.adopted, self.report = adopt(self.memory, self.base, found.sources, scope)
         assert self.report.refusals == []
         counts = {}
@@ -56,7 +56,7 @@ class Repository:
         return {change: count for change, count in counts.items() if count and change != "unchanged"}
 
     def differences(self):
-        scope = Scope(tuple(KINDS))
+        scope = Scope(tuple(SOURCE_KINDS))
         plan = compare(self.memory, self.base, scan_folder(self.base).sources, scope).plan
         return [(step.change, step.path) for step in plan.steps if step.change != "unchanged"]
 
@@ -445,7 +445,7 @@ def test_an_unreadable_or_not_checked_out_file_is_not_removed(repository):
     git("sparse-checkout", "set", "web")
     (repository.base / "web/adr/0001-a.md").write_bytes(b"# Caf\xe9\n")
     adopted, report = adopt(
-        repository.memory, repository.base, scan_folder(repository.base).sources, Scope(tuple(KINDS))
+        repository.memory, repository.base, scan_folder(repository.base).sources, Scope(tuple(SOURCE_KINDS))
     )
 
     assert not (repository.base / ADR).exists()

@@ -7,7 +7,7 @@ import pytest
 from conftest import START
 
 from jidomem.extras.memoryos import jobs
-from jidomem.extras.memoryos.jobs import MOST, Jobs, Task
+from jidomem.extras.memoryos.jobs import MAX_ATTEMPTS, Jobs, Task
 from jidomem.runtime.state import State
 
 
@@ -89,11 +89,11 @@ def test_a_failing_job_is_retried_with_doubled_delays_and_finally_marked_as_fail
         queue.failed(job, "the model is away")
         delays.append((queue.waiting("p")[0].due - clock.now).total_seconds())
 
-    assert delays == [2.0**attempt for attempt in range(MOST)]
+    assert delays == [2.0**attempt for attempt in range(MAX_ATTEMPTS)]
     clock.on(10**6)
     assert queue.take("p", "ada") is None
     (failed_job,) = queue.waiting("p")
-    assert (failed_job.attempts, failed_job.error, failed_job.failed) == (MOST, "the model is away", True)
+    assert (failed_job.attempts, failed_job.error, failed_job.failed) == (MAX_ATTEMPTS, "the model is away", True)
     assert queue.retry("p", "ada") == 1
     assert queue.take("p", "ada").subject == "p1"
 

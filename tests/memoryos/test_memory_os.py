@@ -16,7 +16,7 @@ import jidomem
 from jidomem.base.clock import Sources
 from jidomem.errors import IntentRefused, InvalidRequest, ModelUnavailable, NotFound, TooLarge
 from jidomem.extras.memoryos.config import MemoryOSConfig
-from jidomem.extras.memoryos.jobs import MOST, Outcome
+from jidomem.extras.memoryos.jobs import MAX_ATTEMPTS, Outcome
 from jidomem.extras.memoryos.personas import Learnt
 from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry
@@ -247,14 +247,14 @@ def test_a_job_beyond_its_attempts_is_reported_as_failed_and_retried_on_request(
     ada = open_memory().os(model=model, policy=small(), work="queued")
     talk(ada, *INDEX)
     model.fails = True
-    for _ in range(MOST):
+    for _ in range(MAX_ATTEMPTS):
         clock.further += timedelta(hours=2)
         assert not any(each.ok for each in ada.run_jobs())
 
     assert ada.run_jobs() == []
     assert {(job["kind"], job["attempts"]) for job in ada.status()["failed"]} == {
-        ("describe", MOST),
-        ("transfer", MOST),
+        ("describe", MAX_ATTEMPTS),
+        ("transfer", MAX_ATTEMPTS),
     }
     model.fails = False
     assert all(each.ok for each in ada.retry())

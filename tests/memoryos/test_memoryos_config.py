@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.extras.memoryos.config import LONGEST, MOST, AgentRecord, Configurations, MemoryOSConfig
+from jidomem.extras.memoryos.config import MAX_NUMBER, MAX_SECONDS, AgentRecord, Configurations, MemoryOSConfig
 from jidomem.extras.memoryos.segments import TierPolicy
 
 
@@ -73,7 +73,7 @@ NO_NUMBER = (True, None, "7", "", b"7", [], [7], {}, {"a": 1}, object(), 1j, flo
 NO_TEXT = (7, 0.5, True, "", " ", b"kept", [], ["kept"], {}, object(), HUGE, "\ud800", deep())
 NO_MAPPING = (None, 7, True, "text", b"", [], ["a"], object(), HUGE, deep(), {"a": object()}, {"a": float("nan")},
               {7: "a"}, {"a": deep()})  # fmt: skip
-CAPACITY = (*NO_NUMBER, 0, -1, 2.0, 0.5, MOST + 1)
+CAPACITY = (*NO_NUMBER, 0, -1, 2.0, 0.5, MAX_NUMBER + 1)
 WRONG = {
     **dict.fromkeys(
         ("stm_capacity", "mtm_capacity", "segment_keywords", "object_kb_capacity", "object_traits_capacity",
@@ -99,10 +99,11 @@ WRONG = {
 }  # fmt: skip
 ENDS = {
     **dict.fromkeys(
-        [name for name, wrong in WRONG.items() if MOST + 1 in [w for w in wrong if type(w) is int]], (1, MOST)
+        [name for name, wrong in WRONG.items() if MAX_NUMBER + 1 in [w for w in wrong if type(w) is int]],
+        (1, MAX_NUMBER),
     ),
-    **dict.fromkeys(("heat_alpha", "heat_beta", "heat_gamma", "heat_threshold"), (0, 0.5, MOST)),
-    **dict.fromkeys(("time_constant", "maintenance_interval"), (1e-9, 1, LONGEST)),
+    **dict.fromkeys(("heat_alpha", "heat_beta", "heat_gamma", "heat_threshold"), (0, 0.5, MAX_NUMBER)),
+    **dict.fromkeys(("time_constant", "maintenance_interval"), (1e-9, 1, MAX_SECONDS)),
     **dict.fromkeys(("mtm_fscore_threshold", "segment_threshold", "page_threshold", "knowledge_threshold"), (-1, 0, 2)),
     **dict.fromkeys(("system_importance_threshold", "system_similarity"), (0, 0.5, 1)),
     "comparison": (">", ">="),

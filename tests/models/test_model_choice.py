@@ -20,7 +20,7 @@ from jidomem.models.offline import OfflineModel
 from jidomem.models.scripted import ScriptedModel
 from jidomem.records.interfaces import LanguageModel
 from jidomem.runtime import model_choice, settings, user_config
-from jidomem.runtime.model_choice import LanguageModelChoice, language_model_choice, model
+from jidomem.runtime.model_choice import LanguageModelChoice, language_model, language_model_choice
 from jidomem_cli.main import cli
 
 LOCAL_URL = "http://127.0.0.1:1/v1"
@@ -31,7 +31,7 @@ TASK_ANSWERS = {"chain": "They choose an index.", "keywords": ["index"], "contin
 
 
 def configured_model(choice, **environment):
-    return model(choice, HashedStems(8), environment.get)
+    return language_model(choice, HashedStems(8), environment.get)
 
 
 def says(content):

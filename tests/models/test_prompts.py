@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from jidomem.extras.memoryos.values import DialoguePage
 from jidomem.models.offline import (
-    FACT,
-    SHOWN,
+    MAX_FACT_CHARS,
+    MAX_PAGES_CHARS,
     OfflineModel,
     chain_prompt,
     continues_prompt,
@@ -93,7 +93,7 @@ def test_long_pages_of_a_final_prompt_are_cut_to_its_room(length):
 
     assert short.response in prompt_text
     assert ("a" * length in prompt_text) == (length == 100)
-    assert len(prompt_text) < SHOWN + FACT + 15 * 150
+    assert len(prompt_text) < MAX_PAGES_CHARS + MAX_FACT_CHARS + 15 * 150
 
 
 def test_a_prompt_with_too_many_pages_has_the_newest_with_their_numbers():

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from urllib.parse import quote
 
 from jidomem.extras.code import elixir, python
-from jidomem.extras.code.python import KINDS, Extracted, Function, Module, ModuleName, Naming
+from jidomem.extras.code.python import DEPENDENCY_KINDS, Extracted, Function, Module, ModuleName, Naming
 from jidomem.index.follower import IndexFollower
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
@@ -23,7 +23,7 @@ from jidomem.rdf.vocab import TYPE, jido
 from jidomem.repository.worktree import Tracked, blob_id
 from jidomem.write.writer import MemoryWriter
 
-_PREDICATE = {kind: jido(f"{kind}Module") for kind in KINDS}
+_PREDICATE = {kind: jido(f"{kind}Module") for kind in DEPENDENCY_KINDS}
 _RELATIONS = {"emitsEvent": ("Command", "Event"), "handledByProjection": ("Event", "Projection")}
 _CLASS = {"elixir": "ElixirModule", "python": "PythonModule"}
 

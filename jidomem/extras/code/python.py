@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node, Query
 
 #: How a module can depend on another; a Python `import` is "imports", a name that is only used "refersTo".
-KINDS = ("imports", "aliases", "requires", "uses", "implements", "refersTo")
+DEPENDENCY_KINDS = ("imports", "aliases", "requires", "uses", "implements", "refersTo")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -249,7 +249,7 @@ ON_TRANSFER = ("keep", "delete")
 #: Which segments leave a full mid-term memory: those of the lowest heat, or those retrieved least often.
 EVICT = ("coldest", "least_visited")
 #: The largest capacity and weight, and the longest time in seconds: their sums and products stay finite.
-MOST, LONGEST = 1_000_000_000, 1.0e12
+MAX_NUMBER, MAX_SECONDS = 1_000_000_000, 1.0e12
 #: The kinds of values that a profile may have.
 KINDS: Mapping[str, type | tuple[type, ...]] = {
     "text": str, "number": (int, float), "truth": bool, "list": list, "mapping": Mapping,
@@ -257,8 +257,8 @@ KINDS: Mapping[str, type | tuple[type, ...]] = {
 
 
 def _capacity(place: str, given: Any) -> int:
-    if type(given) is not int or not 1 <= given <= MOST:
-        bounds = f"from 1 to {MOST:,}" if type(given) is int and given > MOST else "from 1"
+    if type(given) is not int or not 1 <= given <= MAX_NUMBER:
+        bounds = f"from 1 to {MAX_NUMBER:,}" if type(given) is int and given > MAX_NUMBER else "from 1"
         raise InvalidRequest(f"{place} is a whole number {bounds}, not {shown(given)}", hint=_default(place))
     return given
 
@@ -298,8 +298,8 @@ def _profiles(place: str, given: Any) -> Mapping[str, Any]:
 Count = Annotated[int, _capacity]
 Limit = Annotated[int | None, optional(_capacity)]
 Share = Annotated[float, _within(0, 1)]
-Weight = Annotated[float, _within(0, MOST)]
-Seconds = Annotated[float, _within(0, LONGEST, above=True)]
+Weight = Annotated[float, _within(0, MAX_NUMBER)]
+Seconds = Annotated[float, _within(0, MAX_SECONDS, above=True)]
 Score = Annotated[float, _within(-1, 2)]
 Threshold = Annotated[float | None, optional(_within(-1, 2))]
 Comparison = Annotated[str, _one_of(COMPARISONS)]

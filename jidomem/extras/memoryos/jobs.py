@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS jobs (
 CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, project, agent, failed, due);
 """
 #: The most attempts of a job, and the longest delay between two of them in seconds.
-MOST, LONGEST = 8, 3_600.0
+MAX_ATTEMPTS, MAX_RETRY_SECONDS = 8, 3_600.0
 #: The error of a job that was started and did not end.
 CUT_OFF = "its process ended during the job"
 _FIELDS = "id, project, agent, kind, subject, payload, asked, attempts, due, failed, error"
@@ -75,7 +75,7 @@ class Jobs:
     Only the worker that has the lock of an agent takes its jobs.
     """
 
-    def __init__(self, state: StateStore, queue: str, now: Callable[[], datetime], *, most: int = MOST) -> None:
+    def __init__(self, state: StateStore, queue: str, now: Callable[[], datetime], *, most: int = MAX_ATTEMPTS) -> None:
         self._state, self._queue, self.now, self._most = state, queue, now, most
 
     def ask(self, store: StateTables, project: str, agent: str, *tasks: Task) -> None:
@@ -177,7 +177,7 @@ def _job(row: tuple[Any, ...]) -> Job:
 
 
 def _retry_at(now: datetime, tries: int) -> float:
-    return (now + timedelta(seconds=min(2.0 ** (tries - 1), LONGEST))).timestamp()
+    return (now + timedelta(seconds=min(2.0 ** (tries - 1), MAX_RETRY_SECONDS))).timestamp()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from jidomem.working.container import refuse_stale
 
 #: The places other than segments and personas: the two queues of pages, and the agent itself.
 STM, LEAVING, OWN = "stm", "leaving", ""
-_KINDS: Mapping[str, type[Any]] = {
+_CLASS_OF_KIND: Mapping[str, type[Any]] = {
     "page": DialoguePage, "segment": DialogueSegment, "persona": ObjectPersona, "agent": AgentPersona,
     "fact": KnowledgeEntry, "trait": TraitEntry, "entry": SystemEntry,
 }  # fmt: skip
@@ -132,7 +132,7 @@ def row_of(part: StoredPart, position: int) -> PartRow:
 def part_of(row: PartRow) -> StoredPart:
     """Return the part in a row, without the fields in other rows; raises InvalidRequest or ValueError for bad data."""
     vector = {} if row.vector is None else {"embedding": _unpacked(row.vector)}
-    value: ValidatedModel = _KINDS[row.kind].from_dict({**json.loads(row.text), **vector})
+    value: ValidatedModel = _CLASS_OF_KIND[row.kind].from_dict({**json.loads(row.text), **vector})
     return StoredPart(row.kind, row.id, row.place, value)
 
 

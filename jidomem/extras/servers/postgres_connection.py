@@ -103,7 +103,7 @@ T = TypeVar("T")
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*|USER")
 
 #: Seconds that one statement may take.
-LONGEST = 30.0
+MAX_STATEMENT_SECONDS = 30.0
 #: The most connections of a process to one root, for the log and for the working state each.
 SIZE = 6
 #: The error states of a schema or table that existed at the opening and is missing now.
@@ -119,7 +119,7 @@ _RETRYABLE = ("40001", "40P01", "25006", "53300", "57P01", "57P02", "57P03", "57
 class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     """One connection, closed when a statement exceeds its time; `warned` is the last warning of the server."""
 
-    longest = LONGEST
+    longest = MAX_STATEMENT_SECONDS
     warned = ""
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
@@ -192,7 +192,7 @@ class PostgresPool:
         connection = PostgresConnection.connect(**self.address.options, autocommit=True, prepare_threshold=None)
         try:
             _refuse_other_encoding(connection, self.address)
-            connection.execute(_SETTINGS, (f"{LONGEST * 1000:.0f}",))
+            connection.execute(_SETTINGS, (f"{MAX_STATEMENT_SECONDS * 1000:.0f}",))
         except BaseException:
             connection.close()
             raise

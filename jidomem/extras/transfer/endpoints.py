@@ -34,7 +34,7 @@ MANIFEST = "manifest.json"
 PRIVATE = 0o700
 FORM = "jidomem backup 1"
 #: The maximum size of a manifest: it has a line for each file, and a million memories are some hundred files.
-_LONGEST = 64 << 20
+_MAX_MANIFEST_BYTES = 64 << 20
 _CHUNK = 1 << 20
 
 
@@ -115,7 +115,7 @@ def _manifest(tar: tarfile.TarFile, file: Path) -> Mapping[str, Any]:
     first = tar.next()
     file_ = tar.extractfile(first) if first is not None and first.isreg() and first.name == MANIFEST else None
     try:
-        manifest = decode_json(file_.read(_LONGEST)) if file_ is not None else {}
+        manifest = decode_json(file_.read(_MAX_MANIFEST_BYTES)) if file_ is not None else {}
         files = {_inside(name): (int(size), str(digest)) for name, (size, digest) in manifest["files"].items()}
         if manifest["form"] == FORM:
             return {**manifest, "files": files}

@@ -1,7 +1,7 @@
 """The parts of the curator's pages: requests, labels, permissions, memories in lists, comparisons and refusals.
 
 `PageRequest` is the project, moment and arguments of a page, and makes links to other pages. A
-`Screen` is one page: its address, its values and its action. `shown` makes text of agents harmless;
+`Screen` is one page: its address, its values and its action. `escape_invisible` makes text of agents harmless;
 `compared` puts two memories side by side. A page offers only the actions of its user, and names the
 roles that may do the rest.
 """
@@ -158,24 +158,24 @@ def _refusal(page: PageRequest, check: Callable[[MemoryWriter], None]) -> str | 
 
 
 #: Unicode categories of characters that are invisible, or change the direction of text.
-_ACTING = frozenset(("Cc", "Cf", "Co", "Cs"))
+_INVISIBLE = frozenset(("Cc", "Cf", "Co", "Cs"))
 #: The characters of these that texts need: new lines, tabs, joiners of scripts and of emoji.
 _WRITTEN = frozenset("\n\t\u200c\u200d")
 _PICTURES = 0x2400
-_SHORT = 4_000
+_MIN_CHARS_READ = 4_000
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def shown(text: object) -> str:
+def escape_invisible(text: object) -> str:
     r"""Return *text* with invisible and control characters written out.
 
-    >>> shown("a\x07b\u202ec")
+    >>> escape_invisible("a\x07b\u202ec")
     'a\u2407b⟨U+202E⟩c'
     """
-    text_shown = str(text)
-    if _is_plain(text_shown):
-        return text_shown
-    return "".join(each if _is_harmless(each) else _named(each) for each in text_shown)
+    plain = str(text)
+    if _is_plain(plain):
+        return plain
+    return "".join(each if _is_harmless(each) else _named(each) for each in plain)
 
 
 def _is_plain(text: str) -> bool:
@@ -183,7 +183,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _is_harmless(sign: str) -> bool:
-    return _is_plain(sign) or sign in _WRITTEN or unicodedata.category(sign) not in _ACTING
+    return _is_plain(sign) or sign in _WRITTEN or unicodedata.category(sign) not in _INVISIBLE
 
 
 def _named(sign: str) -> str:
@@ -193,10 +193,10 @@ def _named(sign: str) -> str:
 
 def short(text: object, length: int = 240) -> str:
     """Return the beginning of a long text on one line, cut at the end of a sentence if one is near."""
-    return cut(str(text)[: max(length * 4, _SHORT)], length)[0]
+    return cut(str(text)[: max(length * 4, _MIN_CHARS_READ)], length)[0]
 
 
-def is_web(address: object) -> bool:
+def is_http_url(address: object) -> bool:
     """Return whether *address* is a web address; only these become links."""
     try:
         parsed = urlsplit(str(address))
@@ -213,7 +213,7 @@ def display_name(value: object) -> str:
     'Planned'
     """
     if isinstance(value, datetime):
-        return f"{when(value)}:{value:%S} UTC"
+        return f"{format_minute(value)}:{value:%S} UTC"
     name = str(value)
     if name.startswith(f"{BASE}memory/"):
         return short_id(name)
@@ -231,25 +231,25 @@ def words(name: object) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def day(moment: object) -> str:
+def format_day(moment: object) -> str:
     """Return the day of a moment in words: Saturday, 21 November 2026."""
     at = moment if isinstance(moment, datetime) else datetime.fromisoformat(str(moment))
     return f"{at:%A}, {at.day} {at:%B} {at.year}"
 
 
-def clock(moment: object) -> str:
+def format_clock(moment: object) -> str:
     """Return the time of day of a moment, UTC."""
     at = moment if isinstance(moment, datetime) else datetime.fromisoformat(str(moment))
     return f"{at:%H:%M}"
 
 
-def when(moment: object) -> str:
+def format_minute(moment: object) -> str:
     """Return a moment to the minute, UTC: 21 November 2026, 08:00."""
     at = moment if isinstance(moment, datetime) else datetime.fromisoformat(str(moment))
     return f"{at.day} {at:%B} {at.year}, {at:%H:%M}"
 
 
-def exact(moment: object) -> str:
+def format_exact(moment: object) -> str:
     """Return a moment in its written form."""
     return format_timestamp(moment) if isinstance(moment, datetime) else str(moment)
 
@@ -263,7 +263,7 @@ _TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
 #: The most words of texts that are compared word by word, in quadratic time; longer ones are compared as a whole.
 _MOST = 2_000
 #: Characters of a text that are shown side by side.
-_LONGEST = 4_000
+_MAX_COMPARED_CHARS = 4_000
 
 
 class TextPart(NamedTuple):
@@ -288,7 +288,8 @@ def compared(left: Mapping[str, Sequence[Any]], right: Mapping[str, Sequence[Any
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … ({len(text):,} characters: see the memory itself)"
+    beginning = text[:_MAX_COMPARED_CHARS]
+    return text if text == beginning else f"{beginning} … ({len(text):,} characters: see the memory itself)"
 
 
 def parts(left: str, right: str) -> tuple[list[TextPart], list[TextPart]]:
@@ -389,7 +390,7 @@ class RefusalNotice(JidomemError):
         self.rows = rows
 
 
-class ToFillIn(JidomemError):
+class InvalidForm(JidomemError):
     """A form with invalid values; `model` is the model of the page with each fault."""
 
     def __init__(self, error: JidomemError, model: Mapping[str, Any]) -> None:
@@ -426,7 +427,7 @@ def _ended(page: PageRequest, item: str) -> dict[str, Any] | None:
     return {
         "text": first(memory["properties"], "summary") or REDACTED,
         "link": page.link("memories", item),
-        "detail": f"{word} by {by}, {when(row['recorded_at'])} UTC: {row['summary']}",
+        "detail": f"{word} by {by}, {format_minute(row['recorded_at'])} UTC: {row['summary']}",
         "hint": "",
         "further": row["link"],
     }

@@ -10,7 +10,7 @@ from jidomem.check import terms
 from jidomem.curation.term_proposals import Proposal, TermProposals
 from jidomem.errors import Busy, InvalidRequest, JidomemError, NotFound
 from jidomem.extras.web import cards
-from jidomem.extras.web.cards import AS_OF, PageRequest, Screen, ToFillIn
+from jidomem.extras.web.cards import AS_OF, InvalidForm, PageRequest, Screen
 from jidomem.rdf.terms import Term, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, JIDO, jido, local_name
 from jidomem.records.active import STATUSES
@@ -160,7 +160,7 @@ TERM = Screen("ontology/{name}", "term.html", show_term)
 
 
 #: The most rows of an answer that are shown; the CSV has all of them.
-SHOWN = 1_000
+MAX_ROWS = 1_000
 _BEGINNING = """PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?summary ?recorded WHERE {
   ?item a jido:Fact ; jido:summary ?summary ; jido:recordedAt ?recorded .
@@ -177,7 +177,7 @@ def show_console(page: PageRequest) -> Mapping[str, Any]:
         "memories": f"{BASE}memory/",
         "page": f"/ui/{page.project}/memories/",
         "ours": BASE,
-        "shown": SHOWN,
+        "shown": MAX_ROWS,
         "query": _BEGINNING,
         "terms": [f"jido:{term.removeprefix(JIDO)}" for term in terms],
         "limits": {"seconds": limits.query_seconds, "rows": limits.query_rows, "bytes": limits.query_text},
@@ -251,7 +251,7 @@ def show_query(page: PageRequest, name: str) -> Mapping[str, Any]:
         "sparql": query.text,
     }
     if faults:
-        raise ToFillIn(next(iter(faults.values())), model)
+        raise InvalidForm(next(iter(faults.values())), model)
     return model
 
 

@@ -28,7 +28,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import InvalidRequest, JidomemError, NotFound, PolicyDenied, Unauthenticated
 from jidomem.extras.web import cards, memory
-from jidomem.extras.web.cards import AS_OF, PageRequest, Screen, ToFillIn
+from jidomem.extras.web.cards import AS_OF, InvalidForm, PageRequest, Screen
 from jidomem.extras.web.memory import GRAPH, MEMORY, TIMELINE
 from jidomem.extras.web.ontology import CONSOLE, ONTOLOGY, PLAYBOOK, QUESTION, TERM
 from jidomem.extras.web.operations import AGENTS, CHECK, HEALTH
@@ -259,7 +259,10 @@ _ONCE = ("cursor", "after", "done", "made", "ended")
 #: The fields of a flash message.
 _FLASH_FIELDS = ("done", "made", "ended")
 _DEED = re.compile(r"[0-9a-f]{16}")
-_FILTERS = (cards.short, cards.day, cards.clock, cards.when, cards.exact, cards.display_name, cards.words)
+_FILTERS = (
+    cards.short, cards.format_day, cards.format_clock, cards.format_minute, cards.format_exact, cards.display_name,
+    cards.words,
+)  # fmt: skip
 
 
 @cache
@@ -274,7 +277,7 @@ def _environment() -> Environment:
         finalize=_plain,
     )
     made.filters |= {each.__name__: each for each in _FILTERS}
-    made.tests |= {"web": cards.is_web, "moment": cards.is_moment}
+    made.tests |= {"web": cards.is_http_url, "moment": cards.is_moment}
     made.globals["asset"] = address
     return made
 
@@ -282,7 +285,7 @@ def _environment() -> Environment:
 def _plain(value: Any) -> Any:
     """Return the text of *value* for a page, with control characters written out."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
-        return cards.shown(value)
+        return cards.escape_invisible(value)
     return value
 
 
@@ -306,7 +309,7 @@ def _shown(
     """Return a screen in the frame; a form that is refused, or that *keeps_form*, is shown again with its values."""
     try:
         model = screen.show(page, **parts)
-    except ToFillIn as error:
+    except InvalidForm as error:
         g.seen.refusal, status, model = error.code, error.http_status, error.model
     now = {name: value for name, value in page.given.items() if name not in (AS_OF, *_ONCE)}
     return html(
