@@ -27,7 +27,7 @@ from jidomem_cli.output import short
 BUG = 1
 #: The fields of a conflicting memory that are shown, and the most characters of each.
 _ITEM_FIELDS = ("type", "status", "rationale", "detailed_explanation", "about", "asserted_by", "timestamp")
-_SHOWN = 160
+_MAX_VALUE_CHARS = 160
 #: The most refusals of a submission that are compared with later ones, and the most ranges of intents that are named.
 _MOST_EXPLAINED, _MOST_RANGES = 1000, 20
 #: The least similarity of an unknown option to a suggested one.
@@ -273,7 +273,7 @@ def _violation(violation: Violation, app: App, *, is_one: bool) -> Iterator[str]
 def _conflicts(error: Conflict) -> Iterator[str]:
     """Yield the lines of the conflicting memories."""
     for conflict in error.conflicts:
-        yield f"{conflict.kind} with {conflict.iri}: {cut(conflict.summary, _SHOWN)[0]}"
+        yield f"{conflict.kind} with {conflict.iri}: {cut(conflict.summary, _MAX_VALUE_CHARS)[0]}"
         if conflict.kind == "stale_supersession":  # it ended: its successor is shown instead
             continue
         item = error.items.get(conflict.iri, {})
@@ -299,7 +299,7 @@ def _choices(error: Conflict, options: Options | None) -> Iterator[str]:
 def _plain(value: Any) -> str:
     """Return the value of a field as readable text, shortened if long."""
     text = " ".join(str(value).split())
-    return local_name(text) if text.startswith(BASE) else cut(text, _SHOWN, blanks=True)[0]
+    return local_name(text) if text.startswith(BASE) else cut(text, _MAX_VALUE_CHARS, blanks=True)[0]
 
 
 def place(app: App) -> str:

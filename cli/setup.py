@@ -231,7 +231,7 @@ def _make_memory(app: App, name: str, folder: Path, user: bool) -> None:
         app.info(f"next: {CLIENTS[name].note}")
 
 
-KINDS: tuple[Mapping[str, Any], ...] = (
+DEMO_INTENTS: tuple[Mapping[str, Any], ...] = (
     {"type": "fact", "summary": "The journal of a million memories is a few thousand files", "topic": "journal size"},
     {"type": "assumption", "summary": "Disks keep what fsync returned for", "expires_on": "2027-06-30"},
     {"type": "hypothesis", "summary": "Sealing commits into packs halves the time to open"},
@@ -323,7 +323,7 @@ def _decisions() -> None:
 def _kinds() -> None:
     _say("Then one memory of every other kind.")
     common = {"applies_to_project": "demo", "asserted_by": "ana", "asserted_in": "monday", "confidence": "high"}
-    _write("kinds.jsonl", [{**kind, **common} for kind in KINDS])
+    _write("kinds.jsonl", [{**kind, **common} for kind in DEMO_INTENTS])
     _run("submit", "kinds.jsonl", lines=3)
 
 

@@ -39,16 +39,16 @@ _TICK = timedelta(microseconds=1)
 _START = datetime(1, 1, 1)
 
 #: The conflict keys of docs/conflicts.md that two active memories may not share.
-KINDS = ("duplicate", "overlapping_decision", CLASH, "contradiction")
+CONFLICT_KINDS = ("duplicate", "overlapping_decision", CLASH, "contradiction")
 STALE, VALUE, PROPOSAL = "stale_supersession", "contradicting_value", "proposal"
 #: The kind of two memories of which one says that a memory stays, and the other that it ends.
 OPPOSITE = "opposite_judgements"
 #: The conflict key of a property with at most one value, and that of the value.
 _SLOT, _VALUE = "value", "value-is"
-_COMPARED = {*KINDS, _SLOT, _VALUE, JUDGED, JUDGED_AS}
+_COMPARED = {*CONFLICT_KINDS, _SLOT, _VALUE, JUDGED, JUDGED_AS}
 
 #: Characters of a short id.
-SHORT = 8
+SHORT_ID_CHARS = 8
 #: In `node`, `id` is the last part of the IRI of a memory of the project, `reversed_id` the same backwards, `short_id`
 #: its last characters. The time in a key of `listed` is at most `ahead` microseconds after the `since` of its row. A
 #: `successor` that `withdraws` the old node invalidates it. The `key` of a `pair` is also its sort key.
@@ -447,7 +447,7 @@ class Projection:
         for name, node in nodes.items():
             item = _node_text(name)
             part = _ID_START.split(item)[-1] if project in node.statements.get(_OF, ()) else None
-            ids = part, part and part[::-1], part and part[-SHORT:]
+            ids = part, part and part[::-1], part and part[-SHORT_ID_CHARS:]
             rows.append((item, node.since, node.active_until, *ids, LABEL in node.statements))
         self._store.executemany(_PUT_NODE, rows)
         links = ((_SUPERSEDED, False), (_INVALIDATED, True))
@@ -524,7 +524,7 @@ class Projection:
                 shared[rival, name, since, until].append(key.partition(":")[0])
         for (rival, name, since, until), kinds in shared.items():
             counts = Counter(kinds)
-            conflicts = [kind for kind in KINDS if counts[kind]] + [VALUE] * (counts[_SLOT] > counts[_VALUE])
+            conflicts = [kind for kind in CONFLICT_KINDS if counts[kind]] + [VALUE] * (counts[_SLOT] > counts[_VALUE])
             conflicts += [OPPOSITE] * (counts[JUDGED] > counts[JUDGED_AS])
             if CLASH in conflicts:
                 own, other = _convention(node.statements), _convention(source.statements(iri(name)))

@@ -53,7 +53,7 @@ def limit_malloc_cache() -> None:
 #: The version of the content and of the file format: a snapshot of another version is not read.
 FORM = f"3 pyoxigraph {ox.__version__}"
 MAX_SNAPSHOTS = 2
-_LONGEST = 16 * 1024 * 1024
+_MAX_DESCRIPTION_BYTES = 16 * 1024 * 1024
 #: Seconds that a read of a retired store may take, and between two looks whether it has ended.
 _LONGEST_READ, _PAUSE = 30.0, 0.01
 #: The errors of a store whose files are damaged, or cannot be read or written.
@@ -247,7 +247,7 @@ def _read_description(path: Path, marker: str) -> Snapshot | None:
     """Return the description of a snapshot; None if it is invalid, of another version, or made elsewhere."""
     try:
         with open(path / "snapshot.json", "rb") as file:
-            described = decode_json(file.read(_LONGEST))
+            described = decode_json(file.read(_MAX_DESCRIPTION_BYTES))
         if described["form"] != FORM:
             return None
         marks = {graph: Watermark.of(term) for graph, term in described["marks"].items()}

@@ -39,7 +39,7 @@ from jidomem.journal.rewrite import (
     visible_commits,
     write_redacted,
 )
-from jidomem.journal.stream import NOTHING, Folder, late_commits
+from jidomem.journal.stream import UNLISTED, Folder, late_commits
 from jidomem.journal.stream_files import each_file
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import iri
@@ -362,7 +362,7 @@ class FileJournal:
     def _distrust(self, stream: Stream) -> None:
         """Let processes that open the stream from now on read every file, unless another process writes."""
         with suppress(JidomemError, OSError), self._lock_files(stream, 0) as (_, lock):
-            disk.overwrite(lock.file.descriptor, NOTHING.dump())
+            disk.overwrite(lock.file.descriptor, UNLISTED.dump())
 
     def holds(self, stream: Stream, version: Version) -> bool:
         """Return whether the heads of *version* exist; False after a checkout of a branch without them."""

@@ -37,7 +37,7 @@ from jidomem.journal.commit import (
     stem_of,
 )
 from jidomem.journal.packs import Pack, PackEntry, PackRow, place_pack, prepare_pack, write_pack
-from jidomem.journal.stream import NOTHING, Folder, horizon, late_commits, too_late
+from jidomem.journal.stream import UNLISTED, Folder, horizon, late_commits, too_late
 from jidomem.journal.stream_files import set_aside
 from jidomem.rdf.terms import Triple, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import THIS, TYPE, jido
@@ -485,7 +485,7 @@ def quarantine_late(folder: Folder, descriptor: int, which: str, now: datetime) 
     while late := {name: at for name, at in late_commits(folder, last_moment(now)).items() if at.recorded_at >= first}:
         names.append(_quarantine_file(folder, descriptor, min(late)))
         with writing(folder.path):  # these commits were intact: the known version still has them
-            disk.overwrite(descriptor, NOTHING.dump())
+            disk.overwrite(descriptor, UNLISTED.dump())
         folder.forget()
     return names
 

@@ -43,10 +43,10 @@ from jidomem.journal.stream_files import (
 )
 from jidomem.records.intent import SHORT, CommitRef, Version
 
-#: The longest line of a lock file that is read: some thousand heads.
-_LONGEST = 1 << 20
+#: The most bytes of the line of a lock file that are read: some thousand heads.
+_MAX_LINE_BYTES = 1 << 20
 #: Sums of names are modulo this.
-_WHOLE = 1 << 64
+_SUM_MODULUS = 1 << 64
 _HEAD = attrgetter("recorded_at", "id", "position")
 #: The signs of a stored snapshot: of the present files, or of those before a change that is under way or was killed.
 _CURRENT, _CHANGING = b"=", b"-"
@@ -80,7 +80,7 @@ class FolderSnapshot:
             each = keyed.copy()
             each.update(name.encode(errors="surrogateescape"))
             total += int.from_bytes(each.digest(), "little")
-        return total % _WHOLE
+        return total % _SUM_MODULUS
 
     def is_of_names(self, other: FolderSnapshot) -> bool:
         """Return whether this snapshot and another have the same names."""
@@ -92,12 +92,12 @@ class FolderSnapshot:
         if new_count < 0:
             return None
         newest = nlargest(new_count, (name for name in names if not is_pack(name)))
-        return newest if self.sum == (total - self.sum_of(newest)) % _WHOLE else None
+        return newest if self.sum == (total - self.sum_of(newest)) % _SUM_MODULUS else None
 
     def changed(self, mtime: int, since: int, version: Version, placed: Sequence[str], removed: Sequence[str]) -> Self:
         """Return the snapshot of *version*, after files were *placed* and others, of the same commits, *removed*."""
         count = len(placed) - len(removed)
-        total = (self.sum + self.sum_of(placed) - (self.sum_of(removed) if removed else 0)) % _WHOLE
+        total = (self.sum + self.sum_of(placed) - (self.sum_of(removed) if removed else 0)) % _SUM_MODULUS
         loose = self.loose + count - sum(map(is_pack, placed)) + sum(map(is_pack, removed))
         return type(self)(mtime, since, self.count + count, total, loose, version, self.place)
 
@@ -111,7 +111,7 @@ class FolderSnapshot:
     def load(cls, path: str, place: str) -> FolderSnapshot | None:
         """Return the snapshot in a lock file; None if it has another *place*, or is being written."""
         try:
-            checksum, _, text = disk.read_part(path, 0, _LONGEST).partition(b"\n")[0].partition(b" ")
+            checksum, _, text = disk.read_part(path, 0, _MAX_LINE_BYTES).partition(b"\n")[0].partition(b" ")
         except OSError:
             return None
         if not place or checksum[1:] != _checksum(text, place):
@@ -122,7 +122,7 @@ class FolderSnapshot:
 
 
 #: The snapshot of a folder that was not listed.
-NOTHING = FolderSnapshot(-1, 0, 0, 0, 0, Version())
+UNLISTED = FolderSnapshot(-1, 0, 0, 0, 0, Version())
 
 
 def _checksum(text: bytes, place: str) -> bytes:
@@ -170,12 +170,12 @@ class Folder:
     def forget(self) -> None:
         """Drop all state, as for a new object."""
         with self._lock:
-            self.snapshot = NOTHING
+            self.snapshot = UNLISTED
             self.unshared = False  # whether the lock file lacks the snapshot
             self.contents = Contents(self.path, self.graph, self._seen)
             self._names: set[str] | None = None  # the names of the version self._base
             self._base = Version()
-            self._listed = NOTHING  # the snapshot of these names
+            self._listed = UNLISTED  # the snapshot of these names
             self._watch: FolderWatch | None = None  # of a folder that was listed before
             self._changed: set[str] | None = None  # the files that changed since the listing; None if unknown
             self._is_still = True  # whether no name at all changed since the listing
@@ -197,8 +197,8 @@ class Folder:
         """
         with self._lock:
             now, mtime, is_damaged = time_ns(), disk.mtime(self.path), self.is_damaged
-            if mtime is None and self.snapshot is NOTHING and not is_damaged:
-                return NOTHING.version
+            if mtime is None and self.snapshot is UNLISTED and not is_damaged:
+                return UNLISTED.version
             place = disk.file_place(self.path)
             is_unchanged = self._is_certain() and (self.snapshot.mtime, self.snapshot.place) == (mtime, place)
             if is_damaged and not holding and is_unchanged:
@@ -431,7 +431,7 @@ class Folder:
         """
         before, was_damaged = self.snapshot, self.is_damaged
         since = before.since or time_ns()
-        disk.overwrite(descriptor, NOTHING.dump() if was_damaged else _CHANGING)  # until files and names agree again
+        disk.overwrite(descriptor, UNLISTED.dump() if was_damaged else _CHANGING)  # until files and names agree again
         yield
         with self._lock:
             if appended is not None:
@@ -439,7 +439,7 @@ class Folder:
             else:
                 self.snapshot = self._rearranged(placed, removed, before, since)
         with suppress(OSError):
-            disk.overwrite(descriptor, (NOTHING if was_damaged else self.snapshot).dump())
+            disk.overwrite(descriptor, (UNLISTED if was_damaged else self.snapshot).dump())
 
     @_forgets_on_failure
     def _added(self, commit: Commit, before: FolderSnapshot, since: int) -> FolderSnapshot:
@@ -479,7 +479,7 @@ class Folder:
             self._names.difference_update(removed)
             self._names.update(placed)
         self._changed = None  # the next look lists the folder
-        return NOTHING if self.is_damaged else before.changed(mtime or -1, since, before.version, placed, removed)
+        return UNLISTED if self.is_damaged else before.changed(mtime or -1, since, before.version, placed, removed)
 
     @_forgets_on_failure
     def _list(self, *, trust: bool = True) -> None:

@@ -76,7 +76,7 @@ PREFIX jido: <https://jido.ai/ontology#>
 PREFIX conv: <https://jido.ai/ontology/conversation-history#>
 SELECT (COUNT(%s) AS ?count) WHERE { GRAPH <%s> { %s } }
 """
-_KINDS = """
+_KINDS_QUERY = """
 PREFIX jido: <https://jido.ai/ontology#>
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
 SELECT ?kind WHERE { ?kind rdfs:subClassOf* jido:MemoryItem }
@@ -120,7 +120,7 @@ def count_entries(reader: MemoryReader, project: str, *, as_of: object = None) -
 
 
 def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:
-    kinds = {row["kind"] for row in reader.select(project, _KINDS)}
+    kinds = {row["kind"] for row in reader.select(project, _KINDS_QUERY)}
     now = to_term(reader.now(), "dateTime", "now")
     by_kind: dict[str, dict[str, int]] = {}
     for status, pattern in _COUNTED:

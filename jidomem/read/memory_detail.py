@@ -17,7 +17,7 @@ from jidomem.base.containers import grouped
 from jidomem.base.regex import lazy
 from jidomem.base.words import is_remark, normal_text, shortened
 from jidomem.errors import NotFound, nearest_names
-from jidomem.index.projection import SHORT
+from jidomem.index.projection import SHORT_ID_CHARS
 from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.statements import to_value
@@ -174,7 +174,7 @@ def short_id(item: str) -> str:
     >>> short_id("https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd")
     '0000abcd'
     """
-    return local_name(item)[-SHORT:]
+    return local_name(item)[-SHORT_ID_CHARS:]
 
 
 def load_memory(

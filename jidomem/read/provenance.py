@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.words import excerpt, topic_key
 from jidomem.errors import NotFound
-from jidomem.index.projection import KINDS
+from jidomem.index.projection import CONFLICT_KINDS
 from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.statements import to_value
@@ -176,7 +176,7 @@ class _Links:
     def _conflicts(self, node: str, properties: Mapping[str, Any]) -> Iterator[NodeLink]:
         """Yield the links of an active memory to those that share a unique conflict key with it."""
         for key in properties.get("conflictKey", ()):
-            if str(key).partition(":")[0] not in KINDS:
+            if str(key).partition(":")[0] not in CONFLICT_KINDS:
                 continue
             for subject, _, _ in self._index.triples(self._graph, None, _KEY, literal(key), most=WIDEST):
                 other = plain_value(subject)

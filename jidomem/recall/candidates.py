@@ -44,7 +44,7 @@ MORE = 3
 IN_FULL = 1_000
 #: The kind of a page of MemoryOS; pages are not in a graph.
 PAGE = "urn:jidomem:page"
-_KINDS = {plain_value(ENTRY): "entry", plain_value(TURN): "turn", PAGE: "page"}
+_KIND_OF_CLASS = {plain_value(ENTRY): "entry", plain_value(TURN): "turn", PAGE: "page"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +357,7 @@ class _Gathering:
         before, after = around
         return Candidate(
             passage=scored[row.number],
-            kind=next((_KINDS[name] for name in row.types if name in _KINDS), "memory"),
+            kind=next((_KIND_OF_CLASS[name] for name in row.types if name in _KIND_OF_CLASS), "memory"),
             types=row.types,
             recorded=row.recorded,
             confidence=row.confidence,

@@ -34,7 +34,7 @@ _PAST = frozenset((
     *("began", "heard", "brought", "taught", "built", "chose", "drove", "fell", "grew", "held", "led", "sent"),
     *("sold", "spoke"),
 ))  # fmt: skip
-_SHORT = 3
+_MAX_SHORT_WORD_CHARS = 3
 
 #: Words of a question that ask for whatever there is, without a subject: "what happened", "what was decided".
 _GENERAL = (
@@ -211,7 +211,7 @@ def past_verbs(text: str) -> int:
     (2, 0)
     """
     words = _first_words(text)
-    regular = [word for word in words if word[-2:] == "ed" and len(word) > _SHORT and word[-3] != "e"]
+    regular = [word for word in words if word[-2:] == "ed" and len(word) > _MAX_SHORT_WORD_CHARS and word[-3] != "e"]
     return len(regular) + len(_PAST.intersection(words))
 
 

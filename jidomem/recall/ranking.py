@@ -110,7 +110,7 @@ MEMORIES: Profile = {
 }
 #: The share of turns by a machine from which the candidates count as a conversation with a machine; the least number of
 #: conversations that are many, and the most candidates of each, on average, that make them short.
-MACHINE, MANY, SHORT = 0.2, 4, 12
+MACHINE_TURN_SHARE, MANY_TALKS, SHORT_TALK_TURNS = 0.2, 4, 12
 
 
 def chosen(candidates: Sequence[Candidate]) -> Profile:
@@ -118,10 +118,10 @@ def chosen(candidates: Sequence[Candidate]) -> Profile:
     spoken = [one for one in candidates if one.passage.speakers]
     if 2 * len(spoken) < len(candidates) or not spoken:
         return MEMORIES
-    if sum(map(answers_question, spoken)) < MACHINE * len(spoken):
+    if sum(map(answers_question, spoken)) < MACHINE_TURN_SHARE * len(spoken):
         return PEOPLE
     talks = {one.talk for one in spoken if one.talk}
-    return TASKS if len(talks) >= MANY and len(spoken) <= SHORT * len(talks) else ASSISTANT
+    return TASKS if len(talks) >= MANY_TALKS and len(spoken) <= SHORT_TALK_TURNS * len(talks) else ASSISTANT
 
 
 def answers_question(one: Candidate) -> bool:

@@ -15,7 +15,7 @@ ANCHOR = jido("aboutBlob")
 #: The blob id in an anchor whose file content was redacted: the null id of git.
 NO_BLOB = "0" * 40
 _ANCHOR_FORM = lazy(r"((?:[0-9a-f]{40}|[0-9a-f]{64})) (.+)", re.DOTALL)
-_LONGEST = 1024
+_MAX_PATH_CHARS = 1024
 _REDUNDANT = re.compile(r"^\./|/\.?/|[^./]/\.\./|//")
 
 
@@ -36,7 +36,7 @@ def path_of(entry: str) -> str | None:
     >>> path_of("./src//a.py"), path_of("../secret"), path_of("https://jido.ai/x")
     ('src/a.py', None, None)
     """
-    if not entry or len(entry) > _LONGEST or "\0" in entry or "://" in entry or entry.startswith(("/", "urn:")):
+    if not entry or len(entry) > _MAX_PATH_CHARS or "\0" in entry or "://" in entry or entry.startswith(("/", "urn:")):
         return None
     path = posixpath.normpath(entry.strip())
     outside = path == "." or path == ".." or path.startswith("../")

@@ -353,7 +353,7 @@ def snake(name: str) -> str:
 
 
 #: A date is its midnight; a time without an offset is in UTC.
-_MOMENTS = ("2026-11-17", "2026-11-17T09:00:00Z", "2026-11-17T10:30+01:00")
+_MOMENT_EXAMPLES = ("2026-11-17", "2026-11-17T09:00:00Z", "2026-11-17T10:30+01:00")
 
 
 def moment_hint(name: str) -> str:
@@ -362,7 +362,7 @@ def moment_hint(name: str) -> str:
     >>> moment_hint("as_of")
     'give one of: `as_of` 2026-11-17, `as_of` 2026-11-17T09:00:00Z, `as_of` 2026-11-17T10:30+01:00'
     """
-    return "give one of: " + ", ".join(f"`{name}` {moment}" for moment in _MOMENTS)
+    return "give one of: " + ", ".join(f"`{name}` {moment}" for moment in _MOMENT_EXAMPLES)
 
 
 #: Parameter that takes a plain name -> the folder of its IRIs.

@@ -48,7 +48,7 @@ NARROWED_BY = {
     "budget_tokens": "How long all texts may be; a token is counted for every three bytes.",
     "explain": "Also the parts of each score and their reasons.",
 }
-_FLAGS, _MOMENTS = ("include_sessions", "explain"), ("as_of", "since", "until")
+_FLAGS, _MOMENT_PARAMETERS = ("include_sessions", "explain"), ("as_of", "since", "until")
 _WRITING = ("entry", "metadata")
 _IDS = 'send {"ids": ["mem_..."]}: the ids of the entries to withdraw'
 _AN_ENTRY = 'send {"entry": {"agent_id": "planner", "content": "..."}}, or an array of these'
@@ -66,9 +66,9 @@ def write(site: RequestContext, project: str) -> Response:
 
 def recall(site: RequestContext, project: str) -> Response:
     """Return the entries of an agent within the scope, those that match the query first."""
-    given = wire.arguments(*_FLAGS, *_MOMENTS, "budget_tokens", "min_position")
+    given = wire.arguments(*_FLAGS, *_MOMENT_PARAMETERS, "budget_tokens", "min_position")
     opts: dict[str, Any] = {name: wire.flag(given, name) for name in _FLAGS}
-    opts |= {name: given[name] for name in _MOMENTS if name in given}
+    opts |= {name: given[name] for name in _MOMENT_PARAMETERS if name in given}
     opts |= {"budget_tokens": wire.whole(given, "budget_tokens")} if "budget_tokens" in given else {}
     values = wire.json_body()
     if not isinstance(values, dict):

@@ -48,9 +48,9 @@ _ROWS = {wire.JSON: "json", CSV: "csv", TSV: "tsv"}
 #: The suffixes of formats of rows, and the names of other formats.
 _SUFFIXES, _OTHERS = frozenset(_ROWS.values()), {"ttl": "Turtle", "xml": "XML", "html": "HTML"}
 #: The arguments with a moment: of recording, and of validity.
-MOMENTS = ("as_of", "valid_at")
+MOMENT_PARAMETERS = ("as_of", "valid_at")
 #: The arguments of every named query, besides its own parameters.
-ASKING = (*MOMENTS, "include_inactive", "limit", "cursor", "min_position")
+ASKING = (*MOMENT_PARAMETERS, "include_inactive", "limit", "cursor", "min_position")
 #: Parameter names that would collide with arguments of the method.
 _TAKEN = ("name", "self", "project")
 
@@ -106,7 +106,7 @@ def projects(site: RequestContext) -> Response:
 
 def project(site: RequestContext, project: str) -> Response:
     """Return the state of one project: counts by class and state, versions, damage; a withdrawal is a DeletedMarker."""
-    given = wire.arguments(*MOMENTS, "min_position")
+    given = wire.arguments(*MOMENT_PARAMETERS, "min_position")
     wait_for_version(site, project, given)
     version = _version(site, project, given.get("as_of"))
     return wire.answer({
@@ -226,7 +226,7 @@ def _rendered(page: Page, columns: tuple[str, ...], form: str) -> Response:
 
 def memory(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
     """Return one memory, by its IRI or a unique part of its id, as JSON, Turtle or JSON-LD."""
-    given = wire.arguments(*MOMENTS, "min_position")
+    given = wire.arguments(*MOMENT_PARAMETERS, "min_position")
     form = negotiate({wire.JSON: "json", TURTLE: "turtle", LINKED: "jsonld"})
     wait_for_version(site, project, given)
     item = site.memory.reader.resolve(project, id, as_of=given.get("as_of"))
@@ -240,19 +240,19 @@ def memory(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
 
 def _moment(given: Mapping[str, str]) -> dict[str, str]:
     """Return the moments in the arguments."""
-    return {name: given[name] for name in MOMENTS if name in given}
+    return {name: given[name] for name in MOMENT_PARAMETERS if name in given}
 
 
 def history(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
     """Return the predecessors and successors of one memory."""
-    given = wire.arguments(*MOMENTS, "min_position")
+    given = wire.arguments(*MOMENT_PARAMETERS, "min_position")
     wait_for_version(site, project, given)
     return wire.answer({"rows": site.memory.reader.history(project, id, **_moment(given)), "cursor": None})
 
 
 def why(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
     """Return the provenance of one memory."""
-    given = wire.arguments(*MOMENTS, "min_position")
+    given = wire.arguments(*MOMENT_PARAMETERS, "min_position")
     wait_for_version(site, project, given)
     return wire.answer(site.memory.reader.why(project, id, **_moment(given)))
 

@@ -378,7 +378,7 @@ NOWHERE = "none"
 METHODS = frozenset(("GET", "POST", "PATCH", "HEAD", "OPTIONS", "PUT", "DELETE"))
 #: Routes that are polled by machines.
 _QUIET = frozenset(("/healthz", "/readyz", "/metrics"))
-LONGEST = 300
+MAX_LOG_CHARS = 300
 
 
 class Watch:
@@ -470,14 +470,14 @@ def _log_fields(incoming: Request, response: Response, seen: Seen) -> dict[str, 
         "request_id": seen.id,
         "client": incoming.environ.get("REMOTE_ADDR", ""),
         "method": incoming.method[:20],
-        "path": incoming.path[:LONGEST],
+        "path": incoming.path[:MAX_LOG_CHARS],
         "status": response.status_code,
     }
     if not response.is_streamed:
         fields["bytes"] = response.content_length
     project = (incoming.view_args or {}).get("project")
     if project is not None:
-        fields["project"] = project[:LONGEST]
+        fields["project"] = project[:MAX_LOG_CHARS]
     if seen.agent is not None:
         fields["agent"] = seen.agent
     if seen.token is not None:

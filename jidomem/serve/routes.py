@@ -50,7 +50,7 @@ class Route:
 JSON = wire.JSON
 AT = {"min_position": "A version: wait until it is reached."}
 AS_OF = {"as_of": "A moment: the state recorded by then."}
-MOMENTS = {**AS_OF, "valid_at": "A moment: only memories valid then, by their own dates."}
+MOMENT_PARAMETERS = {**AS_OF, "valid_at": "A moment: only memories valid then, by their own dates."}
 
 
 AGENT_ROUTES: tuple[Route, ...] = (
@@ -177,14 +177,14 @@ _JSON_TYPES = {
 }  # fmt: skip
 _TRUTH = {"enum": ["true", "false", "1", "0"]}
 _MOMENT = {"type": "string", "examples": ["2026-11-01T00:00:00Z", "2026-11-01"]}
-_WHOLE = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
+_POSITIVE_INTEGER = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
 _GRAPH_PARAMETER = {"type": "array", "items": {"type": "string", "format": "uri"}}
 _SPARQL_PARAMETERS = ("query", "timeout", "as_of", "default-graph-uri", "named-graph-uri")
 #: The schemas of the query parameters that are not plain texts.
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "query": {"type": "string", "examples": ["SELECT ?s { ?s ?p ?o } LIMIT 5", "ASK { ?s ?p ?o }"]},
     **dict.fromkeys(("as_of", "valid_at"), _MOMENT),
-    **dict.fromkeys(("limit", "budget_tokens", "last"), _WHOLE),
+    **dict.fromkeys(("limit", "budget_tokens", "last"), _POSITIVE_INTEGER),
     **dict.fromkeys(("include_inactive", "include_sessions", "dry_run", "all", "explain"), _TRUTH),
     **dict.fromkeys(("default-graph-uri", "named-graph-uri"), _GRAPH_PARAMETER),
     "about": _TEXTS,
@@ -408,7 +408,7 @@ _CHANGE = {"type": "object", "properties": {"do": {"enum": [*CHANGES]}}, "requir
 
 _READY = {200: "The answer.", 503: "An index is behind its journal, or a journal is damaged; the same, and which."}
 _ASKING = {
-    **MOMENTS,
+    **MOMENT_PARAMETERS,
     "include_inactive": "Also memories that are not active: superseded, pending, rejected, expired.",
     "status": "For lists of decisions: the decisions of this status alone, active or not.",
     "limit": "Rows of one page, at most.",
@@ -487,7 +487,7 @@ ROUTES: tuple[Route, ...] = (
         writes=True,
     ),
     Route("GET", "/projects", memories.projects, "List the projects"),
-    Route("GET", "/projects/{project}", memories.project, "Summarise a project", takes={**MOMENTS, **AT}),
+    Route("GET", "/projects/{project}", memories.project, "Summarise a project", takes={**MOMENT_PARAMETERS, **AT}),
     Route("GET", "/projects/{project}/queries", memories.playbook, "List the named queries"),
     Route(
         "GET",
@@ -504,14 +504,14 @@ ROUTES: tuple[Route, ...] = (
         memories.memory,
         "Show one memory, by its IRI or a unique part of its id",
         gives={JSON: "Object", memories.TURTLE: "Text", memories.LINKED: "Linked"},
-        takes={**MOMENTS, **AT},
+        takes={**MOMENT_PARAMETERS, **AT},
     ),
     Route(
         "GET",
         "/projects/{project}/memories/{id}/why",
         memories.why,
         "Explain one memory: author, time, evidence, rules, predecessors and successors",
-        takes={**MOMENTS, **AT},
+        takes={**MOMENT_PARAMETERS, **AT},
     ),
     Route(
         "GET",
@@ -519,7 +519,7 @@ ROUTES: tuple[Route, ...] = (
         memories.history,
         "List the versions of one memory: predecessors, successors, withdrawals and restorations",
         gives={JSON: "Page"},
-        takes={**MOMENTS, **AT},
+        takes={**MOMENT_PARAMETERS, **AT},
     ),
     Route(
         "POST",
@@ -580,7 +580,7 @@ ROUTES: tuple[Route, ...] = (
             "budget_tokens": "Length limit; a token is three bytes.",
             "about": "A file of the work; may be repeated.",
             "task": "The work in words: memories that match come early.",
-            **MOMENTS,
+            **MOMENT_PARAMETERS,
             **AT,
         },
     ),
@@ -593,7 +593,7 @@ ROUTES: tuple[Route, ...] = (
             "file": "A path relative to the folder of the root; may be repeated.",
             "limit": "Memories per file, at most (default: 10); count is the total.",
             "include_inactive": "Include superseded, withdrawn and pending memories.",
-            **MOMENTS,
+            **MOMENT_PARAMETERS,
             **AT,
         },
     ),

@@ -39,7 +39,7 @@ REFUSALS, CLIENTS = 4_000, 500
 #: The agent of refusals that are no longer counted separately.
 OTHERS = "others"
 #: The most characters of a name given by a client.
-_LONGEST = 100
+_MAX_NAME_CHARS = 100
 
 
 class Refusal(NamedTuple):
@@ -100,7 +100,7 @@ class Clients:
 
 
 def _cut(text: str | None) -> str:
-    return (text or "")[:_LONGEST]
+    return (text or "")[:_MAX_NAME_CHARS]
 
 
 @lru_cache(1_000)

@@ -115,7 +115,7 @@ def other_kind(cls: Term, own: Term, schema: Schema) -> str | None:
 
 _ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _MEMORY_IRI = re.compile(rf"{re.escape(vocab.BASE)}memory/[0-9a-f-]{{36}}")  # most references
-_LONGEST = 2048
+_MAX_IRI_CHARS = 2048
 _SHORT_ID = re.compile("[0-9a-f]{8}")
 _LOOKS_ABSOLUTE = re.compile(r"\s*<?\s*(?:https?:/|urn:)", re.IGNORECASE)
 _CURIE = re.compile(r"([a-z]+):([A-Za-z_][\w-]*)")
@@ -222,7 +222,7 @@ def is_reserved(text: str) -> bool:
 
 def is_absolute(text: str) -> bool:
     """Return whether *text* is an absolute http, https or urn IRI in its written form, of at most 2048 characters."""
-    return len(text) <= _LONGEST and _is_written(text)
+    return len(text) <= _MAX_IRI_CHARS and _is_written(text)
 
 
 @lru_cache(maxsize=1024)  # several stages check each reference

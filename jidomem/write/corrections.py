@@ -26,7 +26,7 @@ from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Retry, Submission, SubmitOptions, correction_digest
 from jidomem.write.triples import restated_in
 
-_SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
+_MAX_SUMMARY_CHARS = 10_000  # characters of a summary that a marker of its withdrawal repeats
 #: The fields of identity and relations, which a successor does not inherit.
 OWN = ("iri", "supersedes", "invalidates", "revives", "coexists_with", "reason")
 _TEXTS = ("summary", "detailed_explanation")
@@ -109,7 +109,7 @@ class Corrections:
         """Return the intent of a marker that withdraws *item*."""
         return {
             "type": "deleted_marker",
-            "summary": f"Withdrawn: {restated_in(view, item).get('summary', item)[:_SHOWN]}",
+            "summary": f"Withdrawn: {restated_in(view, item).get('summary', item)[:_MAX_SUMMARY_CHARS]}",
             "rationale": reason,
             "applies_to_project": project_id,
             "asserted_by": self._context.agent,

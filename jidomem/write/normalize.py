@@ -40,7 +40,7 @@ from jidomem.write.canonical import (
 )
 from jidomem.write.snapshot import WriteSnapshot
 
-MOMENTS = ("timestamp", "expires_on", "valid_from", "valid_until")
+MOMENT_FIELDS = ("timestamp", "expires_on", "valid_from", "valid_until")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # as XML 1.0 forbids
 
 
@@ -99,7 +99,7 @@ class FieldNormalizer:
             return self.text(name, value) or None
         if value is None or (name == "confidence" and isinstance(value, (int, float))):
             return value
-        if name in MOMENTS and isinstance(value, datetime):
+        if name in MOMENT_FIELDS and isinstance(value, datetime):
             return value.isoformat()
         entries = value if isinstance(value, (list, tuple)) else ()
         only = entries[0] if len(entries) == 1 and isinstance(entries[0], str) else None
@@ -358,7 +358,7 @@ def _object_field(field: str, value: Mapping[str, str], allowed: tuple[str, ...]
     text = value.get("@id")
     if text is None and value.get("@type") == vocab.XSD + _DATATYPE_OF.get(field, "string"):
         text = value["@value"]
-        if field in MOMENTS and moment(text) != text:
+        if field in MOMENT_FIELDS and moment(text) != text:
             return None
     if allowed is None or text is None:
         return text
@@ -549,7 +549,7 @@ def _references(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
 
 def _moments(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
     """Convert the moments to UTC."""
-    for field in MOMENTS:
+    for field in MOMENT_FIELDS:
         given = values[field]
         if given is None:
             continue

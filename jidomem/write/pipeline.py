@@ -31,7 +31,7 @@ from jidomem.records.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema.ontology import EffectiveRules, Schema
 from jidomem.write import canonical, conflict, permissions, secrets, triples, validate
 from jidomem.write.normalize import (
-    MOMENTS,
+    MOMENT_FIELDS,
     FieldNormalizer,
     KnownMemories,
     Normal,
@@ -526,7 +526,8 @@ def _moment_warnings(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, n
 def _full_fields(item: str, view: WriteSnapshot) -> dict[str, Any]:
     """Return all fields of a memory, with full moments: a store may have shortened them."""
     fields = restated_in(view, item)
-    return {name: (canonical.moment(value) or value) if name in MOMENTS else value for name, value in fields.items()}
+    moments = {name: canonical.moment(fields[name]) for name in MOMENT_FIELDS if name in fields}
+    return fields | {name: moment for name, moment in moments.items() if moment}
 
 
 def paths_about(proposal: Given) -> list[str]:

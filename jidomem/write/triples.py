@@ -55,7 +55,7 @@ from jidomem.write.snapshot import WriteSnapshot
 
 #: The properties of the fields of an intent, by the form of their values.
 TEXTS, NAMES, URLS = properties_of("text"), properties_of("name"), properties_of("url")
-MOMENTS, IRIS = properties_of("moment"), properties_of("iri")
+MOMENT_PROPERTIES, IRI_PROPERTIES = properties_of("moment"), properties_of("iri")
 ASSERTED, PROPOSED = jido("Asserted"), jido("Proposed")
 #: The agent that commits: the writer itself.
 WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
@@ -82,7 +82,7 @@ def describe(intent: MemoryUpdateIntent) -> list[Triple]:
     for field, name in URLS.items():
         if (value := getattr(intent, field)) is not None:
             triples.append((item, jido(name), literal(value, vocab.XSD + "anyURI")))
-    for field, name in MOMENTS.items():
+    for field, name in MOMENT_PROPERTIES.items():
         if value := getattr(intent, field):
             triples.append((item, jido(name), date_time(value)))
     if intent.evidence:
@@ -267,7 +267,7 @@ def read_back(triples: Iterable[Triple]) -> None:
 def _provenance(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
     """Return the author, session, project and confidence of *item*."""
     triples = []
-    for field, name in IRIS.items():
+    for field, name in IRI_PROPERTIES.items():
         if (value := getattr(intent, field)) is not None:
             triples.append((item, jido(name), f"<{value}>"))
     confidence = intent.confidence

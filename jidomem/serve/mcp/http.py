@@ -33,7 +33,7 @@ from jidomem.serve.listener import host_of
 from jidomem.serve.mcp import server
 from jidomem.serve.mcp.client_session import ClientSessions, Tool
 from jidomem.serve.mcp.server import CALLER, SEEN, create_server, leave_all
-from jidomem.serve.monitoring import HEADER, LONGEST, METHODS, NOWHERE, TYPE, figures, id_of, level_of
+from jidomem.serve.monitoring import HEADER, MAX_LOG_CHARS, METHODS, NOWHERE, TYPE, figures, id_of, level_of
 from jidomem.serve.server_state import Operation, RequestContext
 from jidomem.serve.wire import Seen
 
@@ -105,7 +105,7 @@ def _method_and_tool(ctx: ServerRequestContext[Any, Any], tools: Collection[str]
     """Return the method of a message, and the tool that it calls; OTHER for unknown ones."""
     known = ctx.method in SPEC_CLIENT_METHODS or (ctx.request_id is None and ctx.method.startswith("notifications/"))
     if ctx.method != "tools/call":
-        return (ctx.method[:LONGEST] if known else OTHER), ""
+        return (ctx.method[:MAX_LOG_CHARS] if known else OTHER), ""
     name = (ctx.params or {}).get("name")
     return ctx.method, name if isinstance(name, str) and name in tools else OTHER
 
@@ -116,7 +116,7 @@ def _log_fields(scope: Scope, seen: SeenCall) -> dict[str, Any]:
         "request_id": seen.id,
         "client": (scope.get("client") or ("",))[0],
         "method": scope["method"][:20],
-        "path": scope["path"][:LONGEST],
+        "path": scope["path"][:MAX_LOG_CHARS],
         "status": seen.status,
         "call": seen.call,
         "tool": seen.tool,
@@ -278,7 +278,8 @@ class _Door:
         check_host(given.get("host", ""), self._hosts)
         origin = given.get("origin")
         if origin is not None and host_of(origin.lower()) not in self._hosts:
-            raise PolicyDenied(f"pages of {origin[:LONGEST]!r} may not ask this server", hint="ask without a browser")
+            shown = origin[:MAX_LOG_CHARS]
+            raise PolicyDenied(f"pages of {shown!r} may not ask this server", hint="ask without a browser")
 
     def _caller(self, scope: Scope, seen: SeenCall) -> ApiToken | None:
         keyring = self._site.keyring
