@@ -25,7 +25,7 @@ from jidomem.runtime.logs import SERVER_LOG_TABLES, DoorLog
 from jidomem.runtime.root_config import OF_TRUST, check_root, root_folder
 from jidomem.runtime.settings import FOLDER, address_of, own_config
 from jidomem.runtime.state import State
-from jidomem.runtime.tokens import take_back
+from jidomem.runtime.tokens import revoke_token
 from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, read
 from jidomem_cli.options import (
     ROWS,
@@ -273,7 +273,7 @@ def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects
         keyring = memory.place.keyring()
         reached = (EVERY,) if all_projects else projects or (memory.project,)
         end = None if expires is None else _end(expires, memory.sources.now())
-        secret, made = keyring.give_out(agent, role, reached, memory.sources, expires=end)
+        secret, made = keyring.issue(agent, role, reached, memory.sources, expires=end)
         known = [EVERY, memory.project, *memory.projects()]
     for project in reached:
         if project not in known:
@@ -332,7 +332,7 @@ def remove(app: App, id_: str) -> None:
       jidomem access token remove 1f2e3d4c
     """
     shared = address_of(app.root) is not None
-    revoked = app.open().place.keyring().take_back(id_) if shared else take_back(own_config(), id_)
+    revoked = app.open().place.keyring().revoke(id_) if shared else revoke_token(own_config(), id_)
     show_result(app, _token_row(revoked), message=f"revoked: {revoked.id} of {revoked.agent}, for {revoked.root}")
 
 

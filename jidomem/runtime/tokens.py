@@ -66,7 +66,7 @@ class Keyring:
         self._catch_up()
         return self._tokens
 
-    def give_out(
+    def issue(
         self, agent: str, role: str, projects: Sequence[str], sources: Sources, *, expires: datetime | None = None
     ) -> tuple[str, ApiToken]:
         """Issue a token, valid until *expires*, and return it with its record; only the record is stored.
@@ -86,7 +86,7 @@ class Keyring:
         self._storage.change(lambda tokens: (*tokens, made))
         return secret, made
 
-    def take_back(self, name: str) -> ApiToken:
+    def revoke(self, name: str) -> ApiToken:
         """Revoke the token of that id and return its record; raises NotFound."""
         revoked: list[ApiToken] = []
 
@@ -97,7 +97,7 @@ class Keyring:
         self._storage.change(without)
         return revoked[0]
 
-    def whose(self, secret: str) -> ApiToken | None:
+    def find(self, secret: str) -> ApiToken | None:
         """Return the record of the token *secret*, None if it is unknown or revoked.
 
         The comparison takes constant time. Raises Unauthenticated for an expired token, Failed if the tokens cannot
@@ -229,7 +229,7 @@ class SharedTokens:
             ) from error
 
 
-def take_back(path: Path, name: str) -> ApiToken:
+def revoke_token(path: Path, name: str) -> ApiToken:
     """Revoke the token of that id, for any memory in a folder, and return its record; raises NotFound."""
     revoked: list[ApiToken] = []
 

@@ -113,7 +113,7 @@ def caller_of(keyring: Keyring, authorization: str) -> ApiToken:
     scheme, _, secret = authorization.partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise Unauthenticated("this server needs a token", hint=_HINT)
-    caller = keyring.whose(secret.strip())
+    caller = keyring.find(secret.strip())
     if caller is None:
         raise Unauthenticated("the token is unknown or revoked", hint=_HINT)
     return caller

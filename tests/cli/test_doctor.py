@@ -235,7 +235,7 @@ def test_a_commit_by_a_right_clock_is_not_quarantined(root):
 
 
 def test_a_token_file_readable_by_others_fails(root):
-    secret, _ = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())
+    secret, _ = Keyring(own_config(), root).issue("ana", "agent", ["p"], Sources())
     _, details = doctor()
     assert details["tokens"] == f"1 for this root, in {own_config()}"
 
@@ -248,7 +248,7 @@ def test_a_token_file_readable_by_others_fails(root):
 
 def test_a_root_with_its_last_token_revoked_has_a_warning(root):
     ring = Keyring(own_config(), root)
-    ring.take_back(ring.give_out("ana", "agent", ["p"], Sources())[1].id)
+    ring.revoke(ring.issue("ana", "agent", ["p"], Sources())[1].id)
 
     faults, _ = doctor()
 

@@ -30,7 +30,7 @@ def test_a_token_is_printed_once_and_listed_without_its_secret(repository):
     assert (row["agent"], row["role"], row["projects"]) == ("ana", "curator", ["p", "q"])
     assert row["root"] == str(repository / ".jidomem")
     assert secret not in json.dumps(row)
-    assert Keyring(own_config(), repository / ".jidomem").whose(secret).id == row["id"]
+    assert Keyring(own_config(), repository / ".jidomem").find(secret).id == row["id"]
 
 
 def test_the_token_list_has_the_last_use_of_each_token_while_the_server_runs(repository):

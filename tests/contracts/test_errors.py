@@ -135,7 +135,7 @@ def a_rule_against_it(root):
 @contextmanager
 def a_token(root):
     """A token of this root was given out, which whoever asks does not have."""
-    Keyring(own_config(), root).give_out("ana", "agent", ["p"], fixed_sources())
+    Keyring(own_config(), root).issue("ana", "agent", ["p"], fixed_sources())
     yield
 
 

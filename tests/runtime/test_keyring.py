@@ -12,7 +12,7 @@ from conftest import fixed_sources
 
 from jidomem.errors import Failed, InvalidRequest, NotFound, Unauthenticated
 from jidomem.runtime import user_config
-from jidomem.runtime.tokens import Keyring, take_back
+from jidomem.runtime.tokens import Keyring, revoke_token
 from jidomem.runtime.user_config import ApiToken, Trusted, UserConfig
 
 
@@ -27,7 +27,7 @@ def keyring(path, tmp_path):
 
 
 def test_a_token_is_returned_once_and_only_its_digest_is_stored_in_a_private_file(keyring, path):
-    secret, token = keyring.give_out("ana", "agent", ["q", "p", "p"], fixed_sources())
+    secret, token = keyring.issue("ana", "agent", ["q", "p", "p"], fixed_sources())
 
     text = path.read_text()
     assert re.fullmatch(r"jido_[A-Za-z0-9_-]{43}", secret)
@@ -44,14 +44,14 @@ def test_a_token_is_returned_once_and_only_its_digest_is_stored_in_a_private_fil
     ]
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert {file.name for file in path.parent.iterdir()} == {"config.toml", "config.toml.lock"}
-    assert keyring.whose(secret) == token
+    assert keyring.find(secret) == token
 
 
 def test_a_modified_token_is_not_accepted(keyring):
-    secret, _ = keyring.give_out("ana", "agent", ["p"], fixed_sources())
+    secret, _ = keyring.issue("ana", "agent", ["p"], fixed_sources())
 
     for modified in (secret[:-1], secret + "x", secret.upper(), "", user_config.digest(secret), secret + "\0"):
-        assert keyring.whose(modified) is None
+        assert keyring.find(modified) is None
 
 
 def test_a_configuration_with_unusual_texts_is_read_back_equal(path):
@@ -65,7 +65,7 @@ def test_a_configuration_with_unusual_texts_is_read_back_equal(path):
 
 def test_concurrent_changes_are_all_stored(keyring, path):
     with ThreadPoolExecutor(8) as threads:
-        tokens = list(threads.map(lambda n: keyring.give_out(f"a{n}", "agent", ["p"], own_sources(n))[1], range(40)))
+        tokens = list(threads.map(lambda n: keyring.issue(f"a{n}", "agent", ["p"], own_sources(n))[1], range(40)))
 
     assert sorted(user_config.read(path).tokens, key=str) == sorted(tokens, key=str)
 
@@ -75,24 +75,24 @@ def own_sources(number):
 
 
 def test_a_removed_token_is_invalid_and_an_unknown_id_is_refused_with_the_known_ones(keyring, path):
-    secret, token = keyring.give_out("ana", "agent", ["p"], fixed_sources())
+    secret, token = keyring.issue("ana", "agent", ["p"], fixed_sources())
 
-    assert keyring.whose(secret) == token
+    assert keyring.find(secret) == token
     with pytest.raises(NotFound) as unknown:
-        take_back(path, "00000000")
-    assert (unknown.value.hint, take_back(path, token.id)) == (f"there is {token.id}", token)
-    assert (keyring.whose(secret), keyring.asks()) == (None, True)
+        revoke_token(path, "00000000")
+    assert (unknown.value.hint, revoke_token(path, token.id)) == (f"there is {token.id}", token)
+    assert (keyring.find(secret), keyring.asks()) == (None, True)
 
 
 def test_a_root_with_its_last_token_removed_requires_a_token_until_its_owner_opens_it(keyring, path, tmp_path):
-    _, first = keyring.give_out("ana", "agent", ["p"], fixed_sources())
+    _, first = keyring.issue("ana", "agent", ["p"], fixed_sources())
     other = Keyring(path, tmp_path / "other")
-    keyring.take_back(first.id)
+    keyring.revoke(first.id)
 
     assert (Keyring(path, tmp_path / "root").is_needed, other.asks()) == (True, False)
-    _, second = keyring.give_out("ana", "agent", ["p"], fixed_sources())
+    _, second = keyring.issue("ana", "agent", ["p"], fixed_sources())
     assert user_config.read(path).closed == ()
-    take_back(path, second.id)
+    revoke_token(path, second.id)
     assert user_config.read(path).closed == (str(tmp_path / "root"),)
     user_config.change(path, lambda config: replace(config, closed=()))
     assert Keyring(path, tmp_path / "root").is_needed is False
@@ -100,23 +100,23 @@ def test_a_root_with_its_last_token_removed_requires_a_token_until_its_owner_ope
 
 def test_a_token_expires_at_its_time_and_one_without_expiry_is_stored_without_it(keyring, path):
     past, future = datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-    expired_secret, expired = keyring.give_out("ana", "agent", ["p"], own_sources(1), expires=past)
-    valid_secret, valid = keyring.give_out("ben", "agent", ["p"], own_sources(2), expires=future)
-    keyring.give_out("eve", "agent", ["p"], own_sources(3))
+    expired_secret, expired = keyring.issue("ana", "agent", ["p"], own_sources(1), expires=past)
+    valid_secret, valid = keyring.issue("ben", "agent", ["p"], own_sources(2), expires=future)
+    keyring.issue("eve", "agent", ["p"], own_sources(3))
 
     with pytest.raises(Unauthenticated, match=f"the token {expired.id} has expired"):
-        keyring.whose(expired_secret)
-    assert (keyring.has(expired), keyring.has(valid), keyring.whose(valid_secret)) == (False, True, valid)
+        keyring.find(expired_secret)
+    assert (keyring.has(expired), keyring.has(valid), keyring.find(valid_secret)) == (False, True, valid)
     assert user_config.read(path).tokens[1].expires.startswith("2100-01-01T00:00:00")
     assert path.read_text().count("\nexpires = ") == 2
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666, 0o620])
 def test_a_file_that_others_can_read_or_write_is_refused(keyring, path, mode):
-    keyring.give_out("ana", "agent", ["p"], fixed_sources())
+    keyring.issue("ana", "agent", ["p"], fixed_sources())
     path.chmod(mode)
 
-    for access in (lambda: user_config.read(path), lambda: keyring.whose("x"), lambda: take_back(path, "x")):
+    for access in (lambda: user_config.read(path), lambda: keyring.find("x"), lambda: revoke_token(path, "x")):
         with pytest.raises(Failed) as refusal:
             access()
         assert refusal.value.code == "invalid_config"
@@ -127,7 +127,7 @@ def test_a_file_that_others_can_read_or_write_is_refused(keyring, path, mode):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_file_of_another_user_is_refused(keyring, path):
-    keyring.give_out("ana", "agent", ["p"], fixed_sources())
+    keyring.issue("ana", "agent", ["p"], fixed_sources())
     os.chown(path, 12345, -1)
 
     with pytest.raises(Failed, match="belongs to another user"):
@@ -164,9 +164,9 @@ def test_an_invalid_configuration_is_refused_with_the_name_of_its_file(path, tex
 
 def test_an_invalid_role_or_project_creates_no_token(keyring, path):
     with pytest.raises(InvalidRequest, match="is not a role of a token"):
-        keyring.give_out("ana", "boss", ["p"], fixed_sources())
+        keyring.issue("ana", "boss", ["p"], fixed_sources())
     with pytest.raises(NotFound) as refusal:
-        keyring.give_out("ana", "agent", ["Bad Name"], fixed_sources())
+        keyring.issue("ana", "agent", ["Bad Name"], fixed_sources())
 
     assert refusal.value.code == "invalid_project"
     assert not path.exists()

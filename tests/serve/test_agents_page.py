@@ -37,11 +37,11 @@ def client_with_token(memory):
     root = memory.settings.root
     for project in ("p", "q"):
         memory.writer.submit_intent(project, intent(applies_to_project=project))
-    Keyring(own_config(), root).give_out("nobody", "reader", ("p",), memory.sources)
+    Keyring(own_config(), root).issue("nobody", "reader", ("p",), memory.sources)
     app = create_app(memory, keyring=Keyring(own_config(), root))
 
     def make(name, role="agent", projects=("p",)):
-        secret, _ = Keyring(own_config(), root).give_out(name, role, projects, memory.sources)
+        secret, _ = Keyring(own_config(), root).issue(name, role, projects, memory.sources)
 
         def send(path, **arguments):
             method = app.test_client().post if arguments else app.test_client().get

@@ -11,7 +11,7 @@ from jidomem.extras.web import review
 from jidomem.rdf.vocab import JIDO
 from jidomem.records.intent import INTENT_FIELDS, ONLY_FOR
 from jidomem.runtime.settings import own_config
-from jidomem.runtime.tokens import Keyring, take_back
+from jidomem.runtime.tokens import Keyring, revoke_token
 from jidomem.serve.app import create_app
 
 WRITERS = ("agent", "curator", "admin")
@@ -75,11 +75,11 @@ def known(memory):
 def signed_in(memory, known):
     """Return a client that is signed in with a new token of a role; all use one server."""
     root = memory.settings.root
-    Keyring(own_config(), root).give_out("nobody", "reader", ("p",), memory.sources)
+    Keyring(own_config(), root).issue("nobody", "reader", ("p",), memory.sources)
     app = create_app(memory, keyring=Keyring(own_config(), root))
 
     def client_of(role):
-        secret, token = Keyring(own_config(), root).give_out(f"the-{role}", role, ("p",), memory.sources)
+        secret, token = Keyring(own_config(), root).issue(f"the-{role}", role, ("p",), memory.sources)
         opened = app.test_client()
         opened.post("/ui/sign-in", data={"token": secret})
         opened.environ_base["HTTP_AUTHORIZATION"] = (
@@ -198,7 +198,7 @@ def test_an_action_on_a_settled_conflict_is_refused_with_its_curator_and_date(cl
 def test_a_revoked_token_is_refused_and_redirected_to_the_sign_in_page(signed_in, memory, known):
     client, token = signed_in("curator")
     path, form = pages(known)["memory"]
-    take_back(own_config(), token.id)
+    revoke_token(own_config(), token.id)
 
     answer = client.post(path, data={"act": "confirm", **form})
     foreign = client.post(path, data={"act": "confirm", **form}, headers={"Sec-Fetch-Site": "cross-site"})

@@ -71,7 +71,7 @@ def caller(memory):
     client = create_app(memory, keyring=Keyring(own_config(), root)).test_client()
 
     def store(agent, role="agent"):
-        secret, _ = Keyring(own_config(), root).give_out(agent, role, ("p",), memory.sources)
+        secret, _ = Keyring(own_config(), root).issue(agent, role, ("p",), memory.sources)
         return HttpStore(client, "p", {"Authorization": f"Bearer {secret}"})
 
     return store

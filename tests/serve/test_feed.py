@@ -17,7 +17,7 @@ from http_world import Client, running
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.runtime.settings import own_config
-from jidomem.runtime.tokens import Keyring, take_back
+from jidomem.runtime.tokens import Keyring, revoke_token
 from jidomem.serve import wire
 from jidomem.serve.app import create_app
 from jidomem.serve.server_state import Operation
@@ -198,7 +198,7 @@ def test_events_are_limited_to_the_projects_of_a_token_and_end_when_it_is_revoke
     memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("q", intent(applies_to_project="q"))
     ring = Keyring(own_config(), memory.settings.root)
-    secret, token = ring.give_out("ana", "reader", ["p"], memory.sources)
+    secret, token = ring.issue("ana", "reader", ["p"], memory.sources)
     client = create_app(memory, keyring=Keyring(own_config(), memory.settings.root)).test_client()
     key = {"Authorization": f"Bearer {secret}", **EVENTS}
 
@@ -206,7 +206,7 @@ def test_events_are_limited_to_the_projects_of_a_token_and_end_when_it_is_revoke
     stream = client.get("/projects/p/journal", headers=key)
     pieces = iter(stream.response)
     chunks = [next(pieces), next(pieces)]
-    take_back(own_config(), token.id)
+    revoke_token(own_config(), token.id)
     chunks += pieces
 
     assert (hidden.status_code, hidden.json["code"], none.json["code"]) == (404, "unknown_project", "unknown_project")

@@ -43,7 +43,7 @@ def logged_client(memory):
 def test_a_request_is_logged_with_its_client_question_and_outcome(logged_client, memory):
     memory.writer.submit_intent("p", intent())
     ring = Keyring(own_config(), memory.settings.root)
-    secret, token = ring.give_out("ana", "agent", ["p"], memory.sources)
+    secret, token = ring.issue("ana", "agent", ["p"], memory.sources)
     client, lines = logged_client(keyring=Keyring(own_config(), memory.settings.root))
     key = {"Authorization": f"Bearer {secret}"}
 
@@ -65,7 +65,7 @@ def test_a_request_is_logged_with_its_client_question_and_outcome(logged_client,
 
 def test_tokens_queries_and_memories_are_not_logged(logged_client, memory):
     ring = Keyring(own_config(), memory.settings.root)
-    secret, _ = ring.give_out("ana", "curator", ["p"], memory.sources)
+    secret, _ = ring.issue("ana", "curator", ["p"], memory.sources)
     client, lines = logged_client(level="debug", keyring=Keyring(own_config(), memory.settings.root))
     key = {"Authorization": f"Bearer {secret}"}
 

@@ -771,21 +771,21 @@ def with_token(url, secret):
 def test_each_client_with_a_token_is_the_agent_of_that_token(url, tmp_path):
     root = tmp_path / "root"
 
-    def give_out(agent, role="agent", projects=("p",)):
-        return Keyring(own_config(), root).give_out(agent, role, projects, Sources())[0]
+    def issue(agent, role="agent", projects=("p",)):
+        return Keyring(own_config(), root).issue(agent, role, projects, Sources())[0]
 
     async def use(client):
         return await client.call_tool("remember", {"text": "over HTTP"}), await client.call_tool(
             "ask", {"name": "facts"}
         )
 
-    recorded, _ = talk(with_token(url, give_out("ana")), use)
-    read_only, facts = talk(with_token(url, give_out("rob", "reader")), use, mode="auto")
+    recorded, _ = talk(with_token(url, issue("ana")), use)
+    read_only, facts = talk(with_token(url, issue("rob", "reader")), use, mode="auto")
 
     assert recorded.structured_content["filled"]["asserted_by"] == "ana"
     assert (read_only.is_error, read_only.structured_content["code"]) == (True, "policy_denied")
     assert len(facts.structured_content["rows"]) == 1
-    refusals = {None: (401, "unauthenticated"), give_out("eve", projects=("q",)): (404, "unknown_project")}
+    refusals = {None: (401, "unauthenticated"), issue("eve", projects=("q",)): (404, "unknown_project")}
     for secret, expected in refusals.items():
         headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {secret}"} if secret else {})}
         with pytest.raises(HTTPError) as refused:

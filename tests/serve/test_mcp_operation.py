@@ -141,8 +141,8 @@ def test_metrics_are_for_tokens_of_all_projects_and_messages_of_libraries_are_lo
         assert ("jidomem_journal_position", ("project", "hidden")) in read_metrics(process)
 
         ring = Keyring(own_config(), root)
-        ana = ring.give_out("ana", "admin", ["p"], Sources())[0]
-        all_projects = ring.give_out("prometheus", "reader", ["*"], Sources())[0]
+        ana = ring.issue("ana", "admin", ["p"], Sources())[0]
+        all_projects = ring.issue("prometheus", "reader", ["*"], Sources())[0]
         assert fetch(process)[0] == 401
         status, _, text = fetch(process, Authorization=f"Bearer {ana}")
         assert (status, json.loads(text)["code"], "hidden" in text) == (403, "policy_denied", False)
@@ -164,7 +164,7 @@ def test_metrics_are_for_tokens_of_all_projects_and_messages_of_libraries_are_lo
 
 
 def test_every_answer_of_mcp_over_http_has_the_security_headers(tmp_path):
-    secret = Keyring(own_config(), tmp_path / "root").give_out("ana", "admin", ["*"], Sources())[0]
+    secret = Keyring(own_config(), tmp_path / "root").issue("ana", "admin", ["*"], Sources())[0]
     authorization = {"Authorization": f"Bearer {secret}"}
 
     with serving(tmp_path / "root") as process:
@@ -180,7 +180,7 @@ def test_every_answer_of_mcp_over_http_has_the_security_headers(tmp_path):
 
 
 def test_other_machines_are_answered_under_the_allowed_host_names_alone(tmp_path):
-    secret = Keyring(own_config(), tmp_path / "root").give_out("ana", "agent", ["p"], Sources())[0]
+    secret = Keyring(own_config(), tmp_path / "root").issue("ana", "agent", ["p"], Sources())[0]
     authorization = {"Authorization": f"Bearer {secret}"}
     names = ("--host", "0.0.0.0", "--allow-host", "one.example.org", "--public-url", "https://two.example.org")
 
@@ -203,7 +203,7 @@ def test_a_write_error_is_logged_with_its_path_and_reported_to_a_token_without_i
     root = tmp_path / "root"
     with jidomem.open(root, project="p") as memory:
         memory.writer.submit_intent("p", intent())
-    secret = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())[0]
+    secret = Keyring(own_config(), root).issue("ana", "agent", ["p"], Sources())[0]
 
     with serving(root) as process:
         (root / "projects" / "p" / "memory").rename(root / "elsewhere")
@@ -237,7 +237,7 @@ def test_options_of_the_log_are_refused_on_standard_input(tmp_path):
 
 def test_the_health_probe_needs_no_token_and_is_answered_to_this_machine_only(tmp_path):
     root = tmp_path / "root"
-    Keyring(own_config(), root).give_out("ana", "admin", ["*"], Sources())
+    Keyring(own_config(), root).issue("ana", "admin", ["*"], Sources())
     with serving(root) as process:
         probed, metrics = fetch(process, "/healthz"), fetch(process, "/metrics")
         foreign, posted = (

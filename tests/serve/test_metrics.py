@@ -105,8 +105,8 @@ def test_metrics_are_for_tokens_of_all_projects_alone(memory):
     memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("hidden", intent(applies_to_project="hidden"))
     ring = Keyring(own_config(), memory.settings.root)
-    one_project, _ = ring.give_out("ana", "admin", ["p"], memory.sources)
-    all_projects, _ = ring.give_out("prometheus", "reader", ["*"], memory.sources)
+    one_project, _ = ring.issue("ana", "admin", ["p"], memory.sources)
+    all_projects, _ = ring.issue("prometheus", "reader", ["*"], memory.sources)
     client = create_app(memory, keyring=Keyring(own_config(), memory.settings.root)).test_client()
 
     refused = client.get("/metrics", headers={"Authorization": f"Bearer {one_project}"})

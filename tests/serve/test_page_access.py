@@ -44,7 +44,7 @@ def signed_in(memory, item):
     root = memory.settings.root
 
     def sign_in(role, projects=("p",)):
-        secret, _ = Keyring(own_config(), root).give_out(f"the-{role}", role, projects, memory.sources)
+        secret, _ = Keyring(own_config(), root).issue(f"the-{role}", role, projects, memory.sources)
         opened = create_app(memory, keyring=Keyring(own_config(), root)).test_client()
         return opened, opened.post("/ui/sign-in", data={"token": secret, "next": "/ui/p/timeline?state=active"})
 

@@ -63,7 +63,7 @@ def item(memory):
 
 def by_token(memory, role):
     """The session of an agent with a token of *role*."""
-    _, token = Keyring(own_config(), memory.settings.root).give_out("eve", role, ("p",), memory.sources)
+    _, token = Keyring(own_config(), memory.settings.root).issue("eve", role, ("p",), memory.sources)
     return ClientSessions(memory).of(None, token)
 
 
@@ -147,7 +147,7 @@ def test_each_kind_of_memory_is_denied_proposed_or_asserted_by_role(memory, call
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.writes], ids=lambda r: f"{r.method} {r.path}")
 def test_a_route_that_writes_is_refused_to_a_readers_token(memory, item, route):
     keyring = Keyring(own_config(), memory.settings.root)
-    secret, _ = keyring.give_out("eve", "reader", ("*",), memory.sources)
+    secret, _ = keyring.issue("eve", "reader", ("*",), memory.sources)
     path, before = route.path.replace("{project}", "p").replace("{id}", item[-8:]), journal(memory)
     for part in ("{agent}", "{session}", "{name}", "{graph}"):
         path = path.replace(part, "eve")

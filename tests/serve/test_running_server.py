@@ -17,7 +17,7 @@ from jidomem.base.clock import Sources
 from jidomem.records.policy import PolicyChange
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
-from jidomem.runtime.tokens import Keyring, take_back
+from jidomem.runtime.tokens import Keyring, revoke_token
 from jidomem_cli.serve import serve
 
 
@@ -147,8 +147,8 @@ def test_a_public_server_without_tokens_does_not_start_and_one_with_revoked_toke
     result = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
     assert (result.returncode, "has no tokens" in result.stderr, str(own_config()) in result.stderr) == (2, True, True)
 
-    _, token = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())
-    take_back(own_config(), token.id)
+    _, token = Keyring(own_config(), root).issue("ana", "agent", ["p"], Sources())
+    revoke_token(own_config(), token.id)
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         lines = iter(process.stderr.readline, "")
         warning = next(line for line in lines if "no_tokens" in line)
@@ -194,7 +194,7 @@ def test_each_line_of_a_log_outside_a_terminal_is_json_also_for_a_fault(tmp_path
 
 
 def test_the_host_of_the_public_url_is_allowed(tmp_path):
-    Keyring(own_config(), tmp_path / "root").give_out("ana", "agent", ["p"], Sources())
+    Keyring(own_config(), tmp_path / "root").issue("ana", "agent", ["p"], Sources())
     with (
         running(tmp_path / "root", "--public-url", "https://Memory.example.org:8443") as process,
         Client(process.url) as client,
@@ -209,7 +209,7 @@ def test_the_host_of_the_public_url_is_allowed(tmp_path):
 
 def test_a_public_address_is_served_to_valid_tokens_under_allowed_host_names(tmp_path):
     root = tmp_path / "root"
-    secret, token = Keyring(own_config(), root).give_out("ana", "agent", ["p"], Sources())
+    secret, token = Keyring(own_config(), root).issue("ana", "agent", ["p"], Sources())
     with running(root, "--host", "0.0.0.0", "--allow-host", "memory.example.org") as process:
         url = process.url.replace("0.0.0.0", "127.0.0.1")
         with Client(url) as client:
@@ -220,7 +220,7 @@ def test_a_public_address_is_served_to_valid_tokens_under_allowed_host_names(tmp
             unauthenticated = client.ask("GET", "/projects/p")
             assert [status, named[0], foreign[0], unauthenticated[0]] == [201, 200, 403, 401]
             assert client.get("/healthz") == {"status": "ok"}
-            take_back(own_config(), token.id)
+            revoke_token(own_config(), token.id)
             assert client.ask("GET", "/projects/p", headers=authorization)[0] == 401
             assert client.ask("GET", "/projects/p")[0] == 401
 

@@ -26,7 +26,7 @@ def servers(tmp_path):
         root.mkdir()
         with jidomem.open(root) as memory:
             item = memory.writer.submit_intent("p", decision(summary="Use Oxigraph", topic="store")).iri
-            secret, _ = Keyring(own_config(), root).give_out("ana", "curator", ("p",), memory.sources)
+            secret, _ = Keyring(own_config(), root).issue("ana", "curator", ("p",), memory.sources)
         opened.append((root, secret, item))
     with running(opened[0][0]) as one, running(opened[1][0]) as two:
         yield [(server.url, secret, item) for server, (_, secret, item) in zip((one, two), opened, strict=True)]

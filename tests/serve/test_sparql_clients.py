@@ -183,7 +183,7 @@ def test_each_client_sends_its_token(tmp_path):
         endpoint = f"{process.url}/projects/p/sparql"
         with Client(process.url) as client:
             client.submit(intent(summary="fact"))
-        secret, _ = Keyring(own_config(), tmp_path / "root").give_out("ana", "reader", ["p"], Sources())
+        secret, _ = Keyring(own_config(), tmp_path / "root").issue("ana", "reader", ["p"], Sources())
         headers = {"Authorization": f"Bearer {secret}"}
 
         request = wrapped.SPARQLWrapper(endpoint, returnFormat="json")

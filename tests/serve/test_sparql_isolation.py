@@ -20,7 +20,7 @@ def ana(memory):
     memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("q", intent(summary=SECRET, applies_to_project="q"))
     keyring = Keyring(own_config(), memory.settings.root)
-    secret, _ = keyring.give_out("ana", "agent", ["p"], memory.sources)
+    secret, _ = keyring.issue("ana", "agent", ["p"], memory.sources)
     client = create_app(memory, keyring=keyring, origins=[ORIGIN]).test_client()
 
     def send(path, method="GET", **options):

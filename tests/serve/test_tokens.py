@@ -10,7 +10,7 @@ from conftest import decision, intent
 from jidomem.journal.journal import Stream
 from jidomem.runtime import user_config
 from jidomem.runtime.settings import own_config
-from jidomem.runtime.tokens import Keyring, take_back
+from jidomem.runtime.tokens import Keyring, revoke_token
 from jidomem.serve import intents, server_state
 from jidomem.serve.app import create_app
 from jidomem.serve.log import Log
@@ -52,7 +52,7 @@ def new_caller(memory, tmp_path):
     root = memory.settings.root
 
     def caller(agent="ana", role="agent", projects=("p",)):
-        secret, token = Keyring(own_config(), root).give_out(agent, role, projects, memory.sources)
+        secret, token = Keyring(own_config(), root).issue(agent, role, projects, memory.sources)
         return Caller(client, secret, token.id)
 
     client = create_app(memory, keyring=Keyring(own_config(), root)).test_client()
@@ -148,9 +148,9 @@ def test_a_revoked_token_is_refused_from_the_next_request(new_caller):
     ana, ben = new_caller(), new_caller("ben")
     assert ana.get("/projects/p").status_code == ben.get("/projects/p").status_code == 200
 
-    take_back(own_config(), ana.id)
+    revoke_token(own_config(), ana.id)
     assert (ana.get("/projects/p").status_code, ben.get("/projects/p").status_code) == (401, 200)
-    take_back(own_config(), ben.id)
+    revoke_token(own_config(), ben.id)
 
     assert {each.get("/projects/p").status_code for each in (ana, ben, new_caller.anybody)} == {401}
 
@@ -175,7 +175,7 @@ def test_streamed_lines_are_refused_from_the_revocation_of_the_token(new_caller,
     def lines():
         for number in range(6):
             if number == 4:
-                take_back(own_config(), ana.id)
+                revoke_token(own_config(), ana.id)
             yield json.dumps(intent(summary=f"line {number}", asserted_by="ana"))
 
     class Arriving:
@@ -454,7 +454,7 @@ def test_every_answer_has_the_security_headers(new_caller):
 
 def test_a_token_of_another_root_is_refused(new_caller, memory, tmp_path):
     new_caller()
-    secret, _ = Keyring(own_config(), tmp_path / "elsewhere").give_out("ana", "admin", ["*"], memory.sources)
+    secret, _ = Keyring(own_config(), tmp_path / "elsewhere").issue("ana", "admin", ["*"], memory.sources)
 
     answer = new_caller.anybody.get("/projects/p", headers={"Authorization": f"Bearer {secret}"})
 

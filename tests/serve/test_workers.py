@@ -236,7 +236,7 @@ def guarded(tmp_path_factory):
     own.write_text(LIMITED)
     own.chmod(0o600)
     ring = Keyring(own, folder / "root")
-    secret, token = ring.give_out("ana", "curator", ["*"], Sources())
+    secret, token = ring.issue("ana", "curator", ["*"], Sources())
     with serving(folder / "root", 2, environment={"XDG_CONFIG_HOME": str(folder)}) as process:
         process.ring, process.token = ring, token
         process.key = {"Authorization": f"Bearer {secret}"}
@@ -287,7 +287,7 @@ def test_a_revoked_token_is_refused_by_every_worker_also_after_a_restart(guarded
     with client_per_worker(guarded, 2, **guarded.key) as clients:
         assert [client.ask("GET", "/projects/p", headers=guarded.key)[0] for client in clients.values()] == [200] * 2
 
-        guarded.ring.take_back(guarded.token.id)
+        guarded.ring.revoke(guarded.token.id)
 
         for headers in (guarded.key, {}):
             assert [client.ask("GET", "/projects/p", headers=headers)[0] for client in clients.values()] == [401] * 2

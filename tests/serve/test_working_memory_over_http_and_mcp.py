@@ -41,7 +41,7 @@ def token(memory):
     root = memory.settings.root
 
     def header(agent, role="agent"):
-        secret, _ = Keyring(own_config(), root).give_out(agent, role, ("p",), memory.sources)
+        secret, _ = Keyring(own_config(), root).issue(agent, role, ("p",), memory.sources)
         return {"headers": {"Authorization": f"Bearer {secret}"}}
 
     return header

@@ -147,15 +147,15 @@ def test_a_token_of_one_machine_is_valid_and_revoked_on_all(open_machine, monkey
     here, there = open_machine("here").place.keyring(), open_machine("there").place.keyring()
     assert (here.asks(), there.asks()) == (False, False)
 
-    secret, token = here.give_out("ana", "agent", ["p"], Sources())
+    secret, token = here.issue("ana", "agent", ["p"], Sources())
 
-    assert [ring.whose(secret) for ring in (here, there)] == [token, token]
+    assert [ring.find(secret) for ring in (here, there)] == [token, token]
     assert (there.asks(), there.tokens) == (True, (token,))
     assert secret.encode() not in open_machine("else").place.log.get(tokens.TOKENS).data
-    assert there.take_back(token.id) == token
-    assert (here.whose(secret), here.has(token), here.asks()) == (None, False, True)
+    assert there.revoke(token.id) == token
+    assert (here.find(secret), here.has(token), here.asks()) == (None, False, True)
     with pytest.raises(NotFound):
-        here.take_back(token.id)
+        here.revoke(token.id)
 
 
 def test_untrusted_sparql_sees_the_latest_writes_of_other_machines(open_machine):

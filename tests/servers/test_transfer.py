@@ -294,10 +294,10 @@ def test_tokens_are_moved_with_a_root_and_absent_from_backups(root, tmp_path, mo
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
     target = postgres.address()
     with open_root(root, 50) as memory:
-        first = memory.place.keyring().give_out("ana", "agent", ["p"], Sources())
+        first = memory.place.keyring().issue("ana", "agent", ["p"], Sources())
         assert migrate(str(root), target).tokens == 1
-        second = memory.place.keyring().give_out("ben", "curator", ["p"], Sources())
-        memory.place.keyring().take_back(first[1].id)
+        second = memory.place.keyring().issue("ben", "curator", ["p"], Sources())
+        memory.place.keyring().revoke(first[1].id)
 
     moved = migrate(str(root), target)
     returned = migrate(target, str(tmp_path / "back"))
@@ -309,7 +309,7 @@ def test_tokens_are_moved_with_a_root_and_absent_from_backups(root, tmp_path, mo
     for place, known in ((target, True), (tmp_path / "back", True), (restored, False)):
         with jidomem.open(place, project="p") as memory:
             ring = memory.place.keyring()
-            tokens = [ring.whose(secret) for secret, _ in (first, second)]
+            tokens = [ring.find(secret) for secret, _ in (first, second)]
             assert [each is not None and each.agent for each in tokens] == ([*("ana", "ben")] if known else [False] * 2)
     data = (tmp_path / "one.tar").read_bytes()
     assert not any(text.encode() in data for secret, token in (first, second) for text in (secret, token.digest))
@@ -318,7 +318,7 @@ def test_tokens_are_moved_with_a_root_and_absent_from_backups(root, tmp_path, mo
 def test_a_root_with_revoked_tokens_still_needs_tokens_after_a_move(root, tmp_path):
     with open_root(root, 50) as memory:
         ring = memory.place.keyring()
-        ring.take_back(ring.give_out("ana", "agent", ["p"], Sources())[1].id)
+        ring.revoke(ring.issue("ana", "agent", ["p"], Sources())[1].id)
 
     migrate(str(root), str(tmp_path / "there"))
 

@@ -491,7 +491,7 @@ def _sign_in_page(site: RequestContext) -> Response:
     """Return the page with the sign-in form."""
     page = next_page(wire.arguments(NEXT))
     token = session_token(site.memory.settings.root)
-    is_over = bool(token) and site.keyring is not None and site.keyring.whose(token) is None
+    is_over = bool(token) and site.keyring is not None and site.keyring.find(token) is None
     return html("sign-in.html", page=page, refusal=None, is_over=is_over, form={})
 
 
@@ -500,7 +500,7 @@ def _sign_in(site: RequestContext) -> Response:
     given = _form(site)
     _check_fields(given, (NEXT, "token"))
     page, token = next_page(given), given.get("token", "").strip()
-    if site.keyring is None or site.keyring.whose(token) is None:
+    if site.keyring is None or site.keyring.find(token) is None:
         raise Unauthenticated("the token is unknown or revoked", hint=_TOKEN)
     return signed_in(site.memory.settings.root, token, page, public_url=site.public_url)
 
