@@ -42,7 +42,7 @@ with jidomem.open(sys.argv[1], project=sys.argv[2]) as memory:
     stream, seen = Stream(sys.argv[2]), memory.catch_up(sys.argv[2])
     print(seen.position, flush=True)
     while True:
-        if memory.journal.moved(stream, seen, float(sys.argv[3])):
+        if memory.journal.wait_for_change(stream, seen, float(sys.argv[3])):
             seen = memory.catch_up(sys.argv[2])
             print(seen.position, time.monotonic(), flush=True)
 """

@@ -43,7 +43,7 @@ Submit = Callable[[Jidomem, Sequence[Fields]], None]
 #: Each stage with its functions, as (owner, attribute) where the caller looks them up.
 STAGES: dict[str, Sequence[tuple[Any, str]]] = {
     "files of the intent": [(Pipeline, "submission")],
-    "lock": [(journal, "acquire_lock_file"), (FileJournal, "_share_version"), (journal.GitLock, "wait")],
+    "lock": [(journal, "acquire_lock_file"), (FileJournal, "_checked_version"), (journal.GitLock, "wait")],
     "snapshot": [(CommitQueue, "_snapshot_at")],
     "normalise": [(Pipeline, "_normalise")],
     "secrets": [(secrets, "screen")],

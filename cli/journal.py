@@ -473,7 +473,7 @@ def verify(app: App, heads: str | None, quarantine: str | None, reason: str | No
     """
     memory = app.read()
     if quarantine is not None:
-        return _set_aside(app, memory, quarantine, reason)
+        return _quarantine(app, memory, quarantine, reason)
     if reason is not None:
         raise InvalidRequest("--reason is for --quarantine", hint="add --quarantine COMMIT")
     streams, journal = app.streams(memory), memory.journal
@@ -544,7 +544,7 @@ def _row(memory: Jidomem, stream: Stream, damaged: int) -> dict[str, Any]:
     }
 
 
-def _set_aside(app: App, memory: Jidomem, which: str, reason: str | None) -> int:
+def _quarantine(app: App, memory: Jidomem, which: str, reason: str | None) -> int:
     """Quarantine damage in the stream that has it; raises NotFound if there is none."""
     if not reason or not reason.strip():
         raise InvalidRequest("a quarantine needs a reason", hint='add --reason "what happened"')
@@ -555,7 +555,7 @@ def _set_aside(app: App, memory: Jidomem, which: str, reason: str | None) -> int
         (s for s in damaged if _has([*memory.journal.damage(s), *late[s]], which)),
         (damaged or [Stream(memory.project)])[0],
     )
-    name = memory.keeper.set_aside(stream, which, agent=memory.writer.agent, reason=reason)
+    name = memory.keeper.quarantine(stream, which, agent=memory.writer.agent, reason=reason)
     left = memory.journal.damage(stream)
     show_result(app, {"project": stream.project, "stream": stream.name, "file": name, "damaged": len(left)}, name)
     app.info(f"quarantined in {memory.journal.path(stream)}; {len(left)} damaged files left")

@@ -227,7 +227,7 @@ class JournalMaintenance:
             self._rebuild_copies()
         return made
 
-    def set_aside(self, stream: Stream, which: str, *, agent: str, reason: str) -> str:
+    def quarantine(self, stream: Stream, which: str, *, agent: str, reason: str) -> str:
         """Quarantine the damage *which* (the id of a commit, or a file) of a stream, and return the new file name.
 
         Writing to the stream is possible again. Commits beyond the horizon are quarantined together. The commit that
@@ -240,7 +240,7 @@ class JournalMaintenance:
             properties = [(jido("setsAside"), literal(name))]
             return self._order(stream, version, properties, agent=agent, reason=reason)
 
-        name = self.follower.journal.set_aside(stream, which, record, self.sources.now())
+        name = self.follower.journal.quarantine(stream, which, record, self.sources.now())
         self.follower.catch_up(stream)
         return name
 

@@ -508,7 +508,7 @@ class IndexFollower:
             finally:
                 self.index.end_backup()
             for stream in self.journal.streams():
-                self.journal.share(stream)
+                self.journal.store_snapshot(stream)
 
     def _continue_on_snapshot(self, clones: Clones, old: PrivateClone) -> None:
         """Continue on a clone of the newest snapshot: until it is closed, a store caches all it has read.

@@ -1,4 +1,4 @@
-"""The file journal stores each stream in a folder: one commit a file, appended under a kernel lock, read without one.
+"""The file journal stores each stream in a folder: one commit a file, appended under a kernel lock, read without locks.
 
 A commit is appended to a version: it belongs to the same stream, names the heads as its parents, and is recorded later.
 """
@@ -98,7 +98,7 @@ def check_follows(graph: str, expected: Version, commit: Commit) -> None:
 def checked_version(folder: Folder) -> Version:
     """Return the version of a folder whose heads this process has read; raise JournalDamaged for damage."""
     version = folder.look()
-    if not folder.is_grounded() and not folder.is_damaged:
+    if not folder.has_verified_heads() and not folder.is_damaged:
         folder.reload()
         version = folder.snapshot.version
     while folder.is_damaged:
@@ -277,8 +277,8 @@ class FileJournal:
         self._check_open()
         yield
 
-    def moved(self, stream: Stream, version: Version, seconds: float) -> bool:
-        """Return whether a stream has another version than *version* now, or after so many *seconds*."""
+    def wait_for_change(self, stream: Stream, version: Version, seconds: float) -> bool:
+        """Return whether a stream has another version than *version* now, or else after a sleep of *seconds*."""
         if self.head(stream) != version:
             return True
         sleep(seconds)
@@ -428,13 +428,13 @@ class FileJournal:
         finally:
             file.close()
 
-    def share(self, stream: Stream) -> None:
+    def store_snapshot(self, stream: Stream) -> None:
         """Store the snapshot of a stream for later processes, unless another process writes at this moment.
 
         Writers do so anyway; the first process to read a cloned journal may be a reader.
         """
         with suppress(JidomemError), self._lock_files(stream, 0) as (folder, lock):
-            self._share_version(folder, lock)
+            self._checked_version(folder, lock)
 
     @contextmanager
     def lock(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
@@ -448,24 +448,24 @@ class FileJournal:
         self._check_open()
         try:
             with self._lock_files(stream, self.wait if wait is None else wait) as (folder, lock):
-                yield self._share_version(folder, lock)
+                yield self._checked_version(folder, lock)
         except JournalDamaged as error:
             is_same = (each for each in self.damage(stream) if each.path == error.path)
             if isinstance(changed := next(is_same, None), BranchChanged):
                 raise changed from error
             raise
 
-    def _share_version(self, folder: Folder, lock: StreamLock) -> Version:
+    def _checked_version(self, folder: Folder, lock: StreamLock) -> Version:
         """Return the version of an undamaged folder, its lock held, once the lock file has the snapshot."""
         version = checked_version(folder)
         if version.heads:
             lock.known = version
         else:
             self.check_present()
-        if folder.unshared:
+        if folder.is_lock_file_outdated:
             with suppress(OSError):
                 disk.overwrite(lock.file.descriptor, folder.snapshot.dump())
-                folder.unshared = False
+                folder.is_lock_file_outdated = False
         return version
 
     @contextmanager
@@ -504,7 +504,7 @@ class FileJournal:
         folder.look()
         return folder
 
-    def set_aside(
+    def quarantine(
         self, stream: Stream, which: str, record: Callable[[Version, str], Commit], now: datetime | None = None
     ) -> str:
         """Quarantine the damage *which*, an id or a file name, and append the commit of *record*(version, file name).

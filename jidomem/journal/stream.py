@@ -171,19 +171,19 @@ class Folder:
         """Drop all state, as for a new object."""
         with self._lock:
             self.snapshot = UNLISTED
-            self.unshared = False  # whether the lock file lacks the snapshot
+            self.is_lock_file_outdated = False  # whether the lock file lacks the snapshot
             self.contents = Contents(self.path, self.graph, self._seen)
             self._names: set[str] | None = None  # the names of the version self._base
             self._base = Version()
             self._listed = UNLISTED  # the snapshot of these names
             self._watch: FolderWatch | None = None  # of a folder that was listed before
             self._changed: set[str] | None = None  # the files that changed since the listing; None if unknown
-            self._is_still = True  # whether no name at all changed since the listing
+            self._is_unchanged_since_listing = True  # of all names, also those of other files
             self._unlisted: set[str] = set()  # names in contents.places known from a version, not from a listing
-            self._grounded: Version | None = None  # the last version whose heads this process read
-            self._gaps: dict[str, JournalDamaged] = {}
-            self._damaged_then = 0  # the number of damaged files at the last listing
-            self._still_until = 0  # the time until which the known damage is assumed, in nanoseconds
+            self._verified: Version | None = None  # the last version whose heads this process read
+            self._unfit: dict[str, JournalDamaged] = {}  # files of commits that do not follow from present parents
+            self._damaged_at_listing = 0  # the number of damaged files at the last listing
+            self._damage_assumed_until = 0  # the time until which the known damage is assumed, in nanoseconds
 
     def close(self) -> None:
         """End the watch."""
@@ -202,7 +202,7 @@ class Folder:
             place = disk.file_place(self.path)
             is_unchanged = self._is_certain() and (self.snapshot.mtime, self.snapshot.place) == (mtime, place)
             if is_damaged and not holding and is_unchanged:
-                is_known = self._damaged_then == self._count_damaged()  # else a read found more damage since
+                is_known = self._damaged_at_listing == self._count_damaged()  # else a read found more damage since
                 if is_known and self._is_damaged_still(now):
                     return self.snapshot.version
             if holding or (self._names is not None and not is_damaged):
@@ -211,7 +211,7 @@ class Folder:
                 stored = FolderSnapshot.load(self.lock_path, place)
                 if stored is not None and (stored.holds_at(mtime, now) or (holding and stored.mtime == mtime)):
                     self._note_unlisted(map(file_name, stored.version.heads))
-                    self.snapshot, self.unshared = stored, False
+                    self.snapshot, self.is_lock_file_outdated = stored, False
                     return stored.version
             if not self._list_changes():
                 self._list()
@@ -230,7 +230,7 @@ class Folder:
             if names is None:
                 self._watch = changed = None
             elif names:
-                self._is_still = False
+                self._is_unchanged_since_listing = False
                 changed |= {name for name in names if name.endswith(".ttl") and name[0] != "."}
         self._changed = changed
         return changed
@@ -245,7 +245,7 @@ class Folder:
         changed, names = self._changed_names(), self._names
         if changed is None or names is None or mtime is None or place != self._listed.place or self.is_damaged:
             return False
-        if self._is_still and mtime != self._listed.mtime:  # a change that the kernel did not report
+        if self._is_unchanged_since_listing and mtime != self._listed.mtime:  # a change that the kernel did not report
             return False
         present = {name for name in changed if disk.exists(f"{self.path}/{name}")}
         added, last = sorted(present - names), max(map(stem, self._base.heads), default="")
@@ -256,23 +256,23 @@ class Folder:
         names.update(added)
         self.contents.remove(self._unlisted - names)
         self._unlisted = set()
-        self._base, self._grounded = advance(self._base, self._load_entries(added)), None
+        self._base, self._verified = advance(self._base, self._load_entries(added)), None
         since = 0 if is_settled(mtime, now) else now
         self._listed = self.snapshot = self._listed.changed(mtime, since, self._base, added, [])
-        self._changed, self._is_still, self.unshared = set(), True, True
-        self._damaged_then = self._count_damaged()
-        return not self._gaps
+        self._changed, self._is_unchanged_since_listing, self.is_lock_file_outdated = set(), True, True
+        self._damaged_at_listing = self._count_damaged()
+        return not self._unfit
 
     def _count_damaged(self) -> int:
-        return len(self.contents.broken) + len(self._gaps) + len(self.contents.packs.broken)
+        return len(self.contents.broken) + len(self._unfit) + len(self.contents.packs.broken)
 
     def _is_damaged_still(self, now: int) -> bool:
         """Return whether the damaged files are unchanged; with many of them that is assumed for a while."""
-        if now >= self._still_until:
+        if now >= self._damage_assumed_until:
             if not self.contents.is_as_read():
                 return False
             many = len(self.contents.broken)
-            self._still_until = now + many * _EACH if many > _FEW else 0
+            self._damage_assumed_until = now + many * _EACH if many > _FEW else 0
         return True
 
     def is_as_seen(self) -> bool:
@@ -288,12 +288,12 @@ class Folder:
     @property
     def is_damaged(self) -> bool:
         """Return whether the last look, or a read since, found damage."""
-        return bool(self.contents.broken or self._gaps or self.contents.packs.broken)
+        return bool(self.contents.broken or self._unfit or self.contents.packs.broken)
 
     @property
     def orphans(self) -> frozenset[str]:
         """Return the names of the files of commits whose parents were missing at the last look."""
-        return frozenset(self._gaps)
+        return frozenset(self._unfit)
 
     def damage(self) -> tuple[JournalDamaged, ...]:
         """Return the present damage, by file name: files that do not verify, and missing parents."""
@@ -310,14 +310,14 @@ class Folder:
         packs = {
             name: self.contents.damaged(name, str(e), line=e.line) for name, e in self.contents.packs.broken.items()
         }
-        return {**self._gaps, **self.contents.broken, **packs}
+        return {**self._unfit, **self.contents.broken, **packs}
 
     def verify(self) -> tuple[JournalDamaged, ...]:
         """Return the damage after every byte of every commit was read again from disk; the lock file is ignored."""
         with self._lock:
             self.reload()
             for pack in self.contents.packs.listed():
-                self._gaps |= unfit_commits(pack, self.contents)
+                self._unfit |= unfit_commits(pack, self.contents)
             return tuple(damage for _, damage in sorted(self.known_damage().items()))
 
     def reload(self) -> None:
@@ -326,13 +326,13 @@ class Folder:
             self.forget()
             self._list(trust=False)
 
-    def is_grounded(self) -> bool:
+    def has_verified_heads(self) -> bool:
         """Return whether this process read, or reads now, the heads of the snapshot in the folder."""
         with self._lock:
             version = self.snapshot.version
-            if version != self._grounded and all(map(self._is_read, version.heads)):
-                self._grounded = version
-            return version == self._grounded
+            if version != self._verified and all(map(self._is_read, version.heads)):
+                self._verified = version
+            return version == self._verified
 
     def _is_read(self, head: CommitRef) -> bool:
         if self.contents.head(head.id) == head:
@@ -455,11 +455,11 @@ class Folder:
             changed = self._changed_names()
             if changed and disk.exists(f"{self.path}/{name}"):
                 changed.discard(name)
-            self._is_still = not changed
+            self._is_unchanged_since_listing = not changed
         else:
             self._note_unlisted([name])
         if version.heads == (head,):
-            self._grounded = version
+            self._verified = version
         return snapshot
 
     @_forgets_on_failure
@@ -468,7 +468,7 @@ class Folder:
     ) -> FolderSnapshot:
         """Return the snapshot after this process placed or removed files; the version is that of *before*."""
         mtime = disk.mtime(self.path)
-        self._grounded = None
+        self._verified = None
         self.contents.remove(removed)
         self.contents.forget_quarantined()
         self.contents.place(name for name in placed if not is_pack(name))
@@ -492,7 +492,7 @@ class Folder:
             self._changed = None if self._watch is None else self._watch.changes()
             if self._changed is None:  # a process that lists a folder only once needs no watch
                 self._watch = FolderWatch.of(self.path) if place and self._names is not None else None
-            self._changed, self._is_still = None if self._watch is None else set(), True
+            self._changed, self._is_unchanged_since_listing = None if self._watch is None else set(), True
             names = set(each_file(self.path))
             self.contents.forget_quarantined()
             before, since = self.snapshot, 0 if is_settled(mtime, now) else now
@@ -503,15 +503,15 @@ class Folder:
             if is_changed:
                 self._update_base(names, listing, trust=trust)
             self._listed = self.snapshot = replace(listing, version=self._base)
-            self._damaged_then = self._count_damaged()
-            self.unshared = True
-            if not self._gaps:
+            self._damaged_at_listing = self._count_damaged()
+            self.is_lock_file_outdated = True
+            if not self._unfit:
                 return
 
     def _update_base(self, names: set[str], listing: FolderSnapshot, *, trust: bool) -> None:
         """Set the version of exactly *names*, whose sum is in *listing*, from the cheapest certain source."""
         stored = FolderSnapshot.load(self.lock_path, listing.place) if trust and not self.is_damaged else None
-        before, self._names, self._grounded = self._names, names, None
+        before, self._names, self._verified = self._names, names, None
         self.contents.remove(self._unlisted - names)
         self._unlisted = set()
         packs = {name for name in names if is_pack(name)}
@@ -532,8 +532,8 @@ class Folder:
 
     def _rebuild_base(self, files: set[str]) -> None:
         """Set the version of *files* and the packs from their content; damaged files are read again."""
-        doubted = [name for name in (*self.contents.broken, *self._gaps) if "#" in name]
-        self._gaps = {}
+        doubted = [name for name in (*self.contents.broken, *self._unfit) if "#" in name]
+        self._unfit = {}
         self.contents.forget_damage()
         self.contents.packs.forget_broken()
         entries = self._load_entries(files)
@@ -541,10 +541,10 @@ class Folder:
         for pack in self.contents.packs.listed():
             absent = (parent for parent in pack.after if not self.contents.head(parent))
             if missing := next((parent for parent in absent if not self.contents.is_explained(parent)), None):
-                self._gaps[pack.name] = self.contents.damaged(pack.name, missing_parent_text(missing))
+                self._unfit[pack.name] = self.contents.damaged(pack.name, missing_parent_text(missing))
             for name in doubted:
                 if name.startswith(f"{pack.name}#"):
-                    self._gaps |= unfit_commits(pack, self.contents, name.partition("#")[2])
+                    self._unfit |= unfit_commits(pack, self.contents, name.partition("#")[2])
         named = after | {parent for entry in entries for parent in entry.parents}
         heads = tips | {entry.head for entry in entries if not self.contents.packs.at(stem(entry.head))}
         self._base = Version.of(head for head in heads if head.id not in named)
@@ -562,7 +562,7 @@ class Folder:
         if problem:
             parent = missing_parent(problem)
             line, hint = self.contents.line_of(name, parent), _STAYED if parent else ""
-            self._gaps[name] = self.contents.damaged(name, problem, line=line, identity=entry.head.id, hint=hint)
+            self._unfit[name] = self.contents.damaged(name, problem, line=line, identity=entry.head.id, hint=hint)
         return not problem
 
     def _merged_stems(self, version: Version) -> list[str]:

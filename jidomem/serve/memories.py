@@ -466,7 +466,7 @@ class _Feed:
         Raise Unauthenticated if the token of the reader was revoked.
         """
         deadline = monotonic() + seconds
-        while not self.site.memory.journal.moved(self._stream, self._seen, FEED_PAUSE):
+        while not self.site.memory.journal.wait_for_change(self._stream, self._seen, FEED_PAUSE):
             if monotonic() > deadline or self.site.operation.stopping.is_set() or self.is_left():
                 return False
             self.site.check_caller()

@@ -184,7 +184,7 @@ class _CachedSnapshot:
     """The rows of a stream at a version, and their key: the generation of the index, the number of the rules."""
 
     version: Version
-    life: int
+    generation: int
     rules: int
     view: WriteSnapshot
 
@@ -418,12 +418,12 @@ class CommitQueue:
     def _is_up_to_date(self, cached: _CachedSnapshot, version: Version) -> bool:
         """Return whether *cached* has all rows at *version*."""
         key = (version, self._follower.index.generation, self._rules.number)
-        return (cached.version, cached.life, cached.rules) == key
+        return (cached.version, cached.generation, cached.rules) == key
 
     def _cache(self, cached: _CachedSnapshot, version: Version) -> None:
         """Cache the snapshot, now at *version*; not for other streams, whose rows another queue changes, too."""
         if self._stream.name == "memory":
-            self._cached = _CachedSnapshot(version, cached.life, cached.rules, cached.view)
+            self._cached = _CachedSnapshot(version, cached.generation, cached.rules, cached.view)
 
     def _commit(self, block: _Block, version: Version, now: datetime) -> Version | None:
         """Make *block* durable and answer its members; return None if nothing was committed and they are pending.

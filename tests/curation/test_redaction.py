@@ -263,7 +263,7 @@ def test_a_redacted_property_leaves_the_others_and_can_be_revised(memory):
 def test_check_reports_redacted_and_quarantined_commits_as_warnings(memory):
     first = memory.writer.submit_intent("p", decision(topic="store", rationale="ask for hunter2")).iri
     memory.keeper.redact(memory.keeper.plan("p", first), agent="ana", reason="a password")
-    memory.keeper.set_aside(STREAM, tear(memory), agent="ana", reason="torn")
+    memory.keeper.quarantine(STREAM, tear(memory), agent="ana", reason="torn")
 
     report = check_project(memory.follower, memory.schema, "p")
 
@@ -336,7 +336,7 @@ def test_a_redaction_is_denied_to_others_than_curators_where_one_is_appointed(tm
         for command in (
             lambda agent: memory.keeper.redact(plan, agent=agent, reason="a password"),
             lambda agent: memory.keeper.redact_again("p", agent=agent, reason="a password"),
-            lambda agent: memory.keeper.set_aside(STREAM, torn, agent=agent, reason="torn"),
+            lambda agent: memory.keeper.quarantine(STREAM, torn, agent=agent, reason="torn"),
         ):
             with pytest.raises(PolicyDenied, match="bob, an Implementer, may not") as refused:
                 command("bob")
@@ -344,7 +344,7 @@ def test_a_redaction_is_denied_to_others_than_curators_where_one_is_appointed(tm
         assert memory.journal.damage(STREAM)
         assert b"hunter2" in bytes_below(memory.journal.path(STREAM))
 
-        memory.keeper.set_aside(STREAM, torn, agent="rita", reason="torn")
+        memory.keeper.quarantine(STREAM, torn, agent="rita", reason="torn")
         memory.keeper.redact(plan, agent="rita", reason="a password")
 
         assert memory.keeper.redact_again("p", agent="rita", reason="to be sure") == []

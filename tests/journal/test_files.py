@@ -159,8 +159,8 @@ def test_a_reader_updates_the_lock_file_but_waits_for_no_writer(journal, tmp_pat
     assert reader.head(STREAM) == Version.of([head])
 
     with journal.lock(STREAM):
-        reader.share(STREAM)
-    reader.share(STREAM)
+        reader.store_snapshot(STREAM)
+    reader.store_snapshot(STREAM)
     settle()
     commits_in(folder)[0].write_bytes(b"# never read again\n")
 
@@ -451,7 +451,7 @@ def test_damage_reported_by_verify_is_known_to_later_processes_despite_a_cached_
     first = add(journal, "first")
     add(journal, "second")
     settle()
-    FileJournal(journal.folder).share(STREAM)
+    FileJournal(journal.folder).store_snapshot(STREAM)
     (path,) = [each for each in folder.glob("*.ttl") if first.id[:12] in each.name]
     path.write_bytes(path.read_bytes().replace(b"first", b"other"))
     assert FileJournal(journal.folder).damage(STREAM) == ()  # from the snapshot of the lock file, without a read

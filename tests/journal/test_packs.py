@@ -538,13 +538,13 @@ def test_a_branch_that_came_in_and_was_sealed_meanwhile_is_read(tmp_path):
     theirs.append(add(right, "r2", second=25))
     bring(right, left)
     left.head(STREAM)
-    left.share(STREAM)
+    left.store_snapshot(STREAM)
     reader = FileJournal(left.folder)
     reader.head(STREAM)  # uses the cached version and reads no file
 
     assert left.seal(STREAM) == 3
     settle()
-    left.share(STREAM)
+    left.store_snapshot(STREAM)
 
     assert list(reader.read(STREAM, Version.of([ours[-1].head]))) == theirs
 

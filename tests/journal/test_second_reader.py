@@ -58,7 +58,7 @@ def apply_step(step, side, number, journals, names, backup):
                 journal.append(STREAM, version, order_on(version, {commit.id: frozenset(redacted)}))
     elif step == "aside" and (damage := FileJournal(journal.folder).verify(STREAM)):
         if commit_id := damage[number % len(damage)].commit:
-            FileJournal(journal.folder).set_aside(STREAM, commit_id, quarantine_commit)
+            FileJournal(journal.folder).quarantine(STREAM, commit_id, quarantine_commit)
     elif step == "lose" and files:
         path = files[number % len(files)]
         backup.setdefault(path, path.read_bytes())

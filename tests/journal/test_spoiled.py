@@ -268,10 +268,10 @@ def test_quarantine_removes_no_pack_when_the_new_one_reads_back_differently(jour
     with monkeypatch.context() as patched:
         flip_written_bits(patched)
         with pytest.raises(Failed, match="the bytes read back"):
-            journal.set_aside(STREAM, written[1].id, quarantine_commit)
+            journal.quarantine(STREAM, written[1].id, quarantine_commit)
 
     assert (packs_in(journal.path(STREAM)), pack.read_bytes()) == ([pack], spoiled)
-    journal.set_aside(STREAM, written[1].id, quarantine_commit)
+    journal.quarantine(STREAM, written[1].id, quarantine_commit)
     assert packed_documents(journal.path(STREAM)) == {written[0].id, written[2].id}
 
 
@@ -343,7 +343,7 @@ def test_quarantine_of_one_of_two_damaged_commits_of_a_pack_leaves_the_other_as_
     spoiled_pack(journal, "second", "third")
     assert len(journal.verify(STREAM)) == 2
 
-    journal.set_aside(STREAM, written[1].id, quarantine_commit)
+    journal.quarantine(STREAM, written[1].id, quarantine_commit)
 
     assert packed_documents(journal.path(STREAM)) == {written[0].id}
     (damage,) = FileJournal(journal.folder).verify(STREAM)
@@ -402,12 +402,12 @@ def test_quarantine_of_another_commit_keeps_both_damaged_forms_of_a_commit(journ
 
     assert len(journal.verify(STREAM)) == 3
 
-    journal.set_aside(STREAM, written[1].id, quarantine_commit)
+    journal.quarantine(STREAM, written[1].id, quarantine_commit)
 
     (damage,) = journal.verify(STREAM)
     assert (damage.path, set_aside_bytes(journal)) == (str(files[2]), sorted(packed))
     assert files[2].read_bytes() == loose
-    journal.set_aside(STREAM, written[2].id, quarantine_commit)
+    journal.quarantine(STREAM, written[2].id, quarantine_commit)
     assert journal.verify(STREAM) == ()
     assert set_aside_bytes(journal) == sorted([*packed, bytes(loose)])
     assert set(ids(FileJournal(journal.folder).read(STREAM))) >= {written[0].id, written[3].id}
@@ -428,9 +428,9 @@ def test_quarantine_stores_both_forms_of_a_commit_after_an_interrupted_first_try
         patched.setattr(disk, "unlink", lambda path: (_ for _ in ()).throw(OSError(5, "Input/output error")))
         for _ in range(2):  # the file is renamed; then the pack stays, twice
             with suppress(Failed):
-                journal.set_aside(STREAM, written[1].id, quarantine_commit)
+                journal.quarantine(STREAM, written[1].id, quarantine_commit)
     while journal.verify(STREAM):
-        journal.set_aside(STREAM, written[1].id, quarantine_commit)
+        journal.quarantine(STREAM, written[1].id, quarantine_commit)
 
     stored = set_aside_bytes(journal)
     assert len(stored) == 2
@@ -456,12 +456,12 @@ def test_a_quarantine_killed_at_any_disk_call_loses_no_form_and_is_completed_lat
         loose.write_bytes(torn)
         journal.verify(STREAM)
 
-        is_done = _dies_at(monkeypatch, steps, partial(journal.set_aside, STREAM, written[1].id, quarantine_commit))
+        is_done = _dies_at(monkeypatch, steps, partial(journal.quarantine, STREAM, written[1].id, quarantine_commit))
 
         reopened = FileJournal(journal.folder)
         for commit_id in (written[1].id, written[2].id):
             while any(damage.commit[:12] == commit_id[:12] for damage in reopened.verify(STREAM)):
-                reopened.set_aside(STREAM, commit_id, quarantine_commit)
+                reopened.quarantine(STREAM, commit_id, quarantine_commit)
         assert reopened.verify(STREAM) == ()
         assert set(set_aside_bytes(reopened)) >= {*forms, torn}
         assert set(ids(reopened.read(STREAM))) >= {written[0].id, written[3].id}

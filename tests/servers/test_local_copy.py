@@ -366,9 +366,9 @@ def test_a_waiting_thread_is_woken_by_an_append_of_another_machine(open_journal)
     here, there = open_journal(), open_journal("there")
     first = add(here, "first")
     version = there.head(STREAM)
-    assert not there.moved(STREAM, version, 0.01)
+    assert not there.wait_for_change(STREAM, version, 0.01)
     add(here, "second")
-    assert there.moved(STREAM, version, 60.0)
+    assert there.wait_for_change(STREAM, version, 60.0)
     assert first.head in version.heads
 
 
@@ -376,7 +376,7 @@ def test_a_copy_refuses_to_quarantine_a_commit(open_journal):
     here = open_journal()
     first = add(here, "first")
     with pytest.raises(InvalidRequest, match="cannot be quarantined") as refused:
-        here.set_aside(STREAM, first.id, lambda version, name: first)
+        here.quarantine(STREAM, first.id, lambda version, name: first)
     assert "restore" in refused.value.hint
 
 

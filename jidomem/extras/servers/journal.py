@@ -118,7 +118,7 @@ class MirroredJournal(FileJournal):
         """Return whether a project has a commit in any of its streams."""
         return any(self._reach(Stream(project, name)).length for name in NAMES)
 
-    def moved(self, stream: Stream, version: Version, seconds: float) -> bool:
+    def wait_for_change(self, stream: Stream, version: Version, seconds: float) -> bool:
         """Return whether a stream gets another version within *seconds*; the log wakes the waiting thread."""
         position = self._synchronise(stream)
         if position.version == version and self.log.wait(stream, position.reach, seconds) == position.reach:
@@ -220,7 +220,7 @@ class MirroredJournal(FileJournal):
             yield version
             self._synchronise(stream)
 
-    def set_aside(
+    def quarantine(
         self, stream: Stream, which: str, record: Callable[[Version, str], Commit], now: datetime | None = None
     ) -> str:
         """Raise InvalidRequest: damage in a shared log is repaired in its store."""
