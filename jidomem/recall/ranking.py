@@ -660,8 +660,8 @@ class Calibration:
         >>> Calibration(1.0, -2.0).probability(2.0)
         0.5
         """
-        odds = self.slope * total + self.intercept
-        return 1 / (1 + exp(-odds)) if odds >= 0 else exp(odds) / (1 + exp(odds))
+        log_odds = self.slope * total + self.intercept
+        return 1 / (1 + exp(-log_odds)) if log_odds >= 0 else exp(log_odds) / (1 + exp(log_odds))
 
 
 #: The name of the ranking by words alone.

@@ -1,4 +1,4 @@
 """The records: intents, entries, policies and protocols as values.
 
-They import RDF terms alone. Start with `intent`.
+They depend on `base`, `rdf` and `errors` only. Start with `intent`.
 """

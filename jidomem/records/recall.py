@@ -27,7 +27,7 @@ _PLURALS = {"entry": "entries", "turn": "turns"}
 _NAMED = 5
 #: The best score below which a question with words that no memory has is doubted to have an answer: of 80 questions to
 #: other projects 75 have none or are doubted, and 18 of 70 whose answer is shown.
-DOUBTED = 0.06
+DOUBT_BELOW_SCORE = 0.06
 #: The most characters of the values in which two memories differ.
 _LONGEST_VALUES = 80
 #: Named query -> the words of a question for all that it lists.
@@ -57,10 +57,10 @@ DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_QUERY = 5, 1_000, 65_536
 MIN_SCORE = 0.02
 #: The least share of the best score that a memory needs by default: 2 of 71 questions about the labelled notes have
 #: their only answer among the first five below it. Talk needs none: an answer may be spread over turns.
-MIN_SHARE, TALK = 1 / 3, frozenset(("entry", "turn", "page"))
+MIN_SHARE, NON_MEMORY_KINDS = 1 / 3, frozenset(("entry", "turn", "page"))
 #: The number of memories to which scores are fitted, as many as each of the labelled projects has, and the number below
-#: which `few_least` rises no more. Of 198 questions that nothing among 3, 6 or 12 notes answers, it leaves 139 silent,
-#: MIN_SCORE 119; of 77 that are answered, 3.
+#: which `min_best_score` rises no more. Of 198 questions without an answer among 3, 6 or 12 notes, it leaves 139
+#: silent, MIN_SCORE 119; of 77 that are answered, 3.
 FITTED_MEMORIES, FEW_MEMORIES = 29, 6
 
 
@@ -246,14 +246,14 @@ class MemoryRecall(RecallResult):
         """Return the memories with a score of at least *least*; `metadata["below"]` counts the others of the best.
 
         By default the least is MIN_SCORE and, if *relative* and there is no talk, MIN_SHARE of the best score, except
-        for memories without a vector so far. None is shown then if the best one of few memories is below `few_least`.
+        for memories without a vector so far. None is shown then if the best of few memories is below `min_best_score`.
         """
         free = set[str]()
         if least is None:
-            is_relative = relative and not any(hit.metadata.get("kind") in TALK for hit in self.entries)
+            is_relative = relative and not any(hit.metadata.get("kind") in NON_MEMORY_KINDS for hit in self.entries)
             best = max((hit.score for hit in self.entries), default=0.0)
             least, free = max(MIN_SCORE, MIN_SHARE * best * is_relative), {*self.metadata.get(NOT_COMPARED, ())}
-            if is_relative and best < (few := few_least(int(self.metadata.get("memories", FITTED_MEMORIES)))):
+            if is_relative and best < (few := min_best_score(int(self.metadata.get("memories", FITTED_MEMORIES)))):
                 least = few
         entries = [hit for hit in self.entries if hit.score >= (MIN_SCORE if hit.id in free else least)]
         below = len(self.entries) - len(entries)
@@ -295,7 +295,7 @@ class MemoryRecall(RecallResult):
         """Return the sentence on words of the question that no memory has, if the best score is tiny; for no list."""
         words = [word for word in self.metadata.get("unknown_words", ()) if word.casefold() not in TELL_LITTLE]
         best = max((hit.score for hit in self.entries), default=1.0)
-        if not words or best >= DOUBTED or self.metadata.get("questions"):
+        if not words or best >= DOUBT_BELOW_SCORE or self.metadata.get("questions"):
             return ""
         named = ", ".join(map(quoted_name, words[:_NAMED]))
         return f"perhaps nothing here answers this: the best score is {best:.2g}, and no memory has {named}"
@@ -343,23 +343,25 @@ class MemoryRecall(RecallResult):
         return {**RecallResult.to_dict(self), "inactive": self.inactive.to_dict(), "nearest": nearest}
 
 
-def few_least(memories: int) -> float:
-    """Return the least score of the best one of so many memories: MIN_SCORE, raised as the odds of all their scores.
+def min_best_score(memories: int) -> float:
+    """Return the least score that the best one of so many memories needs: MIN_SCORE, for few memories a higher one.
 
-    >>> few_least(29), round(few_least(10), 3), few_least(1) == few_least(6) < 0.1
+    Its odds, p / (1 - p), are those of MIN_SCORE times FITTED_MEMORIES / *memories*.
+
+    >>> min_best_score(29), round(min_best_score(10), 3), min_best_score(1) == min_best_score(6) < 0.1
     (0.02, 0.056, True)
     """
     odds = MIN_SCORE / (1 - MIN_SCORE) * max(1.0, FITTED_MEMORIES / max(memories, FEW_MEMORIES))
     return odds / (1 + odds)
 
 
-def list_questions(query: str) -> list[str]:
+def matching_named_queries(query: str) -> list[str]:
     """Return the named queries that list all that a question asks for.
 
-    >>> list_questions("Which tasks are open?"), list_questions("what is left to do?")
+    >>> matching_named_queries("Which tasks are open?"), matching_named_queries("what is left to do?")
     (['open-tasks'], ['open-tasks'])
-    >>> list_questions("Which open decisions conflict?"), list_questions("Why was the task of the importer closed?")
-    (['recent-decisions'], [])
+    >>> [*map(matching_named_queries, ("Which open decisions conflict?", "Why was the task of the importer closed?"))]
+    [['recent-decisions'], []]
     """
     return [name for name, words in _LISTS.items() if words.search(query)]
 

@@ -1,4 +1,4 @@
 """The git repository around a root: its files, records and history.
 
-It imports the records. Start with `worktree`.
+It depends on the records and what they depend on. Start with `worktree`.
 """

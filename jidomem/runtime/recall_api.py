@@ -41,7 +41,7 @@ _LAST_SESSION = re.compile(
     r"\b(?:last|latest|previous|letzten?|vorigen?) (?:work )?(?:session|sitzung)\b", re.IGNORECASE
 )
 #: The kind of the dialogue pages of MemoryOS, which are in the working state and not in the journal.
-PAGES = "page"
+PAGE_KIND = "page"
 _SUMMARY = jido("summary")
 
 
@@ -61,7 +61,7 @@ class RecallApi:
         from jidomem.recall.briefing import anchored, contrasted, fit_recall_to_budget
         from jidomem.recall.governing import fresh
         from jidomem.recall.memories import SPOKEN
-        from jidomem.records.recall import list_questions, parse_request
+        from jidomem.records.recall import matching_named_queries, parse_request
 
         request, narrowing = parse_request(query, options, self._memory.settings.agent)
         search = self._search(request, narrowing, project)
@@ -69,7 +69,7 @@ class RecallApi:
             hits = self._hits(search, request, narrowing, project)
             if is_whole := "index" not in hits.metadata:
                 hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))
-        memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGES]
+        memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGE_KIND]
         freshness = fresh(self._memory.index, self._memory.tree, project, iter(memories))
         shown = {hit.id for hit in hits.entries} if is_whole else set[str]()
         if narrowing.agent is not None and not hits.entries and {*narrowing.kinds}.isdisjoint(SPOKEN.keys() - {"turn"}):
@@ -78,14 +78,14 @@ class RecallApi:
             hits = replace(hits, metadata={**hits.metadata, **self._other_kinds(request, narrowing, project)})
         if _LAST_SESSION.search(request.query):
             hits = replace(hits, metadata={**hits.metadata, **self._last_session(narrowing, project)})
-        if questions := list_questions(request.query):
+        if questions := matching_named_queries(request.query):
             hits = replace(hits, metadata={**hits.metadata, "questions": questions})
         rivals = self._memory.reader.conflicts_with(project, shown, as_of=narrowing.as_of, valid_at=narrowing.valid_at)
         if narrowing.as_of is None:
             hits = contrasted(hits, self.contrasts(project, shown, narrowing.valid_at))
         result = fit_recall_to_budget(anchored(hits, freshness, rivals), narrowing.budget_tokens)
         if self._memory.read_log is not None:
-            items = [hit.id for hit in result.entries if hit.metadata["kind"] != PAGES]
+            items = [hit.id for hit in result.entries if hit.metadata["kind"] != PAGE_KIND]
             self._memory.read_log.shown(project, items, by=request.agent_id, in_="recall")
         return result
 
@@ -158,17 +158,17 @@ class RecallApi:
 
         self._memory.catch_up(project)  # first, as an unknown project must start no embedding
         texts = TextsSoFar(self.texts) if self.texts.starts_build(Stream(project)) else self.texts
-        spoken = not SPOKEN.keys().isdisjoint({*narrowing.kinds} - {PAGES})
-        vector = self.vector_query(request.query, project, moment_of(narrowing.as_of, "as_of"), spoken=spoken)
+        in_talk = not SPOKEN.keys().isdisjoint({*narrowing.kinds} - {PAGE_KIND})
+        vector = self.vector_query(request.query, project, moment_of(narrowing.as_of, "as_of"), in_talk=in_talk)
         agent = narrowing.agent or request.agent_id
-        pages = self._page_search(agent, project, vector) if PAGES in narrowing.kinds else None
+        pages = self._page_search(agent, project, vector) if PAGE_KIND in narrowing.kinds else None
         return Recalling(texts, self._memory.index, self._memory.schema, self.now(), vector, pages)
 
-    def vector_query(self, query: str, project: str, moment: str | None, *, spoken: bool) -> VectorQuery | None:
+    def vector_query(self, query: str, project: str, moment: str | None, *, in_talk: bool) -> VectorQuery | None:
         """Return the vector of *query* with the vectors of *project*; None without an embedder or if it fails.
 
-        For *spoken* texts the names of the speakers by *moment* are removed from the query first. The call starts the
-        embedding of the project.
+        For a search *in_talk*, of conversations, the names of the speakers by *moment* are removed from it. The call
+        starts the embedding of the project.
         """
         from jidomem.recall.candidates import VectorQuery
         from jidomem.recall.question import strip_names
@@ -176,7 +176,7 @@ class RecallApi:
         embedding = self.embedding
         if embedding is None:
             return None
-        if spoken:
+        if in_talk:
             history = Stream(project, "history")
             query = strip_names(query, self.texts.read(history, lambda file: file.passages.speakers(moment)))
         vector = embedding.query_vector(query, project)

@@ -285,7 +285,7 @@ class Jidomem:
 
         For *spoken* texts the names of the speakers by *moment* are removed from the query first.
         """
-        return self._recall.vector_query(query, project, moment, spoken=spoken)
+        return self._recall.vector_query(query, project, moment, in_talk=spoken)
 
     def near_pairs(self, project: str | None = None) -> list[NearPair]:
         """Return the pairs of active memories that say nearly the same, the nearest first; none without vectors.

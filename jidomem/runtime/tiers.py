@@ -196,7 +196,7 @@ class Promoting:
         args = (under, value, new)
         receipt = self._add(*args, known[same[0]], ended) if same else self._submit(*args, ended, propose=waits)
         for other in shared:
-            changed = {**tiers.without(key, known[other]), **self._author()}
+            changed = {**tiers.fields_without_key(key, known[other]), **self._author()}
             self.memory.writer.revise(self.project, other, changes=changed, reason=_REPLACES)
         outcome = _OUTCOME.get(receipt.status, "updated" if known else "promoted")
         warnings = "".join(f"; {warning}" for warning in receipt.warnings) if outcome == "proposed" else ""
@@ -248,7 +248,7 @@ class Promoting:
     def _normal(self, key: str, item: Mapping[str, Any], verdict: PromotionDecision) -> dict[str, Any]:
         """Return the fields of *item* in canonical form; raises IntentRefused for an invalid one."""
         given_fields = tiers.fields_of(item, self._kind(item), verdict.category)
-        given_fields["extra_triples"] = [*given_fields["extra_triples"], tiers.extra(tiers.KEY, key)]
+        given_fields["extra_triples"] = [*given_fields["extra_triples"], tiers.extra_triple(tiers.KEY, key)]
         sources, schema = self.memory.sources, self.memory.schema
         normal = normalize(
             MemoryUpdateIntent(**given_fields), now=sources.now(), new_id=sources.new_id, schema=schema
@@ -270,7 +270,7 @@ class Promoting:
 
 def _is_same(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     """Return whether *old* has the type and the content of *new*, ignoring case; its explanation may be longer."""
-    first, second = (normal_text(tiers.core(each["summary"], each.get(_EXPLAINS))) for each in (new, old))
+    first, second = (normal_text(tiers.original_content(each["summary"], each.get(_EXPLAINS))) for each in (new, old))
     return first == second and new["type"] == old.get("type")
 
 
@@ -356,7 +356,7 @@ class ContextManager:
         if entry is not None:
             return entry.value
         for memory in self._active_memories.under(key)[:1]:
-            return tiers.given_back(key, memory.values, memory.summary, memory.explanation)
+            return tiers.restored_value(key, memory.values, memory.summary, memory.explanation)
         if default is _RAISE:
             raise NotFound(f"neither tier has a value for {key!r:.200}", hint="store it, or search with get_context")
         return default
@@ -501,7 +501,7 @@ def _named(session_id: str) -> str:
 def _mark(value: Any) -> str:
     """Return a text that changes with the value; "" for a value that cannot be promoted."""
     try:
-        return tiers.written(value)
+        return tiers.to_json(value)
     except InvalidRequest:
         return ""
 

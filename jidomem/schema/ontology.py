@@ -278,10 +278,10 @@ class Schema:
                 findings = judge.reference(data_entailed, nodes)
             else:
                 findings = judge.findings(data_entailed, nodes, confirm=not in_check)
-        findings += map(judge.pyshacl.unjudged, self._unjudged(data, nodes))
+        findings += map(judge.pyshacl.no_shape_finding, self._unjudged(data, nodes))
         if self.shape_files:
             findings = [_in_words_of_its_shape(self, each) for each in findings]
-        return sorted(judge.pyshacl.in_check(findings) if in_check else findings, key=repr)
+        return sorted(judge.pyshacl.with_check_severities(findings) if in_check else findings, key=repr)
 
     def bounded(self, what: str, triples: int) -> AbstractContextManager[None]:
         """Return the context with a time limit for judging that number of triples, if there is an overlay."""

@@ -20,13 +20,13 @@ from jidomem.rdf.terms import Term, Triple, boolean, iri, is_iri, parse_literal,
 from jidomem.rdf.vocab import JIDO, SHAPE, TYPE, XSD, jido, local_name
 
 _PATTERN = iri("http://www.w3.org/ns/shacl#pattern")
-_OURS = iri("urn:jido:shacl:pattern")
+_RE2_PATTERN = iri("urn:jido:shacl:pattern")
 
 
 def use_re2_patterns(rules: Iterable[Triple]) -> list[Triple]:
     """Return *rules* with our own parameter in place of `sh:pattern`."""
     register_re2_constraint()
-    return [(s, _OURS if p == _PATTERN else p, o) for s, p, o in rules]
+    return [(s, _RE2_PATTERN if p == _PATTERN else p, o) for s, p, o in rules]
 
 
 @cache
@@ -41,7 +41,7 @@ def register_re2_constraint() -> None:
     from pyshacl.errors import ReportableRuntimeError
     from rdflib import URIRef
 
-    ours = URIRef(plain_value(_OURS))
+    ours = URIRef(plain_value(_RE2_PATTERN))
 
     class Pattern(PatternConstraintComponent):  # type: ignore[misc]  # pyshacl has no types
         def __init__(self, shape: Any) -> None:
@@ -196,11 +196,11 @@ class PyshaclValidator:
             shape = min(self._rules.graph.subjects(None, shape), default=shape)
         return UNNAMED if shape in seen else str(shape.n3())
 
-    def unjudged(self, node: Term) -> Finding:
+    def no_shape_finding(self, node: Term) -> Finding:
         """Return the finding on a memory without a shape."""
         return Finding(node, EVERY_ITEM_IS_JUDGED, TYPE, None, self._unjudged, "violation")
 
-    def in_check(self, findings: Iterable[Finding]) -> list[Finding]:
+    def with_check_severities(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return *findings* with the severities for a whole memory."""
         return [
             replace(finding, severity=self._check_severity.get(finding.shape, finding.severity))

@@ -3,8 +3,8 @@
     python -m jidomem.serve.workers DESCRIPTOR
 
 The supervisor binds the socket, starts the workers with exec and replaces those that end; each opens the root itself. A
-worker reads its job from the socket with that descriptor, and reports there that it is ready, or why it is not. It ends
-when the supervisor has closed its end.
+worker reads its options from the socket with that descriptor, and reports there that it is ready, or why it is not.
+It ends when the supervisor has closed its end of the socket.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def item_of(value: Any, *, session_id: str, now: datetime) -> dict[str, Any]:
 
 def text_of(content: Any) -> str:
     """Return *content* as text: unchanged, or as JSON; raises InvalidRequest if JSON cannot represent it."""
-    return content.strip() if isinstance(content, str) else written(content, readable=True)
+    return content.strip() if isinstance(content, str) else to_json(content, readable=True)
 
 
 def summary_and_explanation(item: Mapping[str, Any]) -> tuple[str, str | None]:
@@ -201,7 +201,7 @@ def fields_of(item: Mapping[str, Any], kind: str, category: str) -> dict[str, An
     return {**given, "type": kind, "summary": summary, "extra_triples": _extras(item, category)}
 
 
-def extra(predicate: str, text: str, datatype: str = "string") -> list[Any]:
+def extra_triple(predicate: str, text: str, datatype: str = "string") -> list[Any]:
     """Return an extra triple of a memory, in the form in which it is read back."""
     return [predicate, {"@value": text, "@type": XSD + datatype}]
 
@@ -211,23 +211,23 @@ def value_triple(key: str, value: Any, summary: str, explanation: str | None) ->
 
     Raises InvalidRequest for a value that JSON cannot represent exactly.
     """
-    if value == core(summary, explanation):
+    if value == original_content(summary, explanation):
         return []
-    return [extra(VALUE, f"[{written(key)}, {written(value)}]")]
+    return [extra_triple(VALUE, f"[{to_json(key)}, {to_json(value)}]")]
 
 
-def given_back(key: str, values: Iterable[str], summary: str, explanation: str | None) -> Any:
+def restored_value(key: str, values: Iterable[str], summary: str, explanation: str | None) -> Any:
     """Return the value promoted under *key*; the content of the memory if that was changed since.
 
     *values* are the `jido:value` of the memory.
     """
-    for name, value in filter(None, map(pair, values)):
+    for name, value in filter(None, map(parse_key_value, values)):
         if name == key and _is_recoverable(value, summary, explanation):
             return value
-    return core(summary, explanation)
+    return original_content(summary, explanation)
 
 
-def pair(text: str) -> tuple[str, Any] | None:
+def parse_key_value(text: str) -> tuple[str, Any] | None:
     """Return the key and the value in a `jido:value`, or None if it has another form."""
     try:
         parsed = parse_json(text)
@@ -244,14 +244,15 @@ def content_of(summary: str, explanation: str | None) -> str:
     return explanation if explanation.startswith(summary) else f"{summary}\n{explanation}"
 
 
-def core(summary: str, explanation: str | None) -> str:
+def original_content(summary: str, explanation: str | None) -> str:
     """Return the original content of a memory: the explanation if its first line is the summary, else the summary."""
     lines = (explanation or "").splitlines()
     return explanation or "" if len(lines) > 1 and lines[0].strip() == summary else summary
 
 
 def _is_recoverable(value: Any, summary: str, explanation: str | None) -> bool:
-    return _folded(core(*summary_and_explanation(_with_content(value)))) == _folded(core(summary, explanation))
+    stored = original_content(summary, explanation)
+    return _folded(original_content(*summary_and_explanation(_with_content(value)))) == _folded(stored)
 
 
 def _folded(text: str) -> str:
@@ -266,19 +267,19 @@ def _with_content(value: Any) -> dict[str, Any]:
 
 
 def _extras(item: Mapping[str, Any], category: str) -> list[Any]:
-    triples = [extra(CATEGORY, category)]
+    triples = [extra_triple(CATEGORY, category)]
     for name, called in _PROPERTIES.items():
         given = item.get(name)
         for one in given if isinstance(given, (list, tuple)) else [] if given is None else [given]:
             if isinstance(one, bool) or not isinstance(one, (str, int)):
                 raise InvalidRequest(f"{name}={one!r:.100} is not a text", hint=f"give {name} as text, or leave it out")
-            triples.append(extra(JIDO + called, str(one).strip()))
+            triples.append(extra_triple(JIDO + called, str(one).strip()))
     if item.get("verified") is True or item.get("verified_by_user") is True:
-        triples.append(extra(VERIFIED, "true", "boolean"))
+        triples.append(extra_triple(VERIFIED, "true", "boolean"))
     return triples
 
 
-def written(value: Any, *, readable: bool = False) -> str:
+def to_json(value: Any, *, readable: bool = False) -> str:
     """Return *value* as one JSON text; raises InvalidRequest for a value that JSON cannot represent exactly."""
     fields = _fields(value) if isinstance(value, MemoryItem) else value
     try:
@@ -517,7 +518,7 @@ def changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
     return changed if _sorted(merged) == _sorted(theirs) else {**changed, "extra_triples": merged}
 
 
-def without(key: str, old: Mapping[str, Any]) -> dict[str, Any]:
+def fields_without_key(key: str, old: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields to set in *old* to remove *key* from it; its other keys stay."""
     return {"extra_triples": [each for each in old["extra_triples"] if _key_in(each) != key]}
 
@@ -532,7 +533,7 @@ def _key_in(triple: Sequence[Any]) -> str | None:
     text = triple[1].get("@value", "")
     if triple[0] == KEY:
         return str(text)
-    key_and_value = pair(text) if triple[0] == VALUE else None
+    key_and_value = parse_key_value(text) if triple[0] == VALUE else None
     return key_and_value[0] if key_and_value else None
 
 
@@ -545,17 +546,17 @@ MAXIMUM, SLACK = 1_000, 100
 _RAISE = object()
 
 
-class Stamped(NamedTuple):
+class TimedValue(NamedTuple):
     """A value, and the time it was put, in milliseconds since 1970."""
 
     value: Any
     at: int
 
 
-def surplus(size: int, maximum: int = MAXIMUM, slack: int = SLACK) -> int:
+def eviction_count(size: int, maximum: int = MAXIMUM, slack: int = SLACK) -> int:
     """Return the number of oldest entries, out of *size*, to remove; the newest always stays.
 
-    >>> surplus(1000), surplus(1001)
+    >>> eviction_count(1000), eviction_count(1001)
     (0, 101)
     """
     return min(size - maximum + slack, size - 1) if size > maximum else 0
@@ -578,7 +579,7 @@ class ShortTerm:
                 raise InvalidRequest(f"{name}={number!r} is not a whole number from {least}", hint=f"leave {name} out")
         self.session_id = session_id
         self._maximum, self._slack, self._now_ms = maximum, slack, now_ms
-        self._entries: dict[str, Stamped] = {}
+        self._entries: dict[str, TimedValue] = {}
         self._lock = Lock()
 
     def put(self, key: str, value: Any) -> Literal[True]:
@@ -592,8 +593,8 @@ class ShortTerm:
             )
         with self._lock:
             self._entries.pop(key, None)
-            self._entries[key] = Stamped(value, self._now_ms())
-            if excess := surplus(len(self._entries), self._maximum, self._slack):
+            self._entries[key] = TimedValue(value, self._now_ms())
+            if excess := eviction_count(len(self._entries), self._maximum, self._slack):
                 for old in [*islice(self._entries, excess)]:
                     del self._entries[old]
         return True
@@ -610,7 +611,7 @@ class ShortTerm:
             )
         return default
 
-    def entry(self, key: str) -> Stamped | None:
+    def entry(self, key: str) -> TimedValue | None:
         """Return the value of *key* and the time it was put, or None."""
         with self._lock:
             return self._entries.get(key)

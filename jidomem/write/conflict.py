@@ -1,7 +1,7 @@
-"""Stage 3 detects the active memories that contradict an intent. Pure over rows; similarity is no conflict.
+"""Stage 3 detects the active memories that contradict an intent. Similarity is no conflict.
 
-Each memory has conflict keys, digests of the fields on which two memories must agree, so that a look-up finds the
-others. docs/conflicts.md has the rules.
+It does no I/O and reads only the snapshot that is passed in. Each memory has conflict keys, digests of the fields on
+which two memories must agree, so that a look-up finds the others. docs/conflicts.md has the rules.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ WHY: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class UniqueKey:
-    """A `jido:key` for one active memory: an active memory with this key that is not *known* is a conflict."""
+    """A `jido:key` that one active memory may have: another active one with it that is not in *known* conflicts."""
 
     key: str
     known: frozenset[str] = frozenset()
@@ -167,7 +167,10 @@ def detect(
 ) -> tuple[list[ConflictItem], list[str]]:
     """Return the unsettled conflicts of the normal *intent*, recorded *now*, and warnings about similar memories.
 
-    A decision that is rejected, deprecated or proposed is not active, and conflicts with nothing.
+    In conflict are active memories with one of its *keys*, with another value of a property of which *is_functional*
+    is true, or with the key *under* which it is promoted; and a memory that it supersedes, if that has ended already
+    (`stale_supersession`). A decision that is rejected, deprecated or proposed is not active, and conflicts with
+    nothing.
     """
     conflicts: dict[str, ConflictItem] = {}
     ends: dict[str, str | None] = {}

@@ -1,6 +1,7 @@
-"""Permissions decide whether an agent may assert an intent, only propose it, or neither. Pure over rows.
+"""Permissions decide whether an agent may assert an intent, only propose it, or neither.
 
-An intent with an untrusted source is only proposed. One that ends a memory of another agent needs a reason.
+They do no I/O and read only the snapshot that is passed in. An intent with an untrusted source is only
+proposed. One that ends a memory of another agent needs a reason.
 """
 
 from __future__ import annotations

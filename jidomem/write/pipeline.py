@@ -1,7 +1,8 @@
-"""The pipeline takes an intent through its stages: normalise, validate, conflict, triples. Pure over rows.
+"""The pipeline takes an intent through its stages: normalise, validate, conflict, triples.
 
-`Pipeline.run` returns the decision: the triples to append, or raises the refusal of the first stage that refuses. A
-refusal lists the faults of form of every stage and, for mechanical faults, has the repaired intent.
+It does no I/O and reads only the snapshot that is passed in. `Pipeline.run` returns the decision: the triples to
+append, or raises the refusal of the first stage that refuses. A refusal lists the faults of form of every stage and,
+for mechanical faults, has the repaired intent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Stage 2 validates an intent: its fields, its references, the terms of the ontology, and the shapes. Pure over rows.
+"""Stage 2 validates an intent: its fields, its references, the terms of the ontology, and the shapes.
 
-`check_terms` requires that every term is declared, and used where the ontology allows it.
+It does no I/O and reads only the snapshot that is passed in. `check_terms` requires that every term is declared,
+and used where the ontology allows it.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import pytest
 
 import jidomem
 from jidomem.recall.briefing import markdown
-from jidomem.records.recall import list_questions
+from jidomem.records.recall import matching_named_queries
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_question_for_a_list_names_the_query_that_lists_all(memory, question, 
 @pytest.mark.parametrize("question", ["Why was the task of the importer closed?", "Who decided on SQLite?",
                                       "merge conflict in setup.py", "What decides the order of hits?"])  # fmt: skip
 def test_a_question_for_one_thing_names_no_query(question):
-    assert list_questions(question) == []
+    assert matching_named_queries(question) == []
 
 
 def test_hits_with_a_tiny_score_and_an_unknown_word_are_marked_as_doubtful(memory):

@@ -9,7 +9,7 @@ import jidomem
 from jidomem.recall.briefing import markdown
 from jidomem.recall.ranking import ASSISTANT, CALIBRATIONS, MEMORIES, PEOPLE, TASKS
 from jidomem.records.entry import Entry, WriteRequest
-from jidomem.records.recall import MIN_SCORE, MIN_SHARE, few_least
+from jidomem.records.recall import MIN_SCORE, MIN_SHARE, min_best_score
 
 WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "index", "the", "store", "gnu", "ibis"]
 
@@ -161,8 +161,8 @@ def test_the_default_minimum_score_is_higher_for_few_memories(tmp_path):
         hit = memory.recall(query, min_score=MIN_SCORE).entries[0]
         answer = memory.recall(query)
 
-        assert MIN_SCORE < hit.score < few_least(3)
-        assert (answer.entries, answer.nearest.id, answer.metadata["min_score"]) == ([], hit.id, few_least(3))
+        assert MIN_SCORE < hit.score < min_best_score(3)
+        assert (answer.entries, answer.nearest.id, answer.metadata["min_score"]) == ([], hit.id, min_best_score(3))
         assert memory.recall(query, include_inactive=True).entries[0].id == hit.id
 
 

@@ -6,7 +6,7 @@ import pytest
 from bench.calibration import ANSWERED, OTHER, UNANSWERED, cut, error, lost, note_cases, scores, silent, small_cases
 from jidomem.models.local_embedder import LocalEmbedder
 from jidomem.recall.ranking import CALIBRATIONS, calibration
-from jidomem.records.recall import MIN_SCORE, MIN_SHARE, few_least
+from jidomem.records.recall import MIN_SCORE, MIN_SHARE, min_best_score
 
 
 @pytest.fixture(scope="module", params=["vectors", "words"])
@@ -73,7 +73,7 @@ def test_few_memories_answer_fewer_unanswerable_questions_and_lose_no_answer():
         cases = [*small_cases(embedder, "held out", size, seed=1)]
         lines = [calibration(case.ranking, has_vectors=True, memories=size) for case in cases]
         scored = [(case, scores(case, line)) for case, line in zip(cases, lines, strict=True)]
-        for place, least in enumerate((MIN_SCORE, few_least(size))):
+        for place, least in enumerate((MIN_SCORE, min_best_score(size))):
             counts["lost"][place] += sum(any(case.right) and max(each) < least for case, each in scored)
             counts["silent"][place] += sum(silent(scored, kind, least)[1] for kind in (UNANSWERED, OTHER))
 

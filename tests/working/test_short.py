@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jidomem import ShortTerm
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.working.tiers import Stamped, surplus
+from jidomem.working.tiers import TimedValue, eviction_count
 
 
 def memory_with(number, **options):
@@ -102,7 +102,10 @@ def test_each_entry_has_the_millisecond_of_its_put():
 
     assert before <= memory.entry("now").at <= after
     assert isinstance(memory.entry("now").at, int)
-    assert (timed.entry("a"), timed.entry("b")) == (Stamped("x", 1_700_000_000_123), Stamped("y", 1_700_000_000_124))
+    assert (timed.entry("a"), timed.entry("b")) == (
+        TimedValue("x", 1_700_000_000_123),
+        TimedValue("y", 1_700_000_000_124),
+    )
     assert timed.entry("c") is None
 
 
@@ -122,7 +125,7 @@ def test_putting_a_key_again_replaces_its_value_and_makes_it_the_newest():
     memory = memory_with(3, maximum=3, slack=0, now_ms=count(10).__next__)
 
     memory.put("k0", "again")
-    assert (len(memory), memory.entry("k0"), keys(memory)) == (3, Stamped("again", 13), ["k1", "k2", "k0"])
+    assert (len(memory), memory.entry("k0"), keys(memory)) == (3, TimedValue("again", 13), ["k1", "k2", "k0"])
 
     memory.put("k3", 3)
     assert keys(memory) == ["k2", "k0", "k3"]
@@ -199,9 +202,9 @@ def test_eviction_keeps_the_newest_entries(puts, maximum, slack):
 
 def test_the_surplus_frees_the_slack():
     # E014
-    assert [surplus(size) for size in (0, 1, 999, 1000, 1001, 1002)] == [0, 0, 0, 0, 101, 102]
-    assert [surplus(size, 5, 2) for size in (5, 6, 9)] == [0, 3, 6]
-    assert surplus(2, 1, 100) == 1
+    assert [eviction_count(size) for size in (0, 1, 999, 1000, 1001, 1002)] == [0, 0, 0, 0, 101, 102]
+    assert [eviction_count(size, 5, 2) for size in (5, 6, 9)] == [0, 3, 6]
+    assert eviction_count(2, 1, 100) == 1
 
 
 def test_concurrent_threads_read_only_stored_values():

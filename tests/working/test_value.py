@@ -162,7 +162,7 @@ def test_the_first_line_of_a_content_is_its_summary_and_the_rest_its_explanation
 def test_a_value_is_restored_equal(key, value):
     # E093
     summary, explanation, values = stored_form(key, value)
-    restored = tiers.given_back(key, values, summary, explanation)
+    restored = tiers.restored_value(key, values, summary, explanation)
     assert restored == value
     assert repr(restored) == repr(value) or not isinstance(value, (int, float, str, type(None)))
 
@@ -224,7 +224,7 @@ def test_a_value_that_its_content_restores_has_no_value_triple():
 def test_a_typed_memory_is_stored_as_a_mapping_of_its_fields():
     memory = create_memory("fact", "c", {"timestamp": NOW, "metadata": {"id": "f-1"}})
     (text,) = stored_form("k", memory)[2]
-    assert tiers.pair(text) == (
+    assert tiers.parse_key_value(text) == (
         "k",
         {"type": "fact", "content": "c", "timestamp": "2026-11-21T08:00:00.000000Z", "confidence": 0.5,
          "source": "system", "verified": False, "metadata": {"id": "f-1"}},
@@ -234,16 +234,19 @@ def test_a_typed_memory_is_stored_as_a_mapping_of_its_fields():
 def test_a_later_edit_of_a_memory_replaces_the_stored_value():
     _, _, values = stored_form("k", {"content": "old", "n": 1})
 
-    assert tiers.given_back("k", values, "old", None) == {"content": "old", "n": 1}
-    assert tiers.given_back("k", values, "old", "explained since") == {"content": "old", "n": 1}
-    assert tiers.given_back("k", values, "new", None) == "new"
-    assert tiers.given_back("other", values, "old", "why") == "old"
+    assert tiers.restored_value("k", values, "old", None) == {"content": "old", "n": 1}
+    assert tiers.restored_value("k", values, "old", "explained since") == {"content": "old", "n": 1}
+    assert tiers.restored_value("k", values, "new", None) == "new"
+    assert tiers.restored_value("other", values, "old", "why") == "old"
     lines = stored_form("k", {"content": "one\ntwo"})
-    assert tiers.given_back("k", lines[2], "one", "one\nthree") == "one\nthree"
-    assert tiers.given_back("k", lines[2], "One", "One\n two") == {"content": "one\ntwo"}
+    assert tiers.restored_value("k", lines[2], "one", "one\nthree") == "one\nthree"
+    assert tiers.restored_value("k", lines[2], "One", "One\n two") == {"content": "one\ntwo"}
     explained = stored_form("k", {"content": "one", "detailed_explanation": "why"})
     assert explained[:2] == ("one", "why")
-    assert tiers.given_back("k", explained[2], "one", "because") == {"content": "one", "detailed_explanation": "why"}
+    assert tiers.restored_value("k", explained[2], "one", "because") == {
+        "content": "one",
+        "detailed_explanation": "why",
+    }
 
 
 @pytest.mark.parametrize(
@@ -255,7 +258,7 @@ def test_a_later_edit_of_a_memory_replaces_the_stored_value():
     ],
 )  # fmt: skip
 def test_the_core_of_a_memory_is_its_summary_or_all_lines(summary, explanation, core):
-    assert tiers.core(summary, explanation) == core
+    assert tiers.original_content(summary, explanation) == core
 
 
 def test_the_content_of_a_memory_is_its_summary_and_explanation():
@@ -266,8 +269,8 @@ def test_the_content_of_a_memory_is_its_summary_and_explanation():
 
 @pytest.mark.parametrize("text", ["{", "[1, 2]", '["k"]', '["k", 1, 2]', '"ab"', '{"k": 1}', "[NaN, 1]", '["k", NaN]'])
 def test_an_invalid_stored_value_is_ignored(text):
-    assert tiers.pair(text) is None
-    assert tiers.given_back("k", [text, '["k", {"content": "s"}]'], "s", None) == {"content": "s"}
+    assert tiers.parse_key_value(text) is None
+    assert tiers.restored_value("k", [text, '["k", {"content": "s"}]'], "s", None) == {"content": "s"}
 
 
 def known_memory(**fields):
@@ -275,7 +278,7 @@ def known_memory(**fields):
 
 
 def promoted_intent(*extras, **fields):
-    triples = [tiers.extra(tiers.KEY, "k"), tiers.extra(tiers.CATEGORY, "facts"), *extras]
+    triples = [tiers.extra_triple(tiers.KEY, "k"), tiers.extra_triple(tiers.CATEGORY, "facts"), *extras]
     return {"type": "fact", "summary": "s", "timestamp": "2027-01-01T00:00:00Z", "extra_triples": triples, **fields}
 
 
@@ -288,7 +291,11 @@ def test_a_promotion_without_new_statements_changes_nothing():
 
 
 def test_new_fields_are_set_and_unmentioned_fields_remain():
-    existing = [tiers.extra(tiers.KEY, "other"), tiers.extra(JIDO + "localId", "f-1"), tiers.extra(tiers.CATEGORY, "x")]
+    existing = [
+        tiers.extra_triple(tiers.KEY, "other"),
+        tiers.extra_triple(JIDO + "localId", "f-1"),
+        tiers.extra_triple(tiers.CATEGORY, "x"),
+    ]
 
     changed = tiers.changes(
         promoted_intent(topic="t", evidence=["b", "a"]), known_memory(extra_triples=existing, evidence=["a"], topic="u")
@@ -300,8 +307,11 @@ def test_new_fields_are_set_and_unmentioned_fields_remain():
 
 
 def test_a_value_replaces_only_the_value_of_its_key():
-    current = tiers.extra(tiers.VALUE, '["k", {"content": "s", "n": 2}]')
-    existing = [tiers.extra(tiers.VALUE, '["k", {"content": "s", "n": 1}]'), tiers.extra(tiers.VALUE, '["o", " s"]')]
+    current = tiers.extra_triple(tiers.VALUE, '["k", {"content": "s", "n": 2}]')
+    existing = [
+        tiers.extra_triple(tiers.VALUE, '["k", {"content": "s", "n": 1}]'),
+        tiers.extra_triple(tiers.VALUE, '["o", " s"]'),
+    ]
 
     changed = tiers.changes(
         promoted_intent(current), known_memory(extra_triples=[*promoted_intent()["extra_triples"], *existing])
@@ -311,7 +321,7 @@ def test_a_value_replaces_only_the_value_of_its_key():
 
 
 def test_a_verification_remains_without_being_repeated():
-    verified = tiers.extra(tiers.VERIFIED, "true", "boolean")
+    verified = tiers.extra_triple(tiers.VERIFIED, "true", "boolean")
     known = known_memory(extra_triples=[*promoted_intent()["extra_triples"], verified])
     assert tiers.changes(promoted_intent(), known) == {}
     assert tiers.changes(promoted_intent(verified), known) == {}
@@ -322,13 +332,14 @@ def test_a_verification_remains_without_being_repeated():
 
 def test_removing_a_key_of_a_memory_removes_its_value():
     triples = [
-        tiers.extra(tiers.KEY, "k"), tiers.extra(tiers.KEY, "o"), tiers.extra(tiers.VALUE, '["k", 1]'),
-        tiers.extra(tiers.VALUE, '["o", 1]'), tiers.extra(JIDO + "context", "k"), [JIDO + "relatedError", {"@id": "k"}],
-        tiers.extra(JIDO + "context", '["k", 1]'),
+        tiers.extra_triple(tiers.KEY, "k"), tiers.extra_triple(tiers.KEY, "o"),
+        tiers.extra_triple(tiers.VALUE, '["k", 1]'), tiers.extra_triple(tiers.VALUE, '["o", 1]'),
+        tiers.extra_triple(JIDO + "context", "k"), [JIDO + "relatedError", {"@id": "k"}],
+        tiers.extra_triple(JIDO + "context", '["k", 1]'),
     ]  # fmt: skip
     known = known_memory(extra_triples=triples)
     assert tiers.keys_of(known) == ["k", "o"]
-    assert tiers.without("k", known) == {"extra_triples": [triples[1], *triples[3:]]}
+    assert tiers.fields_without_key("k", known) == {"extra_triples": [triples[1], *triples[3:]]}
     assert tiers.keys_of({}) == []
 
 
