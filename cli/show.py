@@ -256,7 +256,7 @@ def _redaction(row: dict[str, Any]) -> str:
 
 
 _LOG_COLUMNS = ("version", "recorded_at", "graph", "agents", "sessions", "brought")
-_WHOLE = (
+_FULL_LOG_COLUMNS = (
     "version", "recorded_at", "commit", "graph", "committer", "ontology", "agents", "sessions", "brought", "redacted",
     "reason",
 )  # fmt: skip
@@ -286,7 +286,7 @@ def log(app: App, agent: str | None) -> None:
     if app.form in READ:
         show_rows(app, [{**row, "brought": _brought(row)} for row in page.rows], _LOG_COLUMNS, page.cursor, left=left)
     else:
-        show_rows(app, page.rows, _WHOLE, page.cursor)
+        show_rows(app, page.rows, _FULL_LOG_COLUMNS, page.cursor)
 
 
 def _brought(row: dict[str, Any]) -> str:

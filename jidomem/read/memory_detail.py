@@ -162,7 +162,7 @@ _NEAREST_AMONG = 2_000
 _SEVERAL, _NEAREST = 10, 3
 _SOME = f"SELECT ?project ?item WHERE {{ ?item {jido('appliesToProject')} ?project }} LIMIT {_NEAREST_AMONG}"
 #: Of memories with similar words: how many are named, how many characters of each, and the least share of words.
-_ALIKE, _SHOWN, _SHARED = 3, 60, 0.5
+_MAX_ALIKE, _SUMMARY_CHARS, _MIN_SHARED_WORDS = 3, 60, 0.5
 _SUMMARIES = f"""SELECT ?project ?item ?summary ?ended WHERE {{
 ?item {jido("appliesToProject")} ?project ; {jido("summary")} ?summary
 BIND(EXISTS {{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }} AS ?ended) }} LIMIT {_NEAREST_AMONG}"""
@@ -410,7 +410,7 @@ def _missing(index: OxigraphIndex, project: str, unknown: str) -> NotFound:
     best = [near[name] for name in nearest_names(local_name(unknown), near, 3)]
     best = best or nearest(index, project, unknown, _NEAREST)
     if not best and (alike := _alike(index, project, unknown)):
-        listed = " or ".join(f'{short_id(item)} "{shortened(summary, _SHOWN)[0]}"' for item, summary in alike)
+        listed = " or ".join(f'{short_id(item)} "{shortened(summary, _SUMMARY_CHARS)[0]}"' for item, summary in alike)
         return NotFound(
             f"{project} has no memory {unknown!r}",
             hint=f"did you mean {listed}?",
@@ -440,9 +440,9 @@ def _alike(index: OxigraphIndex, project: str, name: str) -> list[tuple[str, str
     for *_, item, summary, ended in solutions.rows:
         text = parse_literal(summary or "").text
         shared = len(words.intersection(normal_text(text).split())) / len(words) if words else 0.0
-        if shared >= _SHARED:
+        if shared >= _MIN_SHARED_WORDS:
             ranked.append((plain_value(ended or "") != "false", -shared, plain_value(item or ""), text))
-    return [(item, text) for _, _, item, text in sorted(ranked)[:_ALIKE]]
+    return [(item, text) for _, _, item, text in sorted(ranked)[:_MAX_ALIKE]]
 
 
 def _load_item(index: OxigraphIndex, project: str, item: str, as_of: object, valid_at: object) -> _Item:

@@ -39,23 +39,23 @@ from jidomem.repository.freshness import GONE, UNCHANGED, Freshness, freshness
 from jidomem.repository.worktree import Worktree
 
 #: The most characters of a summary, and of the excerpt of a decision.
-LONGEST, EXCERPT = 320, 200
+MAX_SUMMARY_CHARS, MAX_EXCERPT_CHARS = 320, 200
 #: A list has one candidate per TOKENS_AN_ENTRY tokens of the budget, at most MOST_CANDIDATES.
 TOKENS_AN_ENTRY, MOST_CANDIDATES = 30, 600
 #: The most conventions, and the most facts, that are ranked.
-RANKED = 10_000
+MAX_RANKED = 10_000
 #: The most memories recalled for the task.
-RELATED = 30
+MAX_RELATED = 30
 #: The most files of a briefing; each needs a query of its own.
 MOST_FILES = 50
 #: An entry before it is built: the memory, its label and notes.
 _SectionLine = tuple[str, str, Sequence[str]]
-#: The nearness of a memory about other places than the files.
+#: The sort key of a memory about other places than the files: behind those about one of them or about no place.
 _ELSEWHERE = (-1, 0)
 #: The source type of memories imported from notes.
 _DOCUMENT = "ExternalDocumentSource"
-#: The nearness of a memory that names no place.
-_WHOLE = (0, 0)
+#: The sort key of a memory that names no place.
+_EVERYWHERE = (0, 0)
 _SEVERITIES = ("critical", "high", "medium", "low", None)
 _ENDED = ("Completed", "Abandoned")
 _AGAINST = "against "
@@ -220,7 +220,7 @@ class BriefingBuilder:
         if not self._related:
             return None
         return replace(
-            self._result([(name, "", ()) for name in self._related]), ask=recall_command(self._task, RELATED)
+            self._result([(name, "", ()) for name in self._related]), ask=recall_command(self._task, MAX_RELATED)
         )
 
     def _conventions(self) -> tuple[BriefingResult, BriefingResult, BriefingResult]:
@@ -229,7 +229,7 @@ class BriefingBuilder:
         The nearest to the files come first, then those recalled for the task, then prohibitions that apply everywhere,
         then the newest.
         """
-        page = self._reader.ask_page("conventions", project=self._project, limit=RANKED, **self._moment)
+        page = self._reader.ask_page("conventions", project=self._project, limit=MAX_RANKED, **self._moment)
         levels = {row["conv"]: local_name(row["level"]) for row in page.rows if local_name(row["level"]) != "Strict"}
         required: list[_SectionLine] = []
         worded: list[_SectionLine] = []
@@ -239,13 +239,13 @@ class BriefingBuilder:
             kind = required if is_required else worded if _BINDS.search(row["summary"]) else others
             kind.append((row["item"], f"{'required' if is_required else 'advisory'} convention", ()))
         more = page.cursor is not None
-        binding, advised = (self._result(each, more and bool(each), RANKED) for each in (required, worded))
-        return binding, advised, self._result(others, more, RANKED)
+        binding, advised = (self._result(each, more and bool(each), MAX_RANKED) for each in (required, worded))
+        return binding, advised, self._result(others, more, MAX_RANKED)
 
     def _facts(self) -> BriefingResult:
-        page = self._reader.ask_page("facts", project=self._project, limit=RANKED, **self._moment)
+        page = self._reader.ask_page("facts", project=self._project, limit=MAX_RANKED, **self._moment)
         rows = self._ranked({row["fact"] for row in page.rows})
-        return self._result([(row["item"], "fact", ()) for row in rows], page.cursor is not None, RANKED)
+        return self._result([(row["item"], "fact", ()) for row in rows], page.cursor is not None, MAX_RANKED)
 
     def _ranked(self, items: Collection[str]) -> list[dict[str, Any]]:
         """Return *items*: the nearest to the files, those related to the task, prohibitions that apply everywhere, the
@@ -300,13 +300,13 @@ class BriefingBuilder:
                     entries[one.item] = (one.item, f"{one.kind} about {quoted_name(one.about)}", ())
         nearest_first = sorted(entries, key=near.__getitem__, reverse=True)
         result = self._result([entries[name] for name in nearest_first])
-        urgent = sum(distance > _WHOLE for distance in near.values())
+        urgent = sum(distance > _EVERYWHERE for distance in near.values())
         return replace(result, ask=governing_command(self._about), urgent=urgent)
 
     def _nearness(self, place: str) -> tuple[int, int]:
         """Return the nearness of the place *place* to the nearest of the files."""
         distances = [nearness(path, place) for path in self._about if is_about(place, path)]
-        return max(distances, default=_ELSEWHERE if self._about and not is_general(place) else _WHOLE)
+        return max(distances, default=_ELSEWHERE if self._about and not is_general(place) else _EVERYWHERE)
 
     def _tasks(self) -> BriefingResult:
         own: list[dict[str, Any]] = []
@@ -464,9 +464,9 @@ class BriefingBuilder:
     def _entry(self, name: str, label: str, notes: Sequence[str]) -> BriefingEntry:
         memory = memory_detail.load_memory(self._index, self._project, name, self._moment["as_of"])
         properties = {key: values[0] for key, values in memory["properties"].items() if values}
-        summary, is_cut = shortened(str(properties.get("summary", REDACTED)), LONGEST)
-        text = quoted(summary, LONGEST)[0]
-        answer = excerpt(memory["properties"], EXCERPT) if "rationale" in properties else ""
+        summary, is_cut = shortened(str(properties.get("summary", REDACTED)), MAX_SUMMARY_CHARS)
+        text = quoted(summary, MAX_SUMMARY_CHARS)[0]
+        answer = excerpt(memory["properties"], MAX_EXCERPT_CHARS) if "rationale" in properties else ""
         label = label or memory["type"] or memory["class"]
         files = self._freshness(name)
         stale = [
@@ -500,7 +500,7 @@ class BriefingBuilder:
         ]
         short = memory_detail.short_id(name)
         mark = f" [cut; jidomem show {short}]" if is_cut else ""
-        why = f"; text: {quoted(answer, EXCERPT)[0]}" if answer else ""
+        why = f"; text: {quoted(answer, MAX_EXCERPT_CHARS)[0]}" if answer else ""
         ended = f"; {outcome_text(outcome)}" if outcome else ""
         line = f"- {quoted_name(short)} {label}: {text}{ended}{why}{mark} ({', '.join(filter(None, words))})"
         values = {

@@ -391,14 +391,14 @@ class Jidomem:
         is that of the agent's declaration. Raises InvalidRequest for an unknown role, and for a
         budget too small for the note about omitted memories.
         """
-        from jidomem.recall.sections import RELATED, BriefingBuilder
+        from jidomem.recall.sections import MAX_RELATED, BriefingBuilder
         from jidomem.records.recall import Narrowing, RecallRequest
 
         name, related = project or self.project, list[str]()
         self.catch_up(name)
         if task is not None and task.strip():
             narrowing = Narrowing(about=tuple(about), as_of=as_of, valid_at=valid_at)
-            request = RecallRequest(agent_id=self.settings.agent, query=task, limit=RELATED)
+            request = RecallRequest(agent_id=self.settings.agent, query=task, limit=MAX_RELATED)
             related = [hit.id for hit in self._recall.find(request, narrowing, name).entries]
         builder = BriefingBuilder(
             self.reader,
