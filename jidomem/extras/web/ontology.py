@@ -215,7 +215,7 @@ def _listed(page: PageRequest, query: NamedQuery) -> dict[str, str]:
 def show_query(page: PageRequest, name: str) -> Mapping[str, Any]:
     """Return one named query with its parameters, and its rows unless a required one is missing.
 
-    Raise ToFillIn if a value has the wrong type, or names no memory.
+    Raise InvalidForm if a value has the wrong type, or names no memory.
     """
     query = page.memory.playbook.get(name)
     own = {key: value for key, value in page.given.items() if key not in (AS_OF, *_PAGE) and value != ""}
