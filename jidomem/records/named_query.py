@@ -15,7 +15,7 @@ from jidomem.base.regex import lazy
 from jidomem.base.words import misspelling_of
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.rdf.terms import Term, boolean, date_time, integer, iri, literal, plain_value
-from jidomem.rdf.vocab import BASE, TYPE
+from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, TYPE, TYPE_ALIASES, jido
 from jidomem.records.active import STATUSES
 
 #: The default of `asOf`: all that is recorded.
@@ -24,7 +24,7 @@ FOREVER = "9999-12-31T23:59:59.999999Z"
 UNBOUND = ""
 #: The default of `validAt` in a query of active memories only: the caller fills in the moment.
 NOW = "now"
-TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project", "status")
+TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project", "status", "kind")
 #: The default of a parameter of the type `status`: no filter.
 ANY = "any"
 
@@ -340,6 +340,7 @@ _ARTICLE = {
     "dateTime": "a date or time such as 2026-11-17 or 2026-11-17T09:00:00Z",
     "project": "a project id such as my_project (a-z, 0-9, - and _)",
     "status": f"one of {', '.join(STATUSES)}",
+    "kind": "a kind of memory",
 }
 
 
@@ -371,6 +372,8 @@ FOLDERS = {"agent": "agents", "session": "sessions"}
 
 def _described(kind: str, name: str) -> str:
     """Return the description of the values of a parameter."""
+    if kind == "kind":
+        return f"one of {', '.join(CLASS_OF_TYPE)}, or the IRI of another class"
     return f"the name of the {name}, or its IRI" if kind == "iri" and name in FOLDERS else _ARTICLE[kind]
 
 
@@ -434,6 +437,9 @@ def _term(value: object, kind: str) -> Term | None:
         return iri(value) if _IRI.fullmatch(value) else None
     if kind == "status":
         return literal(value) if value in STATUSES else None
+    if kind == "kind":
+        name = CLASS_OF_TYPE.get(TYPE_ALIASES.get(value, value))
+        return jido(name) if name else iri(value) if _IRI.fullmatch(value) else None
     return literal(value)
 
 
@@ -576,7 +582,7 @@ def _param(where: str, word: str) -> QueryParameter:
     term = default if is_now or default in (None, UNBOUND) else _term(default, kind)
     if default is not None and term is None:
         raise _bad(where, f"the default {default!r} is not {_ARTICLE[kind]}")
-    return QueryParameter(name, kind, term, f"of{name[:1].upper()}{name[1:]}" if kind == "status" else name)
+    return QueryParameter(name, kind, term, f"of{name[:1].upper()}{name[1:]}" if kind in ("status", "kind") else name)
 
 
 def _projected(file: str, text: str) -> set[str]:

@@ -39,6 +39,7 @@ NEEDED = {
     "topic": "rust",
     "since": "2026-01-03",
     "agent": "https://jido.ai/agents/ana",
+    "kind": "discovery",
     "session": "https://jido.ai/sessions/first",
 }
 

@@ -8,9 +8,9 @@ from reader_world import TURTLE, new_index, reader_of, shortened, triples, world
 import jidomem
 from jidomem.base.files import query_files
 from jidomem.check.check import check_files
-from jidomem.errors import Failed, NotFound, PolicyDenied
+from jidomem.errors import Failed, InvalidRequest, NotFound, PolicyDenied
 from jidomem.rdf import sparql
-from jidomem.rdf.vocab import graph_iri
+from jidomem.rdf.vocab import CLASS_OF_TYPE, graph_iri
 from jidomem.read.playbook import GATES, Playbook
 from jidomem.records.named_query import parse
 from jidomem.schema import ontology
@@ -49,6 +49,18 @@ def test_all_23_queries_of_the_playbook_are_shipped_by_role():  # C100
 def test_a_shipped_query_returns_the_rows_of_its_cases(reader, name):  # C088, C097, C099
     for case in json.loads((CASES / f"{name}.json").read_text("utf-8")).values():
         assert shortened(reader.ask(name, project="demo", **case["asked"])) == case["rows"], case["asked"]
+
+
+def test_memories_of_a_kind_are_listed_by_its_name_alias_or_class_and_another_name_is_refused(reader):
+    def items(kind):
+        return [row["item"] for row in reader.ask("memories-of-kind", project="demo", kind=kind)]
+
+    assert items("lesson") == items("lesson_learned") == items("https://jido.ai/ontology#LessonLearned") != []
+    assert items("plan") == []
+    with pytest.raises(InvalidRequest, match="kind='plans' is not a kind of memory") as refusal:
+        items("plans")
+    assert "milestone, plan" in refusal.value.hint
+    assert all(items(kind) is not None for kind in CLASS_OF_TYPE)
 
 
 def test_a_shipped_query_of_active_memories_has_the_column_of_the_memory():

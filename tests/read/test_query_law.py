@@ -56,6 +56,7 @@ NEEDED = {
     "file": ["src/a.py"],
     "module": ["Core"],
     "agent": ["https://jido.ai/agents/ana"],
+    "kind": ["fact", "lesson"],
     "session": ["https://jido.ai/sessions/0"],
     "topic": ["n 1"],
     "since": ["2026-01-01T00:00:02Z"],

@@ -114,7 +114,7 @@ def memory_with_overlay(tmp_path_factory):
 def parameter_values(query, item):
     """Return a value for each required parameter."""
     values = {"agent": "https://jido.ai/agents/ana", "since": "2026-11-21T08:00:02Z", "about": "src/a.py"}
-    by_type = {"item": item, "iri": item, "string": "src/a.py", "integer": 1, "boolean": True}
+    by_type = {"item": item, "iri": item, "string": "src/a.py", "integer": 1, "boolean": True, "kind": "fact"}
     return {
         param.name: values.get(param.name, by_type.get(param.type))
         for param in query.params

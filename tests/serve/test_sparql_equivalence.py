@@ -29,7 +29,7 @@ GENERATED = 200
 #: The program is installed next to Python, or next to the engine in a borrowed environment.
 FOLDERS = (f"{Path(ox.__file__).parents[4]}/bin", "/usr/bin")
 PROGRAM = shutil.which("oxigraph", path=":".join(FOLDERS))
-ARGUMENTS = {"iri": "https://jido.ai/agents/ana", "string": "store", "integer": 2, "boolean": True,
+ARGUMENTS = {"iri": "https://jido.ai/agents/ana", "string": "store", "integer": 2, "boolean": True, "kind": "fact",
          "dateTime": "2026-11-21T08:00:05Z", "project": "p",
          "item": f"{BASE}memory/01900000-0000-7000-8000-000000000001"}  # fmt: skip
 
