@@ -75,10 +75,9 @@ _INSTRUCTION = re.compile(r"\W*(?:please )?(?:always|never|from now on|whenever|
 _TIME, _NUMBER, _ITSELF = (frozenset(words.split()) for words in (_TIME_WORDS, _NUMBER_WORDS, "i me my we our"))
 _NO_SUBJECT = TELL_LITTLE | {*_GENERAL.split()}
 _SPEAKING = frozenset(_SAYING.split())
-#: Words of a question that asks for a time alone.
-_WITHOUT_SUBJECT = (
-    _NO_SUBJECT | _SPEAKING | frozenset(("since", "until", "till", "between", "list", "show", "day", "said"))
-)
+#: Words of a question that asks for a time alone; one with "should" asks for advice.
+_OF_TIME_ALONE = frozenset(("since", "until", "till", "between", "list", "show", "day", "said"))
+_WITHOUT_SUBJECT = (_NO_SUBJECT | _SPEAKING | _OF_TIME_ALONE) - {"should"}
 _NAME, _WORD, _WORDS, _DIGIT = (re.compile(each) for each in (r"\b([^\W\d_]+)(?:['’]s)?\b", r"\w", r"\w+", r"\d"))
 
 

@@ -78,6 +78,7 @@ def test_the_days_named_in_a_text_are_parsed(text, days):
         ("3 May 2026", [], ""),
         ("what did I say on the 99th?", [], "99th"),
         ("what did I say before?", [], ""),
+        ("what should I do today?", ["2026-11-18"], "should"),
     ],
 )
 def test_the_days_for_which_a_question_asks_and_its_subject_are_parsed(question, days, subject):
