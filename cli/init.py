@@ -353,7 +353,8 @@ def _described(entry: ImportedEntry, settle: str) -> str:
     note = f"; {entry.note}" if entry.note else ""
     if entry.change == "conflict" and settle:
         note += f": its text is proposed, decide: {settle}"
-    return f"{entry.place}{moved}: {entry.summary}{note}{entry.about_words}"
+    files = entry.about_words if entry.change == "added" else ""
+    return f"{entry.place}{moved}: {entry.summary}{note}{files}"
 
 
 def _settling(app: App, memory: Jidomem) -> dict[str, str]:
