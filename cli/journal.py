@@ -272,7 +272,7 @@ def _print_occurrences(app: App, plan: RedactionPlan) -> None:
 
 
 def _count_redactions(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 
 def _source_paths(memory: Jidomem) -> set[str]:

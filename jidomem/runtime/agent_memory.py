@@ -422,7 +422,7 @@ def _changes(store: StateTables, project: str, shows: Shows) -> dict[str, list[t
     kinds = {
         "working memories": _memories,
         "stored values": _redacted_values,
-        "pages and other parts of MemoryOS": _tiers,
+        "pages or parts of MemoryOS": _tiers,
         "pending directives": _redacted_directives,
         "settings and notes": _notes,
         "jobs": _jobs,

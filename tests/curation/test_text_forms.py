@@ -142,7 +142,7 @@ def test_a_text_in_pages_of_memoryos_only_is_redacted_project_by_project(memory,
     plan = memory.keeper.plan("p", None, texts=["Kestrel"])
     memory.keeper.redact(plan, agent="ana", reason="private")
 
-    assert (plan.working_state, plan.other_projects) == ({"pages and other parts of MemoryOS": 1}, ("q",))
+    assert (plan.working_state, plan.other_projects) == ({"pages or parts of MemoryOS": 1}, ("q",))
     (left,) = leftovers(root, ["Kestrel"], "p", plan.other_projects)
     assert (left.path.name, "jidomem journal redact --project q" in left.hint) == ("working.sqlite", True)
     memory.keeper.redact(memory.keeper.plan("q", None, texts=["Kestrel"]), agent="ana", reason="private")
