@@ -255,6 +255,11 @@ def status(app: App) -> None:
             click.echo(f"{name:12} {'' if value is None else value}".rstrip())
     for job in values["failed"]:
         click.echo(f"failed       {job['kind']} {job['subject']}: {job['error']}")
+    if values["waiting"]:
+        app.info(
+            f"segments below heat_threshold, from which nothing is learned: {values['waiting']}; to learn from each:"
+            " jidomem agent memoryos set heat_threshold=1"
+        )
     if values["failed"]:
         app.info("retry them: jidomem agent memoryos maintain --retry")
 
@@ -297,7 +302,7 @@ def set_(app: App, settings: Sequence[str], agent_type: str | None, for_type: st
     """Change settings of the agent; VALUE is JSON if it parses, else text.
 
     Examples:
-      jidomem agent memoryos set stm_capacity=10 heat_threshold=3
+      jidomem agent memoryos set stm_capacity=10 heat_threshold=1
       jidomem agent memoryos set stm_capacity=3 --for-type coder
     """
     if (agent_type is not None and for_type is not None) or not (settings or agent_type):

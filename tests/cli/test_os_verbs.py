@@ -88,6 +88,19 @@ def test_status_counts_pages_and_jobs_and_list_names_all_agents():
     assert [(each["agent"], each["pages"]) for each in rows("agent", "memoryos", "list")] == [("ada", 4), ("bob", 1)]
 
 
+def test_status_names_the_setting_below_which_nothing_is_learned():
+    run("agent", "memoryos", "set", "stm_capacity=1", "--agent", "bob")
+    for text in ("I like tea.", "Is it late?"):
+        run("agent", "memoryos", "add", text, "--agent", "bob")
+    run("agent", "memoryos", "maintain", "--agent", "bob")
+
+    hint = run("agent", "memoryos", "status", "--agent", "bob").stderr
+    assert "segments below heat_threshold, from which nothing is learned: 1;" in hint
+    run(*hint[hint.index("jidomem ") :].split()[1:], "--agent", "bob")
+    run("agent", "memoryos", "maintain", "--agent", "bob")
+    assert "heat_threshold" not in run("agent", "memoryos", "status", "--agent", "bob").stderr
+
+
 def test_settings_are_shown_and_set_for_an_agent_and_for_a_type():
     run("agent", "memoryos", "set", "--type", "coder")
     run("agent", "memoryos", "set", "stm_capacity=3", "comparison=>=", "--for-type", "coder")

@@ -615,7 +615,7 @@ def test_a_later_statement_supersedes_the_promoted_one_or_withdraws_it_if_it_is_
     assert ada.promote() == []
 
 
-def test_with_default_settings_every_page_that_left_short_term_memory_is_learned_from(open_memory):  # D069
+def test_segments_below_the_threshold_are_counted_and_learned_from_once_it_is_lower(open_memory):  # D069
     ada = open_memory().os()
     topics = [
         "I like tea.",
@@ -628,6 +628,11 @@ def test_with_default_settings_every_page_that_left_short_term_memory_is_learned
     for text in (*topics, *(f"Is it {number} already?" for number in range(7))):
         ada.add(text, "Noted.", about=("user", "tom"))
 
+    ada.maintain()
+    assert (ada.status()["waiting"], ada.personas) == (len(ada.tiers.mtm), ())
+    assert ada.tiers.mtm
+
+    ada.configure(heat_threshold=1)
     ada.maintain()
 
     assert {trait.value for trait in ada.personas[0].traits} == {

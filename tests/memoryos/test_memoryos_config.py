@@ -45,7 +45,7 @@ def test_queue_capacities_are_set_for_an_agent_or_its_type():
 def test_settings_the_paper_leaves_open_have_defaults():
     config = MemoryOSConfig()
 
-    assert (config.mtm_fscore_threshold, config.heat_threshold) == (0.6, 1.0)
+    assert (config.mtm_fscore_threshold, config.heat_threshold) == (0.6, 5.0)
     assert (config.system_importance_threshold, config.system_capacity) == (0.8, 1000)
     assert (config.heat_alpha, config.heat_beta, config.heat_gamma, config.time_constant) == (1, 1, 1, 1.0e7)
     assert (config.object_traits_capacity, config.agent_traits_capacity) == (50, 30)

@@ -326,7 +326,7 @@ class MemoryOSConfig(ValidatedModel):
     evidence_capacity: Count = 50
     system_capacity: Count = 1_000
     mtm_fscore_threshold: Score = 0.6
-    heat_threshold: Weight = 1.0
+    heat_threshold: Weight = 5.0
     system_importance_threshold: Share = 0.8
     system_similarity: Share = 0.95
     comparison: Comparison = ">"
