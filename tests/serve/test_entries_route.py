@@ -248,7 +248,7 @@ def test_mcp_over_http_recalls_pages_of_the_tokens_own_agent_alone(memory):  # D
     query = {"query": "ship", "kinds": ["page", "fact"]}
 
     def answer(caller, role="agent", **fields):
-        _, token = keyring.give_out(caller, role, ("p",), memory.sources)
+        _, token = keyring.issue(caller, role, ("p",), memory.sources)
         return call(tool, ClientSessions(memory).of(None, token), {**query, **fields}).values
 
     answers = [answer("ana"), answer("ben"), answer("rita", "curator", agent="ana")]
