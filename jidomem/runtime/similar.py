@@ -302,9 +302,9 @@ class ReceiptSearch:
         if not self._read(stream, gather):
             return None
         near = [_similar(new.summary, each) for each in search.neighbours(partial(self._read, stream))]
-        past = (_similar(new.summary, each) for each in search.ended if only is None)
-        repeated = (each for each in past if each.relation == REPEATS and share_half(new.summary, each.text))
-        return (*repeated, *near)
+        ended = [] if only is not None else [each for each in search.ended if each.likeness >= neighbours.REPEATED]
+        past = (_similar(new.summary, each) for each in ended if share_half(new.summary, each.summary))
+        return (*(each for each in past if each.relation == REPEATS), *near)
 
     def _embed(self, embedding: Embedding, text: str) -> Vector | None:
         """Return the vector of a text; None if the embedder fails, or the root was closed meanwhile."""
