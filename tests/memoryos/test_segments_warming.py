@@ -91,7 +91,7 @@ def test_an_evicted_segment_is_sent_whole_to_the_archive_provider():
 
 # D069
 def test_hot_segments_are_those_above_the_threshold_with_unlearned_pages_hottest_first():
-    mtm = (segment(1, [1], heat_score=1.0), segment(2, [2], heat_score=6.0), segment(3, [3], heat_score=7.0),
+    mtm = (segment(1, [1], heat_score=5.0), segment(2, [2], heat_score=6.0), segment(3, [3], heat_score=7.0),
            segment(4, [page(4, segment_id="s4", analysed=True)], heat_score=9.0))  # fmt: skip
     tiers = Tiers("ada", mtm=mtm)
 
