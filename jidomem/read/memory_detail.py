@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from jidomem.base.containers import grouped
+from jidomem.base.containers import grouped, reachable
 from jidomem.base.regex import lazy
 from jidomem.base.words import is_remark, normal_text, shortened
 from jidomem.errors import NotFound, nearest_names
@@ -150,6 +151,7 @@ _ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalida
 _LEAST = 4
 #: The properties with the state of a task or an error.
 STATES_OF_WORK = ("hasTaskStatus", "hasErrorStatus")
+_LESSON = jido("LessonLearned")
 #: The most versions of a memory that are read for its outcome.
 _VERSIONS = 50
 IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
@@ -246,17 +248,16 @@ def outcome(index: OxigraphIndex, project: str, item: str, as_of: object = None)
 
 
 def _newest_lesson(index: OxigraphIndex, project: str, items: Iterable[str], as_of: object) -> dict[str, Any] | None:
-    """Return the newest active lesson among *items* and their successors, or None."""
-    known, left = dict[str, dict[str, Any]](), [*items]
-    while left:
-        if (name := left.pop()) not in known:
-            try:
-                known[name] = load_memory(index, project, name, as_of)
-            except NotFound:
-                continue
-            left += known[name]["superseded_by"]
-    lessons = [one for one in known.values() if one["type"] == "lesson_learned" and one["status"] == ACTIVE]
-    return max(lessons, key=lambda one: (one["recorded_at"], one["iri"]), default=None)
+    """Return the newest active lesson among *items* and their successors, or None; other memories are not loaded."""
+    graph, lessons = graph_iri(project), list[dict[str, Any]]()
+    for item in reachable(
+        map(iri, items), lambda node: (end for *_, end in index.triples(graph, node, _ENDS["superseded_by"]))
+    ):
+        if next(iter(index.triples(graph, item, TYPE, _LESSON)), None) is not None:
+            with suppress(NotFound):  # it was recorded later
+                lessons.append(load_memory(index, project, plain_value(item), as_of))
+    active = (one for one in lessons if one["status"] == ACTIVE)
+    return max(active, key=lambda one: (one["recorded_at"], one["iri"]), default=None)
 
 
 def _summary_of(memory: Mapping[str, Any]) -> str:

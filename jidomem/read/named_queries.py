@@ -48,10 +48,7 @@ _OVERDUE = "overdueOnly"
 _SHOWN_DATES = {DUE: jido("expiresOn"), UNTIL: jido("validUntil")}
 #: The rows from which on the dates of all memories are read at once.
 _MANY = 500
-_STATES, _WITH_STATE = (
-    (jido("hasErrorStatus"), jido("hasTaskStatus")),
-    (jido("Error"), jido("Task")),
-)
+_STATES, _WITH_STATE = tuple(map(jido, memory_detail.STATES_OF_WORK)), (jido("Error"), jido("Task"))
 _OUTCOMES = frozenset(map(jido, (*OVER, *WAITING)))
 #: The key of the status of an inactive memory in a list without a column `status`.
 MEMORY_STATUS = "memory_status"

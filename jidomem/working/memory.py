@@ -395,11 +395,8 @@ class Memory(Container):
         self._expect(**change)
         now = moment(change.get("now"))
         after = self
-        for name, space in self.spaces.items():
-            if over := lapsed(space.metadata, now):
-                alive = {key: value for key, value in space.data.items() if key not in over}
-                ends = updated_metadata(space.metadata, space.data, alive)
-                after = after._with(name, Space(alive, space.rev + 1, ends), now)
+        for name, space in _unexpired_spaces(self, now).items():
+            after = after._with(name, replace(space, rev=space.rev + 1), now)
         return after
 
 
@@ -464,12 +461,18 @@ def unexpired(memory: Memory, now: int | None = None) -> Memory:
     >>> unexpired(memory, 5).spaces.world.data, unexpired(memory, 5).rev, unexpired(memory, 4) is memory
     ({}, 1, True)
     """
-    present, spaces = moment(now), dict[str, Space]()
+    spaces = _unexpired_spaces(memory, moment(now))
+    return replace(memory, spaces=Spaces({**memory.spaces, **spaces})) if spaces else memory
+
+
+def _unexpired_spaces(memory: Memory, now: int) -> dict[str, Space]:
+    """Return the spaces of *memory* that have keys expired at *now*, without these keys, at the same revisions."""
+    spaces = {}
     for name, space in memory.spaces.items():
-        if over := lapsed(space.metadata, present):
+        if over := lapsed(space.metadata, now):
             alive = {key: value for key, value in space.data.items() if key not in over}
             spaces[name] = Space(alive, space.rev, updated_metadata(space.metadata, space.data, alive))
-    return replace(memory, spaces=Spaces({**memory.spaces, **spaces})) if spaces else memory
+    return spaces
 
 
 _HINT = 'send [{"do": "world_put", "key": "language", "value": "en"}]'

@@ -35,7 +35,7 @@ from jidomem.write.triples import names_a_thing, value_of
 
 _ABOUT = jido("about")
 _VALID_FROM, _VALID_UNTIL = jido("validFrom"), jido("validUntil")
-_DATED, _RECORDED = jido("hasTimestamp"), jido("recordedAt")
+_DATED = jido("hasTimestamp")
 #: Fields of author, time and relations, not of content.
 NOT_CONTENT = {
     "iri", "asserted_by", "asserted_in", "timestamp", "idempotency_key", "supersedes", "invalidates", "coexists_with",
@@ -468,7 +468,7 @@ def _overlap(intent: MemoryUpdateIntent, recorded: datetime | None, item: Term, 
     Each is without `valid_from` from its timestamp on, and undated from when it is *recorded*, as in conflicts.rq.
     """
     start, end = parse_moment(intent.valid_from or intent.timestamp) or recorded, parse_moment(intent.valid_until)
-    since = moment_in(view.first(item, _VALID_FROM) or view.first(item, _DATED) or view.first(item, _RECORDED))
+    since = view.valid_since(item)
     until = moment_in(view.first(item, _VALID_UNTIL))
     starts, ends = [each for each in (start, since) if each], [each for each in (end, until) if each]
     return not (starts and ends) or max(starts) < min(ends)

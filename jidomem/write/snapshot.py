@@ -212,7 +212,11 @@ class WriteSnapshot:
     def expired(self, item: Term, now: datetime) -> str | None:
         """Return until when *item* was valid, as text; None if it is valid *now* by its `valid_until`."""
         ends = [end for date in self._values_of(item, _UNTIL) if (end := moment_in(date))]
-        return format_timestamp(min(ends)).removesuffix("T00:00:00.000000Z") if ends and min(ends) <= now else None
+        return _brief_moment(min(ends)) if ends and min(ends) <= now else None
+
+    def valid_since(self, item: Term) -> datetime | None:
+        """Return since when *item* is valid: its `valid_from`, else its timestamp, else when it was recorded."""
+        return moment_in(self.first(item, _FROM) or self.first(item, _DATED) or self.first(item, _RECORDED_AT))
 
     def _values_of(self, subject: Term, predicate: Term) -> list[Term]:
         """Return the values of one property, in a list that callers must not change."""
@@ -248,10 +252,13 @@ def holds_before(intent: MemoryUpdateIntent, old: Term, view: WriteSnapshot) -> 
     """Return the `valid_from` of *intent* if *old* was valid before it; else an empty text."""
     if (start := parse_moment(intent.valid_from)) is None:
         return ""
-    since = moment_in(view.first(old, _FROM) or view.first(old, _DATED) or view.first(old, _RECORDED_AT))
-    if since is None or since >= start:
-        return ""
-    return format_timestamp(start).removesuffix("T00:00:00.000000Z")
+    since = view.valid_since(old)
+    return _brief_moment(start) if since is not None and since < start else ""
+
+
+def _brief_moment(moment: datetime) -> str:
+    """Return *moment* as text, at midnight only its day."""
+    return format_timestamp(moment).removesuffix("T00:00:00.000000Z")
 
 
 def gaps(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterator[str]:

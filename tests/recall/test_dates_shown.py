@@ -1,16 +1,12 @@
 """The day on which a memory is due, and that until which it is valid, are shown wherever it is read."""
 
 import pytest
-from click.testing import CliRunner
 from conftest import intent
+from shown_texts import in_shell, over_mcp
 
 import jidomem
 from jidomem.serve.app import create_app
-from jidomem.serve.mcp.client_session import ClientSession, call
-from jidomem.serve.mcp.tools import TOOLS
-from jidomem_cli.main import cli
 
-TOOL = {tool.name: tool for tool in TOOLS}
 LATE, SOON, NEVER = "Renew the licence", "Write the runbook", "Paint the shed"
 
 
@@ -23,18 +19,6 @@ def memory(tmp_path):
         memory.remember(LATE, type="task", expires_on="2020-11-30T09:30:00Z", timestamp="2020-11-01")
         memory.remember("Payouts to acme wait for its documents", valid_until="2036-12-31")
         yield memory
-
-
-def over_mcp(memory, tool, /, **given):
-    session = ClientSession(memory, "eve")
-    session.is_briefed = True
-    return call(TOOL[tool], session, given)
-
-
-def in_shell(memory, *words):
-    result = CliRunner().invoke(cli, ["--root", memory.settings.place, "--project", "p", *words])
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 WORDS = "licence, runbook, shed and payouts"

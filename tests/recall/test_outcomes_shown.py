@@ -1,16 +1,12 @@
 """A task or error that ended or waits is shown with the reason and the lesson wherever it is read."""
 
 import pytest
-from click.testing import CliRunner
 from conftest import intent
+from shown_texts import in_shell, over_mcp
 
 import jidomem
 from jidomem.serve.app import create_app
-from jidomem.serve.mcp.client_session import ClientSession, call
-from jidomem.serve.mcp.tools import TOOLS
-from jidomem_cli.main import cli
 
-TOOL = {tool.name: tool for tool in TOOLS}
 UPLOAD, LOGIN, MOVE, RUNBOOK, PAINT = (
     "Upload of a large payment file fails",
     "Login shows an empty page",
@@ -41,18 +37,6 @@ def memory(tmp_path):
 
 def revise(memory, item, reason, **changes):
     return memory.writer.revise("p", item, changes=changes, reason=reason).iri
-
-
-def over_mcp(memory, tool, /, **given):
-    session = ClientSession(memory, "eve")
-    session.is_briefed = True
-    return call(TOOL[tool], session, given)
-
-
-def in_shell(memory, *words):
-    result = CliRunner().invoke(cli, ["--root", memory.settings.place, "--project", "p", *words])
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 def outcomes(text):
