@@ -5,11 +5,13 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from conftest import files, fixed_sources
 
 import jidomem
+from jidomem.base.clock import Sources
 from jidomem.errors import Failed, InvalidRequest, NotFound, RevisionConflict, TooLarge
 from jidomem.providers import execute_directive
 from jidomem.records.directive import lookup, remember
@@ -135,6 +137,22 @@ def test_a_forgotten_memory_is_in_no_byte_of_the_state(root):
         assert (planner.get(), planner.forget(), other.get().world()) == (None, False, {"step": 1})
         state_bytes = b"".join(path.read_bytes() for path in (root / "state").iterdir())
     assert b"hunter2-of-old" not in state_bytes
+
+
+def test_a_key_that_expired_since_it_was_stored_is_not_read_and_makes_no_revision(root):
+    moments = [datetime(2026, 11, 18, 8, tzinfo=UTC)]
+    with jidomem.open(root, project="p", sources=Sources(now=lambda: moments[-1])) as memory:
+        stored = memory.agent("ana").update(
+            lambda current: current.put_in_space("world", "language", "en").put_in_space(
+                "world", "gate", "14", ttl_ms=1_000, now=round(moments[-1].timestamp() * 1000)
+            )
+        )
+        before = memory.agent("ana").get()
+        moments.append(moments[-1] + timedelta(seconds=1))
+        after = memory.agent("ana").get()
+
+    assert dict(before.spaces.world.data) == {"language": "en", "gate": "14"}
+    assert (dict(after.spaces.world.data), after.rev) == ({"language": "en"}, stored.rev)
 
 
 @pytest.mark.parametrize("name", ["...", " ", "//"])
