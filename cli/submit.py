@@ -286,7 +286,7 @@ def remember(app: App, /, text: str, more: tuple[str, ...], dry_run: bool, **fie
             words += [as_options({name: value}) for name, value in patterns]
             words += [f"--set {shlex.quote(each)}" for each in sets]
             command = f"jidomem remember{acting(app)} {' '.join(words)} -- {shlex.quote(text)}"
-            refusal.hint, options = f"{refusal.reading}: {command}", None
+            refusal.hint, options = f"{refusal.advice}: {command}", None
         print_refusal(refusal, app, options=options)
         return refusal.exit_code
     show_receipt(app, memory, receipt)
@@ -399,7 +399,7 @@ def _successor_hint(
     changes = as_changes({**({"supersedes": others} if others else {}), **withdrawal, **fields})
     command = " ".join(filter(None, (f"jidomem edit{acting(app)} {shlex.quote(short(newer))}", flag, changes)))
     if withdrawal and isinstance(refusal, Conflict):
-        return f"{refusal.reading}: {command}"
+        return f"{refusal.advice}: {command}"
     if confirm:
         return f"it was replaced; if its successor still says the same: {command}"
     return f"it was replaced; read its successor, and correct that if it is still wrong: {command}"

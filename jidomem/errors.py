@@ -385,7 +385,7 @@ class Conflict(JidomemError):
         return any(conflict.is_withdrawn for conflict in self.conflicts)
 
     @property
-    def reading(self) -> str:
+    def advice(self) -> str:
         """Return the words before the call about what is in the place of an ended memory."""
         return _READ_WHY if self.names_withdrawn else _READ_SUCCESSOR
 

@@ -377,7 +377,7 @@ def revise(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
     except Conflict as error:
         if call := corrected_instead(error, {"id": item, **values, **({"set": changes} if changes else {})}):
             path = f"/projects/{quote(project)}/memories/{wire.item_path(call.pop('id'))}/revise"
-            error.hint = f"{error.reading}: POST {path} {wire.dump(call).decode()}"
+            error.hint = f"{error.advice}: POST {path} {wire.dump(call).decode()}"
         raise
     status = 200 if dry_run or receipt.status == "deduplicated" else 201
     return wire.answer(wire.outcome(receipt, project), status)

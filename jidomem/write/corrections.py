@@ -384,7 +384,7 @@ class Corrections:
             if call := corrected_instead(error, {"id": item, **{key: each for key, each in given.items() if each}}):
                 named = {"changes" if name == "set" else name: each for name, each in call.items() if name != "id"}
                 words = ", ".join(f"{name}={each!r}" for name, each in named.items())
-                error.hint = f"{error.reading}: memory.writer.correct({project_id!r}, {call['id']!r}, {words})"
+                error.hint = f"{error.advice}: memory.writer.correct({project_id!r}, {call['id']!r}, {words})"
             raise
 
     def _carried(self, view: WriteSnapshot, item: str, changes: Mapping[str, Any]) -> dict[str, Any]:

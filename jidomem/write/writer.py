@@ -353,7 +353,7 @@ class MemoryWriter:
             if error.names_ended and any(replacing.values()):
                 given = {**({"reason": REASON} if error.needs_reason else {}), **fields, **replacing}
                 words = "".join(f", {name}={value!r}" for name, value in given.items())
-                error.hint = f"{error.reading}: memory.writer.remember({project_id!r}, {text!r}{words})"
+                error.hint = f"{error.advice}: memory.writer.remember({project_id!r}, {text!r}{words})"
             raise
         if receipt.status == "deduplicated":  # the memory that exists has its own author, session and confidence
             return receipt

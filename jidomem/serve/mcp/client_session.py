@@ -461,7 +461,7 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None, instead: 
             for choice in values["choices"]
         ]
         if instead:
-            values["hint"] = f"{error.reading}: the tool {tool.name} with {as_json(instead)}"
+            values["hint"] = f"{error.advice}: the tool {tool.name} with {as_json(instead)}"
         elif error.hints_choices or error.names_ended:
             values |= for_tools({"hint": error.choices_text(lambda name: _plain_argument(tool, name))})
     whole = values.get("violations", ())
