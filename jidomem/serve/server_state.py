@@ -216,7 +216,7 @@ class Measures:
     def __init__(self, shared: SharedState | None = None) -> None:
         self.lock = Lock()
         self.began = monotonic() if shared is None else shared.began
-        self.since = now() - timedelta(seconds=monotonic() - self.began)
+        self.since = now() if shared is None else shared.since
         self.kinds = Refusals()
         self.clients = Clients()
         #: When the token of each id was last used here.

@@ -13,12 +13,14 @@ import secrets
 import struct
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
 
 from jidomem.base.background import PeriodicTask
+from jidomem.base.clock import now
 from jidomem.base.containers import BoundedDict
 from jidomem.errors import JidomemError
 from jidomem.journal.journal import FileJournal, Stream
@@ -29,8 +31,8 @@ from jidomem.runtime.worker_pool import Value, Values
 MOST_WORKERS = 256
 #: The bytes of the figures of each worker.
 FIGURES = 512 * 1024
-#: The secret key of the server, the flag that callers need a token, the moment of the start; flag, process and
-#: connections of each worker.
+#: The secret key of the server, the flag that callers need a token, the start by the monotonic clock and by that of the
+#: day; flag, process and connections of each worker.
 _KEY, _NEEDS_TOKEN, _BEGAN, _CROWDED, _PIDS, _OPEN, _HEAD = 0, 32, 64, 1024, 2048, 3072, 4096
 #: The first byte of each kind of lock; the locked bytes are beyond the end of the file.
 _CONNECTIONS, _FEEDS, _QUERIES, _CHECKS, _LOG = (number << 40 for number in range(1, 6))
@@ -139,7 +141,7 @@ class SharedState:
         descriptor = os.memfd_create("jidomem-workers")
         os.ftruncate(descriptor, _HEAD + workers * FIGURES)
         os.pwrite(descriptor, secrets.token_bytes(_NEEDS_TOKEN), _KEY)
-        os.pwrite(descriptor, struct.pack("d", monotonic()), _BEGAN)
+        os.pwrite(descriptor, struct.pack("dd", monotonic(), now().timestamp()), _BEGAN)
         return cls(descriptor, folder, 0, workers)
 
     @property
@@ -151,6 +153,11 @@ class SharedState:
     def began(self) -> float:
         """Return the start of the server, by the monotonic clock, which all processes share."""
         return float(self._memory[_BEGAN : _BEGAN + 8].cast("d")[0])
+
+    @property
+    def since(self) -> datetime:
+        """Return the moment of the start of the server."""
+        return datetime.fromtimestamp(self._memory[_BEGAN + 8 : _BEGAN + 16].cast("d")[0], UTC)
 
     def figures(self, number: int) -> memoryview:
         """Return the memory with the figures of a worker."""

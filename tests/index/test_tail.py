@@ -218,13 +218,32 @@ class RecordingJournal:
             yield commit
 
 
+class LiveFoldersRecorder:
+    """A journal that records the live folders of *root* while commits are first read from it.
+
+    A snapshot is published in the background: once the commits are read, the clone may be there already.
+    """
+
+    def __init__(self, journal, root):
+        self._journal, self._root, self.live = journal, root, []
+
+    def __getattr__(self, name):
+        return getattr(self._journal, name)
+
+    def read(self, stream, **asked):
+        for commit in self._journal.read(stream, **asked):
+            self.live = self.live or live(self._root)
+            yield commit
+
+
 def test_a_process_continues_on_a_clone_of_its_snapshot_without_a_reset(tmp_path, monkeypatch):
     small_limits(monkeypatch)
     add(FileJournal(tmp_path), *NAMES)
-    tail, events = open_tail(tmp_path), []
+    tail, events = open_tail(tmp_path, LiveFoldersRecorder(FileJournal(tmp_path), tmp_path)), []
     tail.catch_up(STREAM)
     tail.index.observers.append(Recorder(events))
-    before = live(tmp_path)
+    before = tail.journal.live
+    assert len(before) == 2
     assert len(tail.snapshots()) == 1
     (late,) = add(tail.journal, "late")
     tail.apply(STREAM, late)

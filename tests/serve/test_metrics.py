@@ -3,6 +3,7 @@
 import json
 import subprocess
 from contextlib import suppress
+from datetime import UTC, datetime
 from io import StringIO
 from threading import Event, Thread
 from time import monotonic
@@ -230,9 +231,10 @@ def test_a_server_stays_ready_while_another_process_writes_continuously(client, 
 
 
 def test_a_restarted_worker_reports_the_start_of_its_server(tmp_path):
-    server, before = SharedState.create(tmp_path, 2), monotonic()
+    earliest = datetime.now(UTC)
+    server, before, latest = SharedState.create(tmp_path, 2), monotonic(), datetime.now(UTC)
 
     workers = [Measures(SharedState(server.descriptor, tmp_path, number, 2)) for number in (1, 2)]
 
     assert workers[0].began == workers[1].began <= before
-    assert workers[0].since <= workers[1].since
+    assert earliest <= workers[0].since == workers[1].since <= latest
