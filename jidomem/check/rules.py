@@ -503,12 +503,16 @@ def chains(source: TripleSource) -> list[UnplacedFinding]:
         others = [(item, by) for item, by in revived if item in circle and by not in circle and by not in proposed]
         if not any(_later(source, by, circle) for _, by in others):
             findings.append(_circle(sorted(circle), after))
-    inactive = withdrawn.keys() | proposed
+    inactive, restored = withdrawn.keys() | proposed, _by_item(revived, proposed)
+
+    def following(node: Term) -> Iterable[Term]:
+        return after.get(node, set()) | restored.get(node, set())
+
     for item in {**after, **withdrawn}:
         replacing, invalidating = after.get(item, set()), withdrawn.get(item, set())
         if len(replacing | invalidating) < 2:
             continue
-        lines = {each: reachable([each], lambda node: after.get(node, ())) for each in replacing | invalidating}
+        lines = {each: reachable([each], following) for each in replacing | invalidating}
         ends = {end for line in lines.values() for end in line} - after.keys() - inactive
         withdrawals = ends & (invalidating - replacing)
         ends -= withdrawals

@@ -51,7 +51,7 @@ _COMPARED = {*CONFLICT_KINDS, _SLOT, _VALUE, JUDGED, JUDGED_AS}
 SHORT_ID_CHARS = 8
 #: In `node`, `id` is the last part of the IRI of a memory of the project, `reversed_id` the same backwards, `short_id`
 #: its last characters. The time in a key of `listed` is at most `ahead` microseconds after the `since` of its row. A
-#: `successor` that `withdraws` the old node invalidates it. The `key` of a `pair` is also its sort key.
+#: `successor` supersedes the old node, `withdraws` or `revives` it. The `key` of a `pair` is also its sort key.
 TABLES = """
 CREATE TABLE node (number INTEGER PRIMARY KEY, item TEXT UNIQUE, since INTEGER, until INTEGER, id TEXT,
   reversed_id TEXT, short_id TEXT, has_label INTEGER);
@@ -62,7 +62,7 @@ CREATE TABLE list (number INTEGER PRIMARY KEY, definition TEXT UNIQUE, is_sortab
 CREATE TABLE listed (list INTEGER, key TEXT, since INTEGER, until INTEGER, due INTEGER, PRIMARY KEY (list, key))
   WITHOUT ROWID;
 CREATE TABLE holder (key TEXT, number INTEGER, PRIMARY KEY (key, number)) WITHOUT ROWID;
-CREATE TABLE successor (old INTEGER, new INTEGER, withdraws INTEGER, PRIMARY KEY (old, new)) WITHOUT ROWID;
+CREATE TABLE successor (old INTEGER, new INTEGER, withdraws, revives, PRIMARY KEY (old, new)) WITHOUT ROWID;
 CREATE INDEX successor_new ON successor (new);
 CREATE TABLE pair (key TEXT PRIMARY KEY, a INTEGER, b INTEGER, since INTEGER, until INTEGER);
 CREATE INDEX pair_a ON pair (a);
@@ -76,15 +76,16 @@ _PUT_NAME = f"INSERT OR IGNORE INTO node (item, since, until) VALUES (?, -1, {FO
 _PUT_PAIR = "INSERT OR REPLACE INTO pair VALUES (?, ?, ?, ?, ?)"
 _RIVALS = """SELECT h.key, n.number, n.item, n.since, n.until FROM holder h JOIN node n USING (number)
 WHERE h.key IN (SELECT value FROM json_each(?)) AND h.number <> ? AND n.since < ? AND n.until > ?"""
-#: The nodes superseded or withdrawn by the given ones, at any distance, that have several successors.
+#: The nodes superseded, withdrawn or revived by the given ones, at any distance, that several nodes ended.
 _FORKS = """WITH RECURSIVE before (number) AS (SELECT value FROM json_each(?)
   UNION SELECT old FROM successor JOIN before ON new = number)
-SELECT number FROM before WHERE (SELECT COUNT(*) FROM successor WHERE old = number) > 1"""
+SELECT number FROM before WHERE (SELECT COUNT(*) FROM successor WHERE old = number AND NOT revives) > 1"""
 #: A successor of a fork and its own successors, at any distance, and the withdrawals of these with the given key.
 _LINE = """WITH RECURSIVE line (number, withdraws) AS (VALUES (:successor, 0)
   UNION SELECT new, s.withdraws FROM successor s JOIN line ON old = number AND NOT line.withdraws)
 SELECT number, item, since, until, MIN(withdraws) FROM line JOIN node USING (number)
 WHERE number <> :fork AND (NOT withdraws OR (:key, number) IN (SELECT key, number FROM holder)) GROUP BY number"""
+_SUCCESSORS = "SELECT new, withdraws FROM successor WHERE old = ? AND NOT revives"
 _KEYS = "SELECT key FROM holder WHERE number = ?"
 _PAGE = """SELECT key FROM listed WHERE list = ? AND key >= ? AND since <= ? AND (? OR until > ?)
 AND (due IS NULL OR due <= ?) ORDER BY key LIMIT ?"""
@@ -450,17 +451,17 @@ class Projection:
             ids = part, part and part[::-1], part and part[-SHORT_ID_CHARS:]
             rows.append((item, node.since, node.active_until, *ids, LABEL in node.statements))
         self._store.executemany(_PUT_NODE, rows)
-        links = ((_SUPERSEDED, False), (_INVALIDATED, True))
         ends = [
-            (_node_text(name), _node_text(new), withdraws)
-            for link, withdraws in links
-            for name, node in nodes.items()
+            (_node_text(name), _node_text(new), link == _INVALIDATED, False)
+            for name, node in nodes.items() for link in (_SUPERSEDED, _INVALIDATED)
             for new in node.statements.get(link, ())
-        ]
-        self._store.executemany(_PUT_NAME, ((new,) for _, new, _ in ends))
-        numbers = self._numbers({*map(_node_text, nodes), *(new for _, new, _ in ends)})
-        successors = ((numbers[old], numbers[new], withdraws) for old, new, withdraws in ends)
-        self._store.executemany("INSERT OR IGNORE INTO successor VALUES (?, ?, ?)", successors)
+        ]  # fmt: skip
+        ends += [(_node_text(old), _node_text(name), False, True)
+                 for name, node in nodes.items() for old in node.statements.get(_REVIVES, ())]  # fmt: skip
+        self._store.executemany(_PUT_NAME, ((name,) for end in ends for name in end[:2]))
+        numbers = self._numbers({*map(_node_text, nodes), *(name for end in ends for name in end[:2])})
+        successors = ((numbers[old], numbers[new], *links) for old, new, *links in ends)
+        self._store.executemany("INSERT OR IGNORE INTO successor VALUES (?, ?, ?, ?)", successors)
         keys = ((key, numbers[_node_text(name)]) for name, node in nodes.items() for key in _keys(node.statements))
         self._store.executemany("INSERT OR IGNORE INTO holder VALUES (?, ?)", keys)
 
@@ -542,11 +543,10 @@ class Projection:
         become a pair once a later fork leads to them by two successors; the pair then counts for the past as well.
         """
         (item,) = self._store.execute("SELECT item FROM node WHERE number = ?", (fork,)).fetchone()
-        successors = dict(self._store.execute("SELECT new, withdraws FROM successor WHERE old = ?", (fork,)).fetchall())
         after: dict[str, set[int]] = defaultdict(set)
         line: dict[str, Interval] = {}
         keys: dict[str, set[str]] = {}  # of each withdrawal
-        for successor, is_withdrawal in successors.items():
+        for successor, is_withdrawal in self._store.execute(_SUCCESSORS, (fork,)).fetchall():
             values = {"successor": successor, "fork": fork, "key": judgement_keys(item, stays=False)[1]}
             for number, name, since, until, withdraws in self._store.execute(_LINE, values):
                 after[name].add(successor)

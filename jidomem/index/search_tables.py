@@ -215,7 +215,7 @@ class _FormerRow(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The write side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
-    FORM = 24
+    FORM = 25
     TABLES = _TABLES
     UPGRADES: ClassVar[Mapping[int, str]] = {18: _LATER_TABLES + _STATED_AGAIN, 22: _OF_22, 23: LATER_AUTHORS}
 

@@ -5,6 +5,7 @@ from click.testing import CliRunner
 from conftest import decision
 from test_git_branches import Branch, git, merge
 
+from jidomem.check.report import SUCCESSORS
 from jidomem.curation.review_queue import queue
 from jidomem.errors import InvalidRequest
 from jidomem.index.projection import OPPOSITE, STALE
@@ -31,6 +32,9 @@ ACTIONS = {
         "p", edit(memory, a), "accept", other=b, reason="its newer version"
     ),
     "edit and edit": lambda memory, a, b: edit(memory, edit(memory, a)),
+    "edit, withdraw and undo": lambda memory, a, b: memory.writer.undo(
+        "p", memory.writer.invalidate("p", edit(memory, a), reason="it is wrong").iri, reason="it is right"
+    ),
     "edit and withdraw": lambda memory, a, b: memory.writer.invalidate("p", edit(memory, a), reason="it is wrong"),
 }
 #: The actions on X or Y on the two clones -> the kinds of conflict that are reported.
@@ -68,6 +72,8 @@ TABLE = {
     ("edit and withdraw X", "edit X"): {STALE, "overlapping_decision"},
     ("edit and withdraw X", "edit and edit X"): {STALE, "overlapping_decision"},
     ("edit and withdraw X", "edit and withdraw X"): set(),
+    ("edit, withdraw and undo X", "edit X"): {STALE, "overlapping_decision"},
+    ("edit, withdraw and undo X", "edit and withdraw X"): {STALE, "overlapping_decision"},
 }
 
 
@@ -118,7 +124,9 @@ def test_opposite_judgements_of_two_curators_are_reported_after_a_merge(clones, 
     assert (before, conflicts) == ({"overlapping_decision"}, TABLE[left_action, right_action])
     assert {one.tier for one in pending} == ({1} if conflicts else set())
     is_same = "duplicate" in conflicts  # only a warning that one of the two is enough
-    assert run(left, "check").exit_code == (1 if conflicts and not is_same else 0)
+    result = run(left, "check", "--format", "json")
+    assert result.exit_code == (1 if conflicts and not is_same else 0)
+    assert (STALE in conflicts) <= (SUCCESSORS in result.output)
 
 
 @pytest.mark.parametrize("first", ["accept X", "keep both Y"])
