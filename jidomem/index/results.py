@@ -9,10 +9,11 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pyoxigraph as ox
 
@@ -20,6 +21,7 @@ from jidomem.errors import InvalidRequest, TooLarge
 from jidomem.rdf.terms import Term, Triple
 from jidomem.rdf.vocab import JIDO, PREFIXES, PROV, RDFS, XSD
 
+T = TypeVar("T")
 _PLACE = re.compile(r"(?:error )?at (\d+):(\d+): ?")
 
 
@@ -60,6 +62,26 @@ class Serialized:
     data: bytes
 
 
+def _freed(read: Callable[..., T]) -> Callable[..., T]:
+    """Free the engine's answer, the first argument of *read*, also if that fails: only the thread that asked may.
+
+    The frames of an error, which another thread may free, do not have it.
+    """
+
+    @wraps(read)
+    def read_and_free(answer: Any, *values: Any) -> T:
+        try:
+            return read(answer, *values)
+        except BaseException as error:
+            error.__traceback__ = None
+            raise
+        finally:
+            del answer
+
+    return read_and_free
+
+
+@_freed
 def plain(answer: Any) -> Answer:
     """Return the answer of the engine as plain values."""
     if isinstance(answer, ox.QueryBoolean):
@@ -116,6 +138,7 @@ class Sink(io.BytesIO):
         return super().write(piece)
 
 
+@_freed
 def write_result(answer: Any, rows_as: str, graph_as: str, within: AnswerLimits) -> Serialized:
     """Serialise an answer: rows and booleans as *rows_as*, else *graph_as*; booleans as JSON instead of CSV or TSV.
 

@@ -1,4 +1,6 @@
+import gc
 import json
+import sys
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from index_world import as_stored, commit_on
 
 from jidomem.errors import InvalidRequest
-from jidomem.index.results import GRAPH_FORMATS, Serialized, Solutions
+from jidomem.index.results import GRAPH_FORMATS, AnswerLimits, Serialized, Solutions
 from jidomem.index.store import OxigraphIndex, Watermark, trig
 from jidomem.journal.commit import advance
 from jidomem.rdf.terms import parse_literal
@@ -121,6 +123,20 @@ def test_an_answer_is_serialized_in_the_requested_format_of_its_kind(index):
         )
     with pytest.raises(InvalidRequest, match="line 1 column 7"):
         index.serialized("SELEKT", graphs=[A])
+
+
+@pytest.mark.parametrize("text", ["SELECT * { ?s ?p ?o }", "CONSTRUCT { ?s ?p ?o } { ?s ?p ?o }"])
+def test_an_answer_refused_in_one_thread_is_freed_by_it(index, text, monkeypatch):
+    faults = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda fault: faults.append(str(fault.exc_value)))
+    with ThreadPoolExecutor(1) as pool:
+        error = pool.submit(index.serialized, text, graphs=[A], within=AnswerLimits(rows=1)).exception()
+
+    code = error.code
+    del error
+    gc.collect()
+
+    assert (code, faults) == ("result_too_large", [])
 
 
 def test_observers_are_notified_of_added_and_replaced_triples(index):
