@@ -108,7 +108,7 @@ _DATES = (jido("validFrom"), jido("validUntil"))
 _CONFLICT_KEY, _WITH, _OF = jido("conflictKey"), jido("conflictsWith"), jido("appliesToProject")
 _SUBCLASS = iri(RDFS + "subClassOf")
 WRITABLE = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]*>")
-_ID_START = re.compile(r"[/#:]")
+ID_START = re.compile(r"[/#:]")
 #: The most nodes named in one query.
 NODES_PER_QUERY = 500
 
@@ -447,7 +447,7 @@ class Projection:
         rows = []
         for name, node in nodes.items():
             item = _node_text(name)
-            part = _ID_START.split(item)[-1] if project in node.statements.get(_OF, ()) else None
+            part = ID_START.split(item)[-1] if project in node.statements.get(_OF, ()) else None
             ids = part, part and part[::-1], part and part[-SHORT_ID_CHARS:]
             rows.append((item, node.since, node.active_until, *ids, LABEL in node.statements))
         self._store.executemany(_PUT_NODE, rows)

@@ -327,6 +327,23 @@ _PARENT, _IN, _ORDERED_BY = jido("parent"), jido("recordedIn"), jido("orderedBy"
 _AUTHOR = (_ASSERTED_BY, _SETTLED_BY, jido("causedBy"), jido("setBy"))
 
 
+def recorded_between(index: OxigraphIndex, graph: str, start: Watermark, end: Watermark) -> list[Term] | None:
+    """Return the nodes recorded by the commits of *graph* that *end* has and *start* lacks; None if these are unknown.
+
+    They are unknown where a branch was merged, as its commits may be before those of *start*.
+    """
+    known, nodes = {f"{COMMIT}{head.id}" for head in start.version.heads}, list[Term]()
+    reached = {f"{COMMIT}{head.id}" for head in end.version.heads} - known
+    waiting = [*reached]
+    while waiting and len(reached) <= end.commits - start.commits:
+        commit = iri(waiting.pop())
+        nodes += [node for node, _, _ in index.triples(graph, None, _IN, commit)]
+        parents = {plain_value(parent) for _, _, parent in index.triples(graph, commit, _PARENT)} - known - reached
+        reached |= parents
+        waiting += parents
+    return nodes if len(reached) == end.commits - start.commits else None
+
+
 class CommitList:
     """The commits in the open database *store*."""
 

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jidomem.base.containers import BoundedDict
 from jidomem.errors import Busy, InvalidRequest
 from jidomem.index.projection import (
+    ID_START,
+    SHORT_ID_CHARS,
     UNDATED,
     WRITABLE,
     IndexedProject,
@@ -34,12 +36,12 @@ from jidomem.index.projection import (
     timed,
 )
 from jidomem.index.results import Solutions
-from jidomem.index.store import OxigraphIndex
-from jidomem.index.tallies import BY_AGENT, BY_STATUS, COUNTED_BY, Tallies
+from jidomem.index.store import OxigraphIndex, Watermark
+from jidomem.index.tallies import BY_AGENT, BY_STATUS, COUNTED_BY, Tallies, recorded_between
 from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, boolean, integer, iri, literal, plain_value
-from jidomem.rdf.vocab import graph_iri, graphs_of, jido
+from jidomem.rdf.vocab import BASE, graph_iri, graphs_of, jido
 from jidomem.records.named_query import FOREVER, ListOrder, NamedQuery, to_term
 
 if TYPE_CHECKING:
@@ -51,6 +53,10 @@ if TYPE_CHECKING:
 
 #: The most candidates in one batch.
 MAX_CANDIDATES = 1024
+#: The most commits that a search file may lack while short ids are read from it.
+MAX_LACKING = 100
+
+_OF = jido("appliesToProject")
 
 Row = tuple[Term | None, ...]
 T = TypeVar("T")
@@ -251,6 +257,8 @@ class Lists:
         self._index = index
         self._texts = texts
         self._cached_pages = PageCache()
+        #: The nodes recorded between two watermarks of a project: that of its search file, and that of the index.
+        self._recorded: dict[str, tuple[Watermark, Watermark, list[Term]]] = {}
         self._runner = runner or self._in_this_process
         self._remote = remote
 
@@ -293,16 +301,49 @@ class Lists:
 
     def ids(self, project: str, signs: str, most: int) -> list[str]:
         """Return up to *most* memories of *project* whose id begins or ends with *signs*, sorted."""
+        present = self._lagging_ids(project, signs, most)
+        if present is not None:
+            return present
         return self._projected(project, lambda file: file.projection.by_short_id(signs, most)) or []
 
     def ids_soon(self, project: str, signs: str, most: int) -> list[str]:
         """Return the same, but none while a large search file is being built."""
-        if self._texts is None:
-            return []
+        present = self._lagging_ids(project, signs, most)
+        if present is not None or self._texts is None:
+            return present or []
         with suppress(Busy):
             texts, stream = self._texts(), Stream(project)
             return texts.read_soon(stream, lambda file: file.projection.by_short_id(signs, most), catches_up=False)
         return []
+
+    def _lagging_ids(self, project: str, signs: str, most: int) -> list[str] | None:
+        """Return the same by a search file that may lack commits, and by the index for these; None if many lack."""
+        if self._texts is None:
+            return None
+        graph, of = graph_iri(project), iri(f"{BASE}projects/{project}")
+
+        def read(file: SearchIndexReader) -> tuple[list[str] | None]:
+            if (new := self._unread(project, file.mark or Watermark())) is None:
+                return (None,)
+            fitting = [node for node in new if _has_id(plain_value(node), signs)]
+            own = [plain_value(node) for node in fitting if any(self._index.triples(graph, node, _OF, of))]
+            return (sorted({*own, *file.projection.by_short_id(signs, most)})[:most],)
+
+        answer = self._texts().read_lagging(Stream(project), read, range(maxsize), MAX_LACKING)
+        return answer[0] if answer is not None else None
+
+    def _unread(self, project: str, start: Watermark) -> list[Term] | None:
+        """Return the nodes recorded after *start*; None if they are unknown."""
+        graph = graph_iri(project)
+        mark, (first, last, nodes) = self._index.mark(graph), self._recorded.get(project, (start, start, []))
+        if first != start or last.commits > mark.commits:
+            last, nodes = start, []
+        more = recorded_between(self._index, graph, last, mark) if mark.commits > last.commits else []
+        if more is None:
+            return None
+        nodes = [*nodes, *more]
+        self._recorded[project] = start, mark, nodes
+        return nodes
 
     def terms(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], text: str
@@ -481,6 +522,16 @@ class Lists:
     def _read_at_once(self, project: str, use: Callable[[SearchIndexReader], T | None]) -> T | None:
         """Return `use(file)` for the search file of *project*; None without one, or if much is to be added first."""
         return None if self._texts is None else self._texts().read_lagging(Stream(project), use, (), MAX_CANDIDATES)
+
+
+def _has_id(item: str, signs: str) -> bool:
+    """Return whether the id of *item*, or the short id, begins or ends with *signs* as `Projection.by_short_id` has it.
+
+    >>> [_has_id("urn:x:12-abcdefgh", signs) for signs in ("12", "abc", "gh", "2-", "")]
+    [True, True, True, False, False]
+    """
+    name = ID_START.split(item)[-1]
+    return signs != "" and (name.startswith(signs) or name.endswith(signs) or name[-SHORT_ID_CHARS:].startswith(signs))
 
 
 def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:
