@@ -46,9 +46,9 @@ if "TMPDIR" not in os.environ and in_memory():
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
 
-def fixed_sources(start: datetime = START) -> Sources:
-    """A clock that moves a second a look, ids and nonces that count: the same calls give the same bytes."""
-    ticks, ids, nonces = count(), count(1), count(1)
+def fixed_sources(start: datetime = START, first: int = 1) -> Sources:
+    """A clock that moves a second a look; ids and nonces that count from *first*: the same calls, the same bytes."""
+    ticks, ids, nonces = count(), count(first), count(first)
     return Sources(
         now=lambda: start + timedelta(seconds=next(ticks)),
         new_id=lambda: f"01900000-0000-7000-8000-{next(ids):012x}",
@@ -76,10 +76,11 @@ def decision(**fields):
 
 def wait_until(condition, seconds=60):
     """Return the value of *condition* once another thread or process makes it true; fail after *seconds*."""
-    end = time.monotonic() + seconds
+    start = time.monotonic()
     while not (value := condition()):
-        assert time.monotonic() < end, f"not true within {seconds} s: {condition}"
-        time.sleep(0.005)
+        waited = time.monotonic() - start
+        assert waited < seconds, f"not true within {seconds} s: {condition}"
+        time.sleep(0.005 + waited / 20)  # the longer it takes, the more seldom it is looked
     return value
 
 

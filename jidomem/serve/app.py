@@ -10,6 +10,7 @@ from typing import Any
 
 from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.routing import Map
 
 from jidomem.errors import (
     InvalidRequest,
@@ -92,6 +93,18 @@ def _pages() -> Any:
 @cache
 def _routes() -> tuple[Route, ...]:
     return (*ROUTES, *(_pages().PAGES if _pages() else ()))
+
+
+@cache
+def _url_map() -> Map:
+    """Return the addresses of all routes, compiled once for all applications of this process."""
+    app = Flask(__name__, static_folder=None)
+    app.url_map.strict_slashes = True
+    app.url_map.merge_slashes = False
+    for route in _routes():
+        path = re.sub(r"\{(\w+)\}", _part, route.path)
+        app.add_url_rule(path, endpoint=f"{route.method} {route.path}", methods=[route.method])
+    return app.url_map
 
 
 @cache
@@ -202,8 +215,7 @@ def create_app(
     app = _App("jidomem.serve", static_folder=None)
     app.config[wire.LIMITS] = memory.settings.limits
     app.config["MAX_CONTENT_LENGTH"] = memory.settings.limits.body
-    app.url_map.strict_slashes = True
-    app.url_map.merge_slashes = False
+    app.url_map = _url_map()
     at_work = operation or Operation()
     memory.journal.on_durable = at_work.measures.committed
     memory.follower.turn = at_work.turns.turn
@@ -212,13 +224,7 @@ def create_app(
     public = None if public_url is None else parse_public_url(public_url)
     gate, watch = AccessGate(RequestContext(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
     cors = Cors(parse_origins(origins))
-    for route in _routes():
-        app.add_url_rule(
-            re.sub(r"\{(\w+)\}", _part, route.path),
-            endpoint=f"{route.method} {route.path}",
-            view_func=partial(gate.answer, route),
-            methods=[route.method],
-        )
+    app.view_functions |= {f"{route.method} {route.path}": partial(gate.answer, route) for route in _routes()}
     allowed = frozenset(host.lower() for host in hosts)
     app.before_request(watch.begin)
     app.before_request(lambda: check_host(request.environ.get("HTTP_HOST", ""), allowed))

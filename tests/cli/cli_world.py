@@ -1,8 +1,12 @@
 """A small repository with a memory, and functions that run the command line on it in this process."""
 
 import json
+import shutil
+import tempfile
 from dataclasses import replace
+from functools import cache
 from itertools import chain, count
+from pathlib import Path
 
 from click.testing import CliRunner
 from conftest import decision, fixed_sources, intent
@@ -51,10 +55,17 @@ def build(folder):
     return root
 
 
+@cache
+def built():
+    """Return a temporary folder with what `build` creates, whose path is its `name`."""
+    folder = tempfile.TemporaryDirectory()
+    build(Path(folder.name))
+    return folder
+
+
 def create_repository(folder, monkeypatch):
     """Create the repository *folder*, make it the working directory, and return it; the agent is ana."""
-    folder.mkdir()
-    build(folder)
+    shutil.copytree(built().name, folder)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
     return folder

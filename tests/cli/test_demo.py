@@ -1,16 +1,15 @@
 """`jidomem demo` shows each step that it announces."""
 
-import subprocess
-import sys
-from pathlib import Path
+import json
 
-JIDOMEM = str(Path(sys.executable).parent / "jidomem")
+from cli_world import run
 
 
-def test_the_demo_shows_a_repaired_refusal_a_settled_conflict_a_past_state_and_a_clean_check(tmp_path):
-    result = subprocess.run([JIDOMEM, "demo"], cwd=tmp_path, capture_output=True, text=True, check=False)
+def test_the_demo_shows_a_repaired_refusal_a_settled_conflict_a_past_state_and_a_clean_check(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("demo")
 
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     output = result.stdout
     assert "hint: this would be accepted:" in output
     assert "overlapping_decision with" in output
@@ -24,9 +23,10 @@ def test_the_demo_shows_a_repaired_refusal_a_settled_conflict_a_past_state_and_a
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_demo_with_keep_leaves_a_sound_root(tmp_path):
-    subprocess.run([JIDOMEM, "demo", "--keep", "tour"], cwd=tmp_path, capture_output=True, text=True, check=True)
+def test_a_demo_with_keep_leaves_a_sound_root_and_prints_json_objects_with_json(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("demo", "--keep", "tour", "--json")
 
-    root = str(tmp_path / "tour" / ".jidomem")
-    result = subprocess.run([JIDOMEM, "journal", "verify", "--root", root], capture_output=True, text=True, check=True)
-    assert result.stdout.endswith("sound\n")
+    assert result.exit_code == 0, result.stderr
+    assert all(isinstance(json.loads(line), dict) for line in result.stdout.splitlines())
+    assert run("journal", "verify", "--root", tmp_path / "tour" / ".jidomem").stdout.endswith("sound\n")

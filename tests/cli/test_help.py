@@ -34,8 +34,8 @@ def verbs(command=cli, name="jidomem", parent=None):
 
 
 ALL = dict(verbs())
-SERVERS = ["jidomem serve", "jidomem mcp"]  # tests/serve runs their examples
-FINITE_VERBS = [path for path, verb in ALL.items() if not isinstance(verb, click.Group) and path not in SERVERS]
+RUN_ELSEWHERE = ["jidomem serve", "jidomem mcp", "jidomem demo"]  # by tests/serve and test_demo.py
+FINITE_VERBS = [path for path, verb in ALL.items() if not isinstance(verb, click.Group) and path not in RUN_ELSEWHERE]
 
 
 #: The shared root of the examples, which is replaced by a real one.

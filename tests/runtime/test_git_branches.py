@@ -81,23 +81,28 @@ class Branch:
         return list(FileJournal(self.root).read(STREAM))
 
 
-@pytest.fixture
-def branches(tmp_path):
-    """Return two clones with eight common memories, and then three more each, recorded alternately."""
-    (tmp_path / "left").mkdir()
-    git(tmp_path / "left", "init", "-q")
-    init(tmp_path / "left", "p")
-    left, right = Branch(tmp_path / "left", 1), Branch(tmp_path / "right", 2)
+def build(folder):
+    """Make two clones with eight common memories, and then three more each, recorded alternately."""
+    (folder / "left").mkdir(parents=True)
+    git(folder / "left", "init", "-q")
+    init(folder / "left", "p")
+    left, right = Branch(folder / "left", 1), Branch(folder / "right", 2)
     for number in range(8):
         left.write(number, summary=f"fact {number} that both know")
     left.keep("base")
-    git(tmp_path, "clone", "-q", "left", "right")
+    git(folder, "clone", "-q", "left", "right")
     for number in range(3):
         left.write(100 + 2 * number, summary=f"fact {number} of the left")
         right.write(101 + 2 * number, summary=f"fact {number} of the right")
     left.decide(110, "Use Oxigraph")
     right.decide(111, "Use SQLite")
-    return left, right
+
+
+@pytest.fixture
+def branches(tmp_path, copy_built):
+    """Return the two clones."""
+    folder = copy_built(build, tmp_path / "branches")
+    return Branch(folder / "left", 3), Branch(folder / "right", 4)
 
 
 def fetch(left, right):
@@ -262,7 +267,7 @@ def test_line_ends_rewritten_by_git_are_reported_and_repaired_by_the_hint(branch
     left, _ = branches
     (left.root / ".gitattributes").unlink()
     left.keep("no attributes")
-    git(tmp_path, "clone", "-q", "-c", "core.autocrlf=true", "left", "windows")
+    git(tmp_path, "clone", "-q", "-c", "core.autocrlf=true", str(left.folder), "windows")
     clone = Branch(tmp_path / "windows", 3)
     journal = FileJournal(clone.root)
     damage = journal.damage(STREAM)

@@ -421,7 +421,7 @@ def test_no_acknowledged_write_is_lost_while_branches_change(repository):
         ]
         for reader in readers:
             reader.start()
-        for turn in range(12):
+        for turn in range(8):
             commit_all(repository)
             git(repository, "checkout", "-q", ("other", "main")[turn % 2])
             for hint in hints(repository):

@@ -19,6 +19,7 @@ def edit(memory, item):
 
 
 X, Y = "Use SQLite", "Use PostgreSQL"
+ITEMS = {name: f"https://jido.ai/memory/01900000-0000-7000-8000-000000000f0{n}" for n, name in enumerate("XY")}
 ACTIONS = {
     "accept": lambda memory, a, b: memory.writer.settle("p", a, "accept", other=b, reason="r"),
     "reject": lambda memory, a, b: memory.writer.settle("p", a, "reject", other=b, reason="r"),
@@ -77,22 +78,26 @@ TABLE = {
 }
 
 
-@pytest.fixture
-def clones(tmp_path):
-    """Return two clones of a root in which X and Y, on one topic, are active."""
-    (tmp_path / "left").mkdir()
-    git(tmp_path / "left", "init", "-q")
-    init(tmp_path / "left", "p")
-    with (tmp_path / "left" / ".jidomem" / "config.toml").open("a") as config:
+def build(folder):
+    """Make two clones, left and right, of a root in which X and Y, on one topic, are active."""
+    (folder / "left").mkdir(parents=True)
+    git(folder / "left", "init", "-q")
+    init(folder / "left", "p")
+    with (folder / "left" / ".jidomem" / "config.toml").open("a") as config:
         config.write('\n[conflicts]\ndecision = "warn"\n')
-    left, right = Branch(tmp_path / "left", 1), Branch(tmp_path / "right", 2)
-    items = {}
-    for second, summary in enumerate((X, Y)):
+    left = Branch(folder / "left", 0)
+    for second, (name, summary) in enumerate((("X", X), ("Y", Y))):
         with left.open(second) as memory:
-            items["XY"[second]] = memory.writer.submit_intent("p", decision(summary=summary, topic="store")).iri
+            memory.writer.submit_intent("p", decision(iri=ITEMS[name], summary=summary, topic="store"))
     left.keep("base")
-    git(tmp_path, "clone", "-q", "left", "right")
-    return left, right, items
+    git(folder, "clone", "-q", "left", "right")
+
+
+@pytest.fixture
+def clones(tmp_path, copy_built):
+    """Return the two clones, and the IRIs of X and Y."""
+    folder = copy_built(build, tmp_path / "clones")
+    return Branch(folder / "left", 1), Branch(folder / "right", 2), ITEMS
 
 
 def act(branch, second, action, items):

@@ -50,6 +50,8 @@ EXCESSIVE_QUERIES = {
         {"result_too_large"},
     ),
 }
+#: Enough that the index of a project with them is on disk.
+LARGE = [intent(summary=f"fact {n}", detailed_explanation=f"{n} " + "x" * 200_000) for n in range(12)]
 PARAMETER_VALUES = {
     "iri": ["https://jido.ai/x?a=%22", "urn:x:ü"],
     "string": ['a "quoted"\\ text\nof two lines\t\u0000\U0001f600', "", "true", "<https://jido.ai/x>"],
@@ -217,7 +219,7 @@ def test_an_endless_query_is_stopped_while_others_are_answered(tmp_path, name):
     write_queries(tmp_path / "root", **{name: HEADER.format("", "n", "n") + text})
     with jidomem.open(tmp_path / "root", project="p") as memory, ThreadPoolExecutor(1) as pool:
         memory.writer.submit_intent("p", intent())
-        memory.pool.limits = RootLimits(query_seconds=2.0 if "query_timeout" in codes else 60.0)
+        memory.pool.limits = RootLimits(query_seconds=1.0 if "query_timeout" in codes else 60.0)
 
         # When the query is run
         stopped = pool.submit(memory.reader.ask, name, project="p")
@@ -315,8 +317,7 @@ def files_with_text(folder, text):
 def test_the_index_of_a_worker_loses_a_redacted_text_after_the_next_catch_up(tmp_path):
     root, secret = tmp_path / "root", "opens with 4711"
     with jidomem.open(root, project="p") as memory:
-        many = [intent(summary=f"fact {n}", detailed_explanation=f"{n} " * 3000) for n in range(200)]
-        memory.writer.submit_many("p", [intent(summary=f"the vault {secret}"), *many])
+        memory.writer.submit_many("p", [intent(summary=f"the vault {secret}"), *LARGE])
     with jidomem.open(root, project="p") as memory:
         query = "SELECT (COUNT(*) AS ?n) WHERE { ?s <https://jido.ai/ontology#summary> ?o }"
         before = memory.pool.solutions("p", query).rows
@@ -364,9 +365,7 @@ def test_a_process_started_before_old_snapshots_are_removed_does_not_use_them(tm
     root, snapshots, secret = tmp_path / "root", tmp_path / "root" / "index" / "snapshots", "opens with 4711"
     with jidomem.open(root, project="p") as memory:
         for project in ("p", "q"):
-            many = [intent(summary=f"fact {n}", detailed_explanation=f"{n} " * 3000) for n in range(200)]
-            intents = [{**each, "applies_to_project": project} for each in many]
-            memory.writer.submit_many(project, intents)
+            memory.writer.submit_many(project, [{**each, "applies_to_project": project} for each in LARGE])
         memory.writer.submit_intent("q", intent(summary=secret, applies_to_project="q"))
         memory.follower.rebuild()
         before_redaction = files_with_text(snapshots, secret)
@@ -388,8 +387,7 @@ def test_a_process_started_before_old_snapshots_are_removed_does_not_use_them(tm
 def test_a_redaction_ends_the_workers_of_its_process(tmp_path):
     root, secret = tmp_path / "root", "opens with 4711"
     with jidomem.open(root, project="p") as memory:
-        many = [intent(summary=f"fact {n}", detailed_explanation=f"{n} " * 3000) for n in range(200)]
-        memory.writer.submit_many("p", [intent(summary=f"the vault {secret}"), *many])
+        memory.writer.submit_many("p", [intent(summary=f"the vault {secret}"), *LARGE])
         memory.pool.warm()
         before_redaction = files_with_text(root / "index", secret)
         memory.keeper.redact(memory.keeper.plan("p", None, texts=[secret]), agent="ana", reason="private")

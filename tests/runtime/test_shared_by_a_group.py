@@ -126,35 +126,33 @@ def test_files_created_by_uid_0_belong_to_the_owner_of_the_root(root):
     assert {(path.stat().st_uid, path.stat().st_gid) for path in root.rglob("*")} == {(ANA, TEAM)}
 
 
-PUT, REMEMBER = ["agent", "working", "put", "language", "fr"], ["remember", "CI runs on Sundays", "--type", "fact"]
+PUT = ["agent", "working", "put", "language", "fr"]
 
 
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        ("state/working.sqlite", PUT),
-        ("state", PUT),
-        ("projects/p/memory/.lock", REMEMBER),
-        ("projects/p/memory", REMEMBER),
-    ],
-)
-def test_a_refusal_names_an_unwritable_path_and_its_hint_repairs_it(root, path, words):
+def test_a_refusal_names_an_unwritable_path_and_its_hint_repairs_it(root):
     with user(ANA, root) as ana:
         ana.run("remember", "CI runs on ARM", "--type", "fact")
         ana.run(*PUT)
-    unwritable = root / path
-    os.chown(unwritable, ANA, ANA)
-    unwritable.chmod(0o755 if unwritable.is_dir() else 0o644)
 
     with user(BOB, root) as bob:
-        message, doctor = bob.run(*words, code=1), bob.run("status", "--doctor")
-        hint = message.partition("hint: ")[2].strip()
-        mode, bits = ("0755", "g+rwxs") if unwritable.is_dir() else ("0644", "g+rw")
-        assert f"uid {BOB} may not read and write {unwritable} (mode {mode}, {ANA}:{ANA})" in message
-        assert hint == f"sudo chgrp {TEAM} {unwritable} && sudo chmod {bits} {unwritable}"
-        assert hint in doctor
-        subprocess.run(hint.replace("sudo ", ""), shell=True, check=True)
-        bob.run(*words)
+        for path, words in (
+            ("state/working.sqlite", PUT),
+            ("state", PUT),
+            ("projects/p/memory/.lock", ["remember", "CI runs on Sundays", "--type", "fact"]),
+            ("projects/p/memory", ["remember", "CI runs on Mondays", "--type", "fact"]),
+        ):
+            unwritable = root / path
+            os.chown(unwritable, ANA, ANA)
+            unwritable.chmod(0o755 if unwritable.is_dir() else 0o644)
+
+            message, doctor = bob.run(*words, code=1), bob.run("status", "--doctor")
+            hint = message.partition("hint: ")[2].strip()
+            mode, bits = ("0755", "g+rwxs") if unwritable.is_dir() else ("0644", "g+rw")
+            assert f"uid {BOB} may not read and write {unwritable} (mode {mode}, {ANA}:{ANA})" in message
+            assert hint == f"sudo chgrp {TEAM} {unwritable} && sudo chmod {bits} {unwritable}"
+            assert hint in doctor
+            subprocess.run(hint.replace("sudo ", ""), shell=True, check=True)
+            bob.run(*words)
 
 
 def test_a_user_outside_the_group_of_a_root_is_given_the_command_to_become_its_owner(root):

@@ -19,14 +19,27 @@ from jidomem.serve import wire
 from jidomem.serve.app import create_app
 
 
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """A memory with an error and a warning, which no test changes."""
+    folder, journal = tmp_path_factory.mktemp("checked"), "projects/p/memory"
+    with jidomem.open(folder / "root", sources=fixed_sources()) as memory:
+        memory.writer.submit_intent("p", decision(topic="store"))
+        with jidomem.open(folder / "branch", sources=fixed_sources()) as branch:  # merged, so not validated
+            branch.writer.submit_intent("p", decision(iri="urn:x:branch", topic="store", summary="Use SQLite"))
+        shutil.copytree(folder / "branch" / journal, memory.settings.root / journal, dirs_exist_ok=True)
+        memory.writer.submit_intent("p", intent(type="root_cause", summary="no fsync"))  # which explains no error
+        yield memory
+
+
 @pytest.fixture
-def client(memory, tmp_path):
-    memory.writer.submit_intent("p", decision(topic="store"))
-    with jidomem.open(tmp_path / "branch", sources=fixed_sources()) as branch:  # merged, so not validated
-        branch.writer.submit_intent("p", decision(iri="urn:x:branch", topic="store", summary="Use SQLite"))
-    journal = "projects/p/memory"
-    shutil.copytree(tmp_path / "branch" / journal, memory.settings.root / journal, dirs_exist_ok=True)
-    memory.writer.submit_intent("p", intent(type="root_cause", summary="no fsync"))  # which explains no error
+def checked_client(checked):
+    return create_app(checked).test_client()
+
+
+@pytest.fixture
+def client(memory):
+    memory.writer.submit_intent("p", intent())
     return create_app(memory).test_client()
 
 
@@ -58,12 +71,12 @@ def is_checked(root):
     return False
 
 
-def test_the_report_equals_that_of_the_library_with_paths_relative_to_the_root(client, memory):
-    answer = client.get("/projects/p/check")
+def test_the_report_equals_that_of_the_library_with_paths_relative_to_the_root(checked_client, checked):
+    answer = checked_client.get("/projects/p/check")
 
-    report = memory.check("p").to_dict()
+    report = checked.check("p").to_dict()
     for problem in report["problems"]:
-        problem["path"] = os.path.relpath(problem["path"], memory.settings.root)
+        problem["path"] = os.path.relpath(problem["path"], checked.settings.root)
     assert (answer.status_code, answer.content_type) == (200, "application/json")
     assert answer.json == json.loads(json.dumps(report))
     assert answer.json["conforms"] is False
@@ -73,8 +86,8 @@ def test_the_report_equals_that_of_the_library_with_paths_relative_to_the_root(c
 @pytest.mark.parametrize(
     "request_options", [{"query_string": "format=sarif"}, {"headers": {"Accept": "application/sarif+json"}}], ids=str
 )
-def test_the_report_is_available_as_sarif(client, request_options):
-    answer = client.get("/projects/p/check", **request_options)
+def test_the_report_is_available_as_sarif(checked_client, request_options):
+    answer = checked_client.get("/projects/p/check", **request_options)
 
     assert answer.content_type == "application/sarif+json"
     (run,) = json.loads(answer.data)["runs"]
@@ -84,8 +97,8 @@ def test_the_report_is_available_as_sarif(client, request_options):
     }
 
 
-def test_the_report_is_available_as_junit(client):
-    answer = client.get("/projects/p/check?format=junit")
+def test_the_report_is_available_as_junit(checked_client):
+    answer = checked_client.get("/projects/p/check?format=junit")
 
     assert answer.content_type == "application/xml; charset=utf-8"
     assert ElementTree.fromstring(answer.data).tag == "testsuites"
@@ -100,14 +113,14 @@ def test_the_report_is_available_as_junit(client):
         ("q/check", 404, "unknown_project"),
     ],
 )
-def test_a_check_with_unsupported_parameters_is_refused(client, query, status, code):
-    answer = client.get(f"/projects/{query}")
+def test_a_check_with_unsupported_parameters_is_refused(checked_client, query, status, code):
+    answer = checked_client.get(f"/projects/{query}")
 
     assert (answer.status_code, answer.json["code"]) == (status, code)
 
 
-def test_a_check_in_an_unknown_format_is_refused(client):
-    answer = client.get("/projects/p/check", headers={"Accept": "text/html"})
+def test_a_check_in_an_unknown_format_is_refused(checked_client):
+    answer = checked_client.get("/projects/p/check", headers={"Accept": "text/html"})
 
     assert (answer.status_code, answer.json["code"]) == (406, "not_acceptable")
 

@@ -2,9 +2,10 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
-from conftest import decision, fixed_sources, intent
+from conftest import START, decision, fixed_sources, intent
 
 import jidomem
 from jidomem.extras.web import review
@@ -38,20 +39,15 @@ OFFERED = {
 }
 
 
-@pytest.fixture
-def memory(root):
+KNOWN = {}
+
+
+def build(root):
+    """Record conflicting decisions and facts, a proposal, a fact and an invalidated fact; KNOWN has their IRIs."""
     root.mkdir()
     (root / "config.toml").write_text(
         'project = "p"\npolicy = "curated"\n[conflicts]\ndecision = "warn"\nfact = "warn"\nconvention = "warn"\n'
     )
-    with jidomem.open(root, sources=fixed_sources()) as opened:
-        yield opened
-
-
-@pytest.fixture
-def known(memory):
-    """The IRIs of conflicting decisions and facts, a proposal, a fact and an invalidated fact, by name."""
-    curator = memory.writer.acting_as("cur", "curator")
     intents = {
         "left": decision(summary="Use SQLite", topic="store", about=["src/a.py"], evidence=["it is small"]),
         "right": decision(summary="Use PostgreSQL", topic="store", rationale="it scales", evidence=["it grows"]),
@@ -60,15 +56,27 @@ def known(memory):
         "memory": intent(summary="releases go out on Fridays"),
         "ended": intent(summary="the build is slow"),
     }
-    recorded = {
-        name: curator.submit_intent("p", {**fields, "asserted_by": "cur"}).iri for name, fields in intents.items()
-    }
-    curator.invalidate("p", recorded["ended"], reason="it is not")
-    recorded["proposal"] = memory.writer.submit_intent(
-        "p", decision(summary="Use tabs", topic="tabs"), propose=True
-    ).iri
-    memory.term_proposals("p").propose("Recipe", kind="class", parents=["Fact"], definition="One.", reason="we cook")
-    return recorded
+    with jidomem.open(root, sources=fixed_sources()) as memory:
+        curator = memory.writer.acting_as("cur", "curator")
+        for name, fields in intents.items():
+            KNOWN[name] = curator.submit_intent("p", {**fields, "asserted_by": "cur"}).iri
+        curator.invalidate("p", KNOWN["ended"], reason="it is not")
+        tabs = decision(summary="Use tabs", topic="tabs")
+        KNOWN["proposal"] = memory.writer.submit_intent("p", tabs, propose=True).iri
+        terms = memory.term_proposals("p")
+        terms.propose("Recipe", kind="class", parents=["Fact"], definition="One.", reason="we cook")
+
+
+@pytest.fixture
+def memory(root, copy_built):
+    copy_built(build, root)
+    with jidomem.open(root, sources=fixed_sources(START + timedelta(hours=1), first=1000)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def known(memory):
+    return KNOWN
 
 
 @pytest.fixture

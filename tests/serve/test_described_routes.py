@@ -1,7 +1,7 @@
 """Every route answers by its description in /openapi.json, for requests that schemathesis generates."""
 
 import pytest
-from conftest import decision, fixed_sources
+from conftest import decision, examples, fixed_sources
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import jidomem
@@ -13,7 +13,7 @@ from schemathesis.checks import load_all_checks  # noqa: E402
 
 PARTS = {"project": "p", "name": "facts", "id": "00000001"}
 CHECKS = ["status_code_conformance", "content_type_conformance", "response_schema_conformance"]
-EXAMPLES = 6
+EXAMPLES = 4
 SLOW = {"/projects/{project}/check"}
 
 
@@ -38,7 +38,7 @@ def test_a_route_answers_by_its_description_for_any_request(described, route):
             continue  # there is nothing to get wrong
 
         @seed(8700)
-        @settings(max_examples=1 if route.path in SLOW else EXAMPLES, database=None,
+        @settings(max_examples=1 if route.path in SLOW else examples(EXAMPLES), database=None,
                   phases=[Phase.generate], suppress_health_check=list(HealthCheck))  # fmt: skip
         @given(operation.as_strategy(generation_mode=mode, path_parameters=parts or None))
         def check(case):

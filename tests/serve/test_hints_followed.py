@@ -61,29 +61,34 @@ def corrected_call(arguments, holder, refusal, kind):
     return {**others, holder: {**others[holder], field: value}}, field
 
 
+def given_fields(kind, holder):
+    """Yield each word with fields that have it, beside the text or in *holder*: both over the kinds."""
+    for number, word in enumerate(WORDS, [*GUIDE_TYPES].index(kind)):
+        fields = {word: "some text"}
+        yield word, {holder: fields} if number % 2 else fields
+
+
 @pytest.mark.parametrize("kind", GUIDE_TYPES)
 def test_a_field_named_by_a_hint_is_valid_for_the_kind(answer, kind):
     needed = {"rationale": "r"} if kind == "decision" else {}
-    for word in WORDS:
-        for fields in ({word: "some text"}, {"fields": {word: "some text"}}):
-            arguments = {"text": "tea is hot", "type": kind, **needed, **fields, "dry_run": True}
-            if word in TOOL["remember"].takes or not (refusal := answer("remember", **arguments)).is_error:
-                continue
-            corrected, field = corrected_call(arguments, "fields", refusal, kind)
-            assert field not in fields_refused(answer("remember", **corrected)), (word, refusal.words())
+    for word, fields in given_fields(kind, "fields"):
+        arguments = {"text": "tea is hot", "type": kind, **needed, **fields, "dry_run": True}
+        if word in TOOL["remember"].takes or not (refusal := answer("remember", **arguments)).is_error:
+            continue
+        corrected, field = corrected_call(arguments, "fields", refusal, kind)
+        assert field not in fields_refused(answer("remember", **corrected)), (word, refusal.words())
 
 
 @pytest.mark.parametrize("kind", GUIDE_TYPES)
 def test_a_change_named_by_a_hint_is_valid_for_the_kind(answer, kind):
     needed = {"rationale": "r"} if kind == "decision" else {}
     item = answer("remember", text="tea is hot", type=kind, **needed).values["iri"]
-    for word in WORDS:
-        for fields in ({word: "some text"}, {"set": {word: "some text"}}):
-            arguments = {"id": item, **fields, "dry_run": True}
-            if word in TOOL["revise"].takes or not (refusal := answer("revise", **arguments)).is_error:
-                continue
-            corrected, field = corrected_call(arguments, "set", refusal, kind)
-            assert field not in fields_refused(answer("revise", **corrected)), (word, refusal.words())
+    for word, fields in given_fields(kind, "set"):
+        arguments = {"id": item, **fields, "dry_run": True}
+        if word in TOOL["revise"].takes or not (refusal := answer("revise", **arguments)).is_error:
+            continue
+        corrected, field = corrected_call(arguments, "set", refusal, kind)
+        assert field not in fields_refused(answer("revise", **corrected)), (word, refusal.words())
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Permissions in one place: each tool and each route answers each role by the policy."""
 
+from datetime import timedelta
+
 import pytest
-from conftest import decision, files, fixed_sources, intent
+from conftest import START, decision, files, fixed_sources, intent
 
 import jidomem
 from jidomem.records.policy import PRESETS, PolicyChange
@@ -43,9 +45,8 @@ REVISIONS = (
 READER = "rob"
 
 
-@pytest.fixture
-def memory(tmp_path):
-    with jidomem.open(tmp_path / "root", project="p", agent="ana", sources=fixed_sources()) as memory:
+def build(root):
+    with jidomem.open(root, project="p", agent="ana", sources=fixed_sources()) as memory:
         memory.writer.change_policy("p", [PolicyChange(agent="ana", grants="Administrator"), *PRESETS["curated"]])
         memory.writer.change_policy("p", [PolicyChange(agent=READER, grants="MemoryReader")])
         session = ClientSessions(memory, "ana").of(None)
@@ -53,6 +54,12 @@ def memory(tmp_path):
         assert not call(ALL["create_entities"], session, {"entities": [graph]}).is_error
         likes = {"from": "Ana", "to": "Eve", "relationType": "likes"}
         assert not call(ALL["create_relations"], session, {"relations": [likes]}).is_error
+
+
+@pytest.fixture
+def memory(tmp_path, copy_built):
+    sources = fixed_sources(START + timedelta(hours=1), first=1000)
+    with jidomem.open(copy_built(build, tmp_path / "root"), project="p", agent="ana", sources=sources) as memory:
         yield memory
 
 

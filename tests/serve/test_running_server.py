@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from contextlib import ExitStack
 from threading import Thread
 
@@ -132,29 +133,36 @@ def test_a_port_in_use_and_an_unprotected_public_address_are_refused(server, tmp
     assert f"jidomem access token add AGENT --root {tmp_path}" in no_tokens["hint"]
 
 
-@pytest.mark.parametrize("command", [["serve", "--workers", "1"], ["serve", "--workers", "2"], ["mcp", "--http"]])
-@pytest.mark.parametrize(
-    "address",
-    [
-        ["--allow-host", "memory.example.org"],
-        ["--public-url", "https://memory.example.org"],
-        ["--host", "0.0.0.0", "--allow-host", "memory.example.org"],
-    ],
-)
-def test_a_public_server_without_tokens_does_not_start_and_one_with_revoked_tokens_warns(tmp_path, command, address):
-    root = tmp_path / "root"
-    arguments = [f"{BIN}/jidomem", *command, "--root", str(root), "--port", "0", *address]
-    result = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
-    assert (result.returncode, "has no tokens" in result.stderr, str(own_config()) in result.stderr) == (2, True, True)
+COMMANDS = [["serve", "--workers", "1"], ["serve", "--workers", "2"], ["mcp", "--http"]]
+ADDRESSES = [
+    ["--allow-host", "memory.example.org"],
+    ["--public-url", "https://memory.example.org"],
+    ["--host", "0.0.0.0", "--allow-host", "memory.example.org"],
+]
+#: Runs command lines in order, each in a copy of its process, and prints the exit code after each to standard error.
+RUN = """
+import json, os, sys
+from jidomem_cli.main import cli
+for words in json.loads(sys.argv[1]):
+    if os.fork() == 0:
+        cli(words)
+    print(f"ended with {os.waitstatus_to_exitcode(os.wait()[1])}", file=sys.stderr, flush=True)
+"""
 
-    _, token = Keyring(own_config(), root).issue("ana", "agent", ["p"], Sources())
-    revoke_token(own_config(), token.id)
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-        lines = iter(process.stderr.readline, "")
-        warning = next(line for line in lines if "no_tokens" in line)
-        process.terminate()
-    assert "no token is valid: every request is refused" in warning
-    assert str(root) in warning
+
+def test_a_public_server_without_tokens_does_not_start(tmp_path):
+    lines = [
+        [*command, "--root", str(tmp_path / "root"), "--port", "0", *address]
+        for command in COMMANDS
+        for address in ADDRESSES
+    ]
+    command = [sys.executable, "-c", RUN, json.dumps(lines)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+    errors = result.stderr.split("ended with 2\n")
+    assert errors.pop() == ""
+    assert len(errors) == len(lines)
+    assert all("has no tokens" in error and str(own_config()) in error for error in errors), errors
 
 
 def test_a_server_without_tokens_warns_of_an_unenforced_policy(tmp_path):
@@ -169,11 +177,15 @@ def test_a_server_without_tokens_warns_of_an_unenforced_policy(tmp_path):
         assert warning["hint"].endswith(f"jidomem access token add AGENT --root {tmp_path / 'root'}")
 
 
-@pytest.mark.parametrize("command", [["serve", "--workers", "1"], ["serve", "--workers", "2"], ["mcp", "--http"]])
-def test_each_line_of_a_log_outside_a_terminal_is_json_also_for_a_fault(tmp_path, command):
-    arguments = [f"{BIN}/jidomem", *command, "--root", str(tmp_path / "root"), "--project", "new", "--port", "0"]
+@pytest.mark.parametrize(("command", "address"), [*zip(COMMANDS, ADDRESSES, strict=True)])
+def test_each_line_of_a_log_outside_a_terminal_is_json_also_of_revoked_tokens_and_a_fault(tmp_path, command, address):
+    root, lines = tmp_path / "root", []
+    _, token = Keyring(own_config(), root).issue("ana", "agent", ["p"], Sources())
+    revoke_token(own_config(), token.id)
+    arguments = [f"{BIN}/jidomem", *command, "--root", str(root), "--project", "new", "--port", "0", *address]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-        lines = [json.loads(process.stderr.readline()) for _ in range(2)]
+        while not {"started", "no_tokens"} <= {line["event"] for line in lines}:
+            lines.append(json.loads(process.stderr.readline()))
         process.terminate()
         lines += map(json.loads, process.stderr)
     (tmp_path / "root").mkdir()
@@ -184,7 +196,10 @@ def test_each_line_of_a_log_outside_a_terminal_is_json_also_for_a_fault(tmp_path
     assert [line["event"] for line in lines if line["event"] in ("message", "started", "stopped")] == [
         *("message", "started", "stopped")
     ]
-    assert "there is no memory root" in lines[0]["detail"]
+    details = {line["event"]: line["detail"] for line in lines if "detail" in line}
+    assert "there is no memory root" in details["message"]
+    assert "no token is valid: every request is refused" in details["no_tokens"]
+    assert str(root) in json.dumps([line for line in lines if line["event"] == "no_tokens"])
     assert (failed.returncode, fault["event"], fault["level"], fault["code"]) == (
         1,
         "failed",

@@ -16,8 +16,8 @@ from jidomem.rdf.vocab import graph_iri, jido
 SCRIPT = Path(__file__).with_name("submitter.py")
 HANDS = Path(__file__).with_name("hands.py")
 STREAM = Stream("p")
-KILLS = 16
-WRITERS, WRITES = 8, 60
+KILLS = 10
+WRITERS, WRITES = 8, 40
 AT_ONCE = 2
 
 
@@ -160,7 +160,7 @@ def test_a_maintenance_process_killed_beside_a_writer_loses_nothing(role, tmp_pa
         return role != "seal" or any(stream.glob("pack-*.ttl"))
 
     with start(root, "beside", 200 * scale) as writer:
-        for turn in reversed(range(5 * scale)):
+        for turn in reversed(range(3 * scale)):
             worker = start_maintenance(root, role)
             time.sleep(chance.uniform(0, 0.5))
             while turn == 0 and not is_packed() and time.monotonic() < until:  # a machine with much to do takes longer
