@@ -29,16 +29,21 @@ def journal(folder):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch, copy_built):
     """Return a repository with imported and accepted notes."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    (tmp_path / "AGENTS.md").write_text(NOTES)
-    call("init", "--from", "auto")
-    call("access", "policy", "grant", "ana", "curator")
-    call("review", "accept", "--all")
+
+    def build(folder):
+        (folder / ".git").mkdir(parents=True)
+        monkeypatch.chdir(folder)
+        (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        (folder / "AGENTS.md").write_text(NOTES)
+        call("init", "--from", "auto")
+        call("access", "policy", "grant", "ana", "curator")
+        call("review", "accept", "--all")
+
+    copy_built(build, tmp_path)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

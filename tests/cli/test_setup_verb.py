@@ -311,24 +311,27 @@ def test_an_invalid_combination_of_options_is_refused(repository, words):
     assert repository_files(repository) == {}
 
 
-@pytest.mark.parametrize("client", FILES)
-def test_the_configured_server_is_started_by_a_client_and_answers(repository, client):
+def test_the_configured_server_is_started_by_a_client_and_answers(repository):
     run("remember", "the build needs Rust 1.80")
-    setup(client)
-    text = (repository / FILES[client][0]).read_text().replace("${workspaceFolder}", str(repository))
-    server = (tomllib.loads if client == "codex" else json.loads)(text)[SERVERS[client]]["jidomem"]
-    elsewhere = "/" if client == "cursor" else str(repository)  # Cursor starts servers in a folder of its own
+    servers = set()
+    for client, (file, *_) in FILES.items():
+        setup(client)
+        text = (repository / file).read_text().replace("${workspaceFolder}", str(repository))
+        server = (tomllib.loads if client == "codex" else json.loads)(text)[SERVERS[client]]["jidomem"]
+        elsewhere = "/" if client == "cursor" else str(repository)  # Cursor starts servers in a folder of its own
+        servers.add((server["command"], *server["args"], server.get("cwd", elsewhere)))
 
-    async def call_status():
-        command = StdioServerParameters(command=server["command"], args=server["args"], env={**os.environ},
-                                        cwd=server.get("cwd", elsewhere))  # fmt: skip
-        async with Client(stdio_client(command)) as connected:
+    async def call_status(command, *arguments):
+        *arguments, folder = arguments
+        peer = StdioServerParameters(command=command, args=arguments, env={**os.environ}, cwd=folder)
+        async with Client(stdio_client(peer)) as connected:
             return await connected.call_tool("status", {})
 
-    answer = anyio.run(call_status)
+    for words in servers:
+        answer = anyio.run(call_status, *words)
 
-    assert not answer.is_error
-    assert answer.structured_content["root"] == str(repository / ".jidomem")
+        assert not answer.is_error
+        assert answer.structured_content["root"] == str(repository / ".jidomem")
 
 
 @pytest.mark.parametrize(("client", "event"), [("claude", "SessionStart"), ("cursor", "sessionStart")])

@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 
 import anyio
 import pytest
+from click.testing import CliRunner
 from conftest import intent
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -27,6 +28,7 @@ from jidomem.base.clock import Sources
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import HEADERS
+from jidomem_cli.main import cli
 
 BIN = Path(sys.executable).parent
 ID = "build-7"
@@ -219,20 +221,12 @@ def test_a_write_error_is_logged_with_its_path_and_reported_to_a_token_without_i
 
 @pytest.mark.parametrize("option", [
     ("--port", "0"), ("--allow-host", "one.example.org"), ("--public-url", "https://two.example.org"),
+    ("--log-level", "debug"),
 ])  # fmt: skip
-def test_options_of_the_address_are_refused_on_standard_input(tmp_path, option):
-    command = [str(BIN / "jidomem"), "mcp", "--root", str(tmp_path), *option]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+def test_options_of_the_address_and_the_log_are_refused_on_standard_input(tmp_path, option):
+    result = CliRunner().invoke(cli, ["mcp", "--root", str(tmp_path), *option])
 
-    assert (result.returncode, f"{option[0]} is for --http" in result.stderr) == (2, True)
-
-
-def test_options_of_the_log_are_refused_on_standard_input(tmp_path):
-    command = [str(BIN / "jidomem"), "mcp", "--root", str(tmp_path), "--log-level", "debug"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
-
-    assert result.returncode == 2
-    assert "--log-level is for --http" in result.stderr
+    assert (result.exit_code, f"{option[0]} is for --http" in result.stderr) == (2, True)
 
 
 def test_the_health_probe_needs_no_token_and_is_answered_to_this_machine_only(tmp_path):
