@@ -1,5 +1,5 @@
-"""What jidomem costs, measured beside something else: `python -m bench` runs all of it."""
+"""The benchmarks of jidomem: `python -m bench` runs all of them, `python -m bench.NAME` one of them."""
 
 import os
 
-os.environ.setdefault("JIDOMEM_EMBEDDER", "none")  # what is measured of recall is what it costs by words
+os.environ.setdefault("JIDOMEM_EMBEDDER", "none")  # recall by words, unless a benchmark sets another embedder

@@ -1,4 +1,11 @@
-"""Queries without end: how a named query fares while one runs, when it is cut, and what its worker takes afterwards."""
+"""A named query over HTTP while an ad hoc query without end runs: latency, the query's time limit, and its cleanup.
+
+    python -m bench.bombs [--memories N] [--quick]
+
+Two clients repeat a named query, first alone, then while one of the BOMBS runs on the same server. Each row has the
+ratio of the two p99, the seconds after which the server cancelled the bomb, and the CPU share of the server's workers
+ten seconds later.
+"""
 
 from __future__ import annotations
 
@@ -13,54 +20,61 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from bench import frame, http, load
-from bench.frame import Options, Row, percentile, short
+from bench import harness, http, load
+from bench.harness import Options, Row, percentile, rounded
 
-WITHIN = 2.0
-CLIENTS, AFTER = 2, 10.0
+GOAL_RATIO = 2.0
+CLIENTS, CLEANUP_SECONDS = 2, 10.0
 _ALL = "?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l"
-_GROWN = " ".join(f"BIND(CONCAT({', '.join([f'?v{n}'] * 16)}) AS ?v{n + 1})" for n in range(9))
+_DOUBLINGS = " ".join(f"BIND(CONCAT({', '.join([f'?v{n}'] * 16)}) AS ?v{n + 1})" for n in range(9))
 BOMBS = {
     "a cross product": f"SELECT (COUNT(*) AS ?n) {{ {_ALL} }}",
     "rows without end": f"SELECT * {{ {_ALL} }}",
     "a sort of all": f"SELECT * {{ {_ALL} }} ORDER BY ?c ?f ?i ?l",
-    "a growing text": f"SELECT (STRLEN(?v9) AS ?n) {{ BIND('{'a' * 32}' AS ?v0) {_GROWN} }}",
+    "a growing text": f"SELECT (STRLEN(?v9) AS ?n) {{ BIND('{'a' * 32}' AS ?v0) {_DOUBLINGS} }}",
     "triples without end": f"CONSTRUCT {{ ?a ?e ?l }} {{ {_ALL} }}",
     "paths of any length": "SELECT (COUNT(*) AS ?n) { ?a (!<urn:x>|^!<urn:x>)* ?b . ?c (!<urn:x>)* ?d . ?e ?f ?g }",
 }
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """Each bomb beside clients of a named query, then ten seconds later."""
+    """Yield a row for each bomb."""
     folder = Path(tempfile.mkdtemp(dir=options.folder)) / "jidomem"
     folder.mkdir()
     (folder / "config.toml").write_text(f"[limits]\nquery_seconds = {2 if options.quick else 30}\n")
     (folder / "config.toml").chmod(0o600)
     environment = {"XDG_CONFIG_HOME": str(folder.parent)}
-    with http.ours(options.copy(), environment=environment) as port, ThreadPoolExecutor(1) as aside:
+    with (
+        http.run_jidomem(options.copy_root(), environment=environment) as (port, _),
+        ThreadPoolExecutor(1) as background,
+    ):
         _latencies(port, 1.0)
         for name, text in BOMBS.items():
-            yield _row(port, name, aside, text, 2.0 if options.quick else 10.0)
+            yield _row(port, name, background, text, 2.0 if options.quick else 10.0)
 
 
-def _row(port: int, name: str, aside: ThreadPoolExecutor, text: str, seconds: float) -> Row:
-    usual = _while(port, aside.submit(time.sleep, seconds))
-    bomb = aside.submit(_cut, port, text)
-    meanwhile = _while(port, bomb)
-    took, code = bomb.result()
-    time.sleep(AFTER)
-    busy = _busy()
-    ratio = percentile(meanwhile, 99) / percentile(usual, 99)
-    measured = f"p99 {short(1000 * percentile(meanwhile, 99))} ms, cut after {short(took)} s ({code}),"
-    measured += f" {AFTER:g} s later its worker takes {busy:.0%} of a core"
-    compared = f"{short(ratio)} x p99 {short(1000 * percentile(usual, 99))} ms without it"
-    figures = {"p99_ratio": ratio, "cut_s": took, "busy": busy}
-    what = f"HTTP named query, {CLIENTS} clients, beside {name}"
-    return Row(what, f"{WITHIN:g} x, worker gone", measured, compared, ratio < WITHIN and busy < 0.01, figures)
+def _row(port: int, name: str, background: ThreadPoolExecutor, text: str, seconds: float) -> Row:
+    quiet = _latencies_until(port, background.submit(time.sleep, seconds))
+    bomb = background.submit(_run_bomb, port, text)
+    disturbed = _latencies_until(port, bomb)
+    cancelled_after, code = bomb.result()
+    time.sleep(CLEANUP_SECONDS)
+    cpu_share = _cpu_share()
+    ratio = percentile(disturbed, 99) / percentile(quiet, 99)
+    measured = (
+        f"p99 {rounded(1000 * percentile(disturbed, 99))} ms, cancelled after {rounded(cancelled_after)} s ({code}),"
+    )
+    measured += f" {CLEANUP_SECONDS:g} s later the workers take {cpu_share:.0%} of a core"
+    comparison = f"{rounded(ratio)} x p99 {rounded(1000 * percentile(quiet, 99))} ms without it"
+    figures = {"p99_ratio": ratio, "cancelled_s": cancelled_after, "cpu_share": cpu_share}
+    label = f"HTTP named query, {CLIENTS} clients, beside {name}"
+    return Row(
+        label, f"{GOAL_RATIO:g} x, worker ended", measured, comparison, ratio < GOAL_RATIO and cpu_share < 0.01, figures
+    )
 
 
-def _while(port: int, bomb: Future[Any]) -> list[float]:
-    """Seconds of each answer to a named query until *bomb* is done, measured in slices."""
+def _latencies_until(port: int, bomb: Future[Any]) -> list[float]:
+    """Return the seconds of each answer to a named query until *bomb* is done, measured in slices."""
     latencies = _latencies(port, 0.5)
     while not bomb.done():
         latencies += _latencies(port, 0.5)
@@ -68,33 +82,33 @@ def _while(port: int, bomb: Future[Any]) -> list[float]:
 
 
 def _latencies(port: int, seconds: float) -> list[float]:
-    path = f"/projects/{load.PROJECT}/queries/{http.QUESTION}?limit={http.LIMIT}"
-    answer = http.clients(port, seconds, [{"kind": "query", "path": path}] * CLIENTS)
-    taken: list[float] = answer["taken"]["query"]
-    return taken
+    path = f"/projects/{load.PROJECT}/queries/{http.QUERY}?limit={http.LIMIT}"
+    latencies: list[float]
+    latencies = http.run_clients(port, seconds, [{"kind": "query", "path": path}] * CLIENTS)["latencies"]["query"]
+    return latencies
 
 
-def _cut(port: int, text: str) -> tuple[float, str]:
-    """The seconds until the query was answered, and the code it was refused with."""
+def _run_bomb(port: int, text: str) -> tuple[float, str]:
+    """Return the seconds until the query was answered, and the error code, or "answered"."""
     start = time.perf_counter()
     request = Request(f"http://127.0.0.1:{port}/sparql", text.encode(), {"Content-Type": "application/sparql-query"})
     try:
-        with urlopen(request, timeout=120) as answer:
-            answer.read()
+        with urlopen(request, timeout=120) as response:
+            response.read()
             return time.perf_counter() - start, "answered"
     except HTTPError as refusal:
         return time.perf_counter() - start, json.load(refusal)["code"]
 
 
-def _busy() -> float:
-    """The share of a core that the server's children take over a second."""
+def _cpu_share() -> float:
+    """Return the share of a core that the server's workers take over a second."""
     before, start = _ticks(), time.perf_counter()
     time.sleep(1)
     return (_ticks() - before) / os.sysconf("SC_CLK_TCK") / (time.perf_counter() - start)
 
 
 def _ticks() -> int:
-    """The processor time of all grandchildren of this process: the workers of the server."""
+    """Return the CPU time, in clock ticks, of all grandchildren of this process: the workers of the server."""
     stats = [path.read_text().rsplit(")", 1) for path in Path("/proc").glob("[0-9]*/stat") if path.exists()]
     parents = {int(stat[0].split()[0]): int(stat[1].split()[1]) for stat in stats}
     ours = {pid for pid, parent in parents.items() if parents.get(parent) == os.getpid()}
@@ -102,4 +116,4 @@ def _ticks() -> int:
 
 
 if __name__ == "__main__":
-    frame.main("bench.bombs", rows)
+    harness.main("bench.bombs", rows)

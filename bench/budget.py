@@ -1,11 +1,10 @@
-"""Where the time of a submit goes: microseconds and Python calls of each stage, per intent and per triple.
-
-Of a single submit "queue and receipts" has the wait for the thread that looks up similar memories.
-
-A stage has the time of its functions without that of the stages inside them.  Time is CPU time of the thread and, for
-the disk, waiting; it is the median of the rounds.  Calls are counted in a run of their own, because counting is slow.
+"""CPU time and Python calls of each stage of the write pipeline, per intent and per triple, beside the whole write.
 
     python -m bench.budget [--memories N] [--rounds N]
+
+A stage has the time of its functions without that of nested stages: CPU time of the thread and, for the disk, waiting;
+the median of the rounds.  Calls are counted in a run of their own, because counting is slow.  "queue and receipts" of a
+single submit includes the wait for the thread that looks up similar memories.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ from time import perf_counter
 from typing import Any
 
 import jidomem
-from bench import frame, generate, load
-from bench.frame import Options, Row, short
+from bench import harness, load
 from bench.generate import Fields
+from bench.harness import Options, Row, rounded
 from jidomem import Jidomem
 from jidomem.base import disk
-from jidomem.errors import JidomemError
 from jidomem.index.follower import IndexFollower
 from jidomem.journal import commit, journal
 from jidomem.journal.journal import FileJournal, Stream
@@ -38,7 +36,7 @@ from jidomem.write.pipeline import Pipeline
 
 SINGLE = 100  # single submits of a round
 AT_ONCE = 1_000
-REST = "queue and receipts"
+UNSTAGED = "queue and receipts"
 Submit = Callable[[Jidomem, Sequence[Fields]], None]
 #: Each stage with its functions, as (owner, attribute) where the caller looks them up.
 STAGES: dict[str, Sequence[tuple[Any, str]]] = {
@@ -64,22 +62,22 @@ STAGES: dict[str, Sequence[tuple[Any, str]]] = {
 }
 
 
-class Account:
-    """The seconds and calls of each stage; those of a stage inside another one count for the inner one alone."""
+class StageTimer:
+    """The seconds and calls of each stage; those of a nested stage count for the inner one only."""
 
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
-        self.thread = get_ident()  # others, such as the one that looks up similar memories, are not charged
-        self._stages = [REST]
+        self.thread = get_ident()  # other threads, such as the search for similar memories, are not charged
+        self._stages = [UNSTAGED]
         self._since = perf_counter()
 
     def enter(self, stage: str) -> None:
-        """Begin a stage inside the present one."""
+        """Begin a stage, nested in the present one."""
         self._charge()
         self._stages.append(stage)
 
-    def leave(self) -> None:
+    def exit(self) -> None:
         """End the present stage."""
         self._charge()
         self._stages.pop()
@@ -89,14 +87,14 @@ class Account:
         self.seconds[self._stages[-1]] += now - self._since
         self._since = now
 
-    def timed(self, run: Callable[[], object]) -> None:
-        """Charge the time of *run* to its stages."""
+    def time(self, run: Callable[[], object]) -> None:
+        """Call *run* and charge its time to its stages."""
         self._since = perf_counter()
         run()
         self._charge()
 
-    def counted(self, run: Callable[[], object]) -> None:
-        """Charge the calls of Python functions in *run* to its stages."""
+    def count_calls(self, run: Callable[[], object]) -> None:
+        """Call *run* and charge its calls of Python functions to its stages."""
 
         def profile(frame: Any, event: str, argument: Any) -> None:
             if event == "call" and frame.f_code.co_filename != __file__:
@@ -110,75 +108,70 @@ class Account:
 
 
 @contextmanager
-def accounted() -> Iterator[Account]:
-    """Yield an account to which the functions of all stages charge their time."""
-    account, before = Account(), list[tuple[Any, str, Any]]()
+def stage_timer() -> Iterator[StageTimer]:
+    """Yield a timer to which the functions of all stages charge their time."""
+    timer, originals = StageTimer(), list[tuple[Any, str, Any]]()
 
-    def wrapped(stage: str, function: Any) -> Any:
+    def wrap(stage: str, function: Any) -> Any:
         def run(*arguments: Any, **named: Any) -> Any:
-            if get_ident() != account.thread:
+            if get_ident() != timer.thread:
                 return function(*arguments, **named)
-            account.enter(stage)
+            timer.enter(stage)
             try:
                 return function(*arguments, **named)
             finally:
-                account.leave()
+                timer.exit()
 
         return run
 
     for stage, functions in STAGES.items():
         for owner, name in functions:
-            before.append((owner, name, getattr(owner, name)))
-            setattr(owner, name, wrapped(stage, getattr(owner, name)))
+            originals.append((owner, name, getattr(owner, name)))
+            setattr(owner, name, wrap(stage, getattr(owner, name)))
     try:
-        yield account
+        yield timer
     finally:
-        for owner, name, function in before:
+        for owner, name, function in originals:
             setattr(owner, name, function)
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """Yield a row for each stage of single submits, then of as many at once as a writer may have."""
-    with jidomem.open(options.copy()) as memory:
-        coming = islice(generate.intents(10**9, project=load.PROJECT), options.memories, None)
-        yield from _stages("single", memory, _one_by_one, coming, SINGLE, options)
-        yield from _stages(f"{AT_ONCE:,} at once", memory, _at_once, coming, AT_ONCE, options)
+    """Yield a row for each stage of single submits, then of AT_ONCE intents submitted together."""
+    with jidomem.open(options.copy_root()) as memory:
+        intents = load.intents_after(options.memories)
+        yield from _stages("single", memory, _submit_one_by_one, intents, SINGLE, options)
+        yield from _stages(f"{AT_ONCE:,} at once", memory, load.submit_all, intents, AT_ONCE, options)
 
 
 def _stages(
-    what: str, memory: Jidomem, submit: Submit, coming: Iterator[Fields], intents: int, options: Options
+    label: str, memory: Jidomem, submit: Submit, intents: Iterator[Fields], batch_size: int, options: Options
 ) -> Iterator[Row]:
-    submit(memory, list(islice(coming, intents)))  # warm
-    rounds, before = list[Counter[str]](), memory.catch_up(load.PROJECT)
+    submit(memory, list(islice(intents, batch_size)))  # warm
+    rounds, start = list[Counter[str]](), memory.catch_up(load.PROJECT)
     for _ in range(options.rounds):
-        some = list(islice(coming, intents))
-        with accounted() as account:
-            account.timed(partial(submit, memory, some))
-        rounds.append(account.seconds)
-    written = sum(len(commit.triples) for commit in memory.journal.read(Stream(load.PROJECT), before))
-    per_intent = written / options.rounds / intents
-    some = list(islice(coming, intents))
-    with accounted() as counting:
-        counting.counted(partial(submit, memory, some))
-    total = median(sum(each.values()) for each in rounds) / intents * 1e6
-    for stage in (*STAGES, REST, "all"):
-        spent = [(sum(each.values()) if stage == "all" else each[stage]) / intents * 1e6 for each in rounds]
-        calls = (sum(counting.calls.values()) if stage == "all" else counting.calls[stage]) / intents
-        micros = median(spent)
-        measured = f"{short(micros)} us, {short(calls)} calls"
-        compared = f"{short(micros / per_intent)} us a triple; {micros / total:.0%}"
-        yield Row(f"{what}: {stage}", "-", measured, compared, figures={"us": spent, "calls": calls})
+        batch = list(islice(intents, batch_size))
+        with stage_timer() as timer:
+            timer.time(partial(submit, memory, batch))
+        rounds.append(timer.seconds)
+    written = sum(len(commit.triples) for commit in memory.journal.read(Stream(load.PROJECT), start))
+    per_intent = written / options.rounds / batch_size
+    batch = list(islice(intents, batch_size))
+    with stage_timer() as counter:
+        counter.count_calls(partial(submit, memory, batch))
+    total = median(sum(each.values()) for each in rounds) / batch_size * 1e6
+    for stage in (*STAGES, UNSTAGED, "all"):
+        microseconds = [(sum(each.values()) if stage == "all" else each[stage]) / batch_size * 1e6 for each in rounds]
+        calls = (sum(counter.calls.values()) if stage == "all" else counter.calls[stage]) / batch_size
+        median_us = median(microseconds)
+        measured = f"{rounded(median_us)} us, {rounded(calls)} calls"
+        comparison = f"{rounded(median_us / per_intent)} us a triple; {median_us / total:.0%}"
+        yield Row(f"{label}: {stage}", "-", measured, comparison, figures={"us": microseconds, "calls": calls})
 
 
-def _one_by_one(memory: Jidomem, intents: Sequence[Fields]) -> None:
+def _submit_one_by_one(memory: Jidomem, intents: Sequence[Fields]) -> None:
     for intent in intents:
         memory.writer.submit_intent(load.PROJECT, intent)
 
 
-def _at_once(memory: Jidomem, intents: Sequence[Fields]) -> None:
-    refused = [out for out in memory.writer.submit_many(load.PROJECT, intents) if isinstance(out, JidomemError)]
-    assert not refused, refused[0]
-
-
 if __name__ == "__main__":
-    frame.main("bench.budget", rows)
+    harness.main("bench.budget", rows)

@@ -1,6 +1,8 @@
-"""What `jidomem check` takes, and how much longer pyshacl and owlrl take when they are given everything.
+"""`jidomem check` as a process, and its validators in one process beside pyshacl and owlrl (`--reference`).
 
-Both ways have to find the same, or the benchmark breaks off.  The reference is measured on at most 2,000 memories.
+    python -m bench.check [--memories N] [--rounds N]
+
+Both ways must report the same problems, or the benchmark fails.  The reference runs on at most 2,000 memories.
 """
 
 from __future__ import annotations
@@ -12,50 +14,49 @@ from functools import partial
 from pathlib import Path
 
 import jidomem
-from bench import frame, load
-from bench.frame import Options as Asked
-from bench.frame import Row, Spread, in_turn
-from jidomem.check.check import Options, check_project
+from bench import harness, load
+from bench.harness import Options, Row, Spread, time_sides
+from jidomem.check.check import Options as CheckOptions
+from jidomem.check.check import check_project
 from jidomem.check.report import Problem
 
-GOAL = 50_000, 20.0
-REFERENCE = 2_000
+GOAL_MEMORIES, GOAL_SECONDS = 50_000, 20.0
+REFERENCE_MEMORIES = 2_000  # at most
 
 
-def rows(options: Asked) -> Iterator[Row]:
-    """The command on a whole memory, and both validators on a smaller one."""
-    root, rounds = options.root(), min(options.rounds, 3)
-    times = in_turn({"check": _command(root)}, rounds)["check"]
-    goal = f"{GOAL[1]:g} s" if options.memories == GOAL[0] else "-"
-    met = max(times) <= GOAL[1] if options.memories == GOAL[0] else None
+def rows(options: Options) -> Iterator[Row]:
+    """Yield the time of the command on the whole root, and of both validators on a smaller one."""
+    root, rounds = options.shared_root(), min(options.rounds, 3)
+    times = time_sides({"check": _command(root)}, rounds)["check"]
+    has_goal = options.memories == GOAL_MEMORIES
+    goal, is_met = (f"{GOAL_SECONDS:g} s", max(times) <= GOAL_SECONDS) if has_goal else ("-", None)
     figures = {"s": times}
-    yield Row(f"check of {options.memories:,} memories", goal, f"{Spread.of(times)} s", met=met, figures=figures)
-    small = min(options.memories, REFERENCE)
-    with jidomem.open(options.root(small)) as memory:
-        judge = partial(check_project, memory.follower, memory.schema, load.PROJECT)
+    yield Row(f"check of {options.memories:,} memories", goal, f"{Spread.of(times)} s", is_met=is_met, figures=figures)
+    size = min(options.memories, REFERENCE_MEMORIES)
+    with jidomem.open(options.shared_root(size)) as memory:
         problems: dict[bool, list[Problem]] = {}
 
-        def judged(reference: bool) -> Callable[[], None]:
-            def run() -> None:
-                problems[reference] = judge(Options(reference=reference)).problems
+        def check(reference: bool) -> None:
+            report = check_project(memory.follower, memory.schema, load.PROJECT, CheckOptions(reference=reference))
+            problems[reference] = report.problems
 
-            return run
-
-        both = in_turn({"check": judged(False), "reference": judged(True)}, 1 if options.quick else rounds)
+        sides = {"check": partial(check, False), "reference": partial(check, True)}
+        seconds = time_sides(sides, 1 if options.quick else rounds)
     if problems[False] != problems[True]:
         raise SystemExit(f"check and its reference differ: {set(problems[False]) ^ set(problems[True])}")
-    ratio = Spread.ratio(both["reference"], both["check"])
-    what = f"check of {small:,} memories, within a process"
-    compared = f"--reference: {ratio} x as long, and finds the same"
-    yield Row(what, "-", f"{Spread.of(both['check'])} s", compared, figures={"s": both, "found": len(problems[True])})
+    ratio = Spread.ratio(seconds["reference"], seconds["check"])
+    label = f"check of {size:,} memories, within a process"
+    comparison = f"--reference: {ratio} x as long, with the same problems"
+    figures = {"s": seconds, "problems": len(problems[True])}
+    yield Row(label, "-", f"{Spread.of(seconds['check'])} s", comparison, figures=figures)
 
 
 def _command(root: Path) -> Callable[[], object]:
-    """The verb as a process."""
-    verb = Path(sys.executable).with_name("jidomem")
-    command = [verb, "check", "--root", str(root), "--project", load.PROJECT, "--json"]
+    """Return a function that runs the command as a process."""
+    program = Path(sys.executable).with_name("jidomem")
+    command = [program, "check", "--root", str(root), "--project", load.PROJECT, "--json"]
     return partial(subprocess.run, command, check=True, capture_output=True)
 
 
 if __name__ == "__main__":
-    frame.main("bench.check", rows)
+    harness.main("bench.check", rows)

@@ -1,8 +1,10 @@
-"""How soon a new server of a shared root is ready: from a checkpoint and what came since, or without.
+"""The start of a new server of a shared root, from a checkpoint and the commits after it, beside a start without one.
 
-The root is a generated one that was moved to PostgreSQL and to SeaweedFS, both on this machine.  The first server there
-reads every commit; of its copy a checkpoint is made, and then another 2 % of the memories are kept.  What is timed is a
-process of `jidomem serve` from its start until `/readyz` says 200.
+    python -m bench.checkpoints [--memories N]
+
+A generated root is copied to PostgreSQL and to SeaweedFS, both on this machine.  The first server there reads every
+commit; its copy becomes the checkpoint, and then another 2 % of the memories are written.  A start is timed from the
+start of the process `jidomem serve` until `/readyz` answers 200.
 """
 
 from __future__ import annotations
@@ -11,106 +13,89 @@ import os
 import shutil
 import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import jidomem
-from bench import backends, frame, http, load
-from bench.frame import Options, Row, Spread
+from bench import backends, harness, http, load
+from bench.harness import Options, Row, Spread
 from jidomem.extras.servers import addresses, checkpoints
 from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, bring
 
-GOAL, OF = 60.0, 1_000_000
-TAIL, AT_ONCE = 50, 1_000  # one of so many memories comes after the checkpoint
-LONGEST = 3600.0
+GOAL_SECONDS, GOAL_MEMORIES = 60.0, 1_000_000
+TAIL, AT_ONCE = 50, 1_000  # one of TAIL memories is written after the checkpoint; intents submitted together
+DEADLINE = 3600.0  # seconds
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """A server without a checkpoint, then some with it, at each place."""
-    source = options.root()
-    for name in [name for name in backends.PLACES if name != "folder"]:
-        own = options.folder / name.replace(" ", "-")
-        own.mkdir()
-        with backends.PLACES[name](own) as address:
-            yield from _started(name, address, source, own, options)
+    """Yield the start without a checkpoint, then with one, for each backend."""
+    source = options.shared_root()
+    for name in [name for name in backends.BACKENDS if name != "folder"]:
+        folder = options.folder / name.replace(" ", "-")
+        folder.mkdir()
+        with backends.BACKENDS[name](folder) as address:
+            yield from _rows(name, address, source, folder, options)
 
 
-def _started(name: str, address: str, source: Path, folder: Path, options: Options) -> Iterator[Row]:
+def _rows(name: str, address: str, source: Path, folder: Path, options: Options) -> Iterator[Row]:
     log = addresses.open_log(address, os.environ)
-    begun = time.perf_counter()
+    start = time.perf_counter()
     bring(FolderEnd(source), LogEnd(log))
-    _say(f"{name}: filled in {time.perf_counter() - begun:.0f} s")
-    what = f"{options.memories:,} memories in {name}: a new server is ready"
-    with _ready(address, folder / "first") as bare:
-        yield Row(f"{what}, without a checkpoint", "-", f"{bare:.1f} s", figures={"seconds": [bare]})
-    begun = time.perf_counter()
+    _log(f"{name}: filled in {time.perf_counter() - start:.0f} s")
+    label = f"{options.memories:,} memories in {name}: start of a new server"
+    with _ready(address, folder / "first") as without:
+        yield Row(f"{label}, without a checkpoint", "-", f"{without:.1f} s", figures={"seconds": [without]})
+    start = time.perf_counter()
     if not checkpoints.make(log, folder / "first"):
-        raise RuntimeError("there is no snapshot to make a checkpoint of: give --memories 5000 or more")
-    _say(f"{name}: checkpoint made in {time.perf_counter() - begun:.1f} s")
+        raise RuntimeError(
+            "the index is too small for a snapshot, of which a checkpoint is made: give --memories 5000 or more"
+        )
+    _log(f"{name}: checkpoint made in {time.perf_counter() - start:.1f} s")
     log.close()
     tail = max(1, options.memories // TAIL)
-    _add(address, folder / "first", tail)
+    _submit_facts(address, folder / "first", tail)
     times = []
     for number in range(1 if options.quick else min(options.rounds, 5)):
         with _ready(address, folder / f"home-{number}") as seconds:
             times.append(seconds)
         shutil.rmtree(folder / f"home-{number}")
-    spread, goal = Spread.of(times), GOAL if options.memories <= OF else GOAL * options.memories / OF
+    spread = Spread.of(times)
+    goal = GOAL_SECONDS * max(1, options.memories / GOAL_MEMORIES)
     yield Row(
-        f"{what}, from one and {tail:,} commits after it",
+        f"{label}, from a checkpoint and {tail:,} later commits",
         f"{goal:g} s",
         f"{spread} s",
-        f"{frame.short(bare / spread.middle)} times as soon as without",
-        spread.middle <= goal,
+        f"{harness.rounded(without / spread.median)} times as fast as without",
+        spread.median <= goal,
         {"seconds": times},
     )
 
 
 @contextmanager
 def _ready(address: str, home: Path) -> Iterator[float]:
-    """Start a server with its copy in *home*, and give the seconds until it was ready; it is stopped at the end."""
-    begun = time.perf_counter()
-    with http.serving_at(address, home) as (url, _):
-        _until(lambda: _answers(f"{url}/readyz"))
-        seconds = time.perf_counter() - begun
-        _say(f"ready after {seconds:.1f} s")
+    """Run a server with its copy in *home*; yield the seconds until it was ready."""
+    start = time.perf_counter()
+    with http.run_shared(address, home) as (url, _):
+        while not http.is_ready(url):
+            if time.perf_counter() - start > DEADLINE:
+                raise RuntimeError(f"the server is not ready after {DEADLINE:g} s")
+            time.sleep(0.05)
+        seconds = time.perf_counter() - start
+        _log(f"ready after {seconds:.1f} s")
         yield seconds
 
 
-def _answers(url: str) -> bool:
-    try:
-        urllib.request.urlopen(url, timeout=60).close()
-        return True
-    except (urllib.error.HTTPError, OSError):
-        return False
-
-
-def _until(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONGEST
-    while not done():
-        if time.monotonic() > end:
-            raise RuntimeError(f"not within {LONGEST:g} s")
-        time.sleep(0.05)
-
-
-def _add(address: str, home: Path, number: int) -> None:
-    """Submit *number* facts to the root at *address*."""
+def _submit_facts(address: str, home: Path, number: int) -> None:
     os.environ["JIDOMEM_HOME"] = str(home)
-    common = {"applies_to_project": load.PROJECT, "asserted_by": "bench", "asserted_in": "bench", "confidence": "low"}
-    intents = [{"type": "fact", "summary": f"seen in passing: {each}", **common} for each in range(number)]
     with jidomem.open(address, project=load.PROJECT) as memory:
         for first in range(0, number, AT_ONCE):
-            for outcome in memory.writer.submit_many(load.PROJECT, intents[first : first + AT_ONCE]):
-                if isinstance(outcome, Exception):
-                    raise outcome
+            load.submit_all(memory, map(load.fact, range(first, min(first + AT_ONCE, number))))
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
-    frame.main("bench.checkpoints", rows)
+    harness.main("bench.checkpoints", rows)

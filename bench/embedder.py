@@ -1,20 +1,19 @@
-"""The local embedder: texts a second on one core and on all it may use, one question, and what it takes to be there.
+"""The local embedder: texts a second on one core and with all threads, one query, and memory, beside onnxruntime.
 
-    python -m bench.embedder
+    python -m bench.embedder [--rounds N]
 
-Beside it runs the network as it is published, by onnxruntime alone, with the same pieces of the same texts.  The texts
+The comparison runs the published network in onnxruntime on one core, with the same tokens of the same texts.  The texts
 are those of generated memories; both make one vector at a time.
 """
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from bench import frame, generate
-from bench.frame import Options, Row, Spread, in_turn
+from bench import generate, harness
+from bench.harness import Options, Row, Spread, time_sides
 from jidomem.models import local_embedder
 from jidomem.models.local_embedder import LocalEmbedder
 
@@ -23,43 +22,45 @@ QUESTION = "which compiler does the build need, and since when?"
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """The two networks, and the same embedder with threads."""
-    if lacking := local_embedder.missing():
-        yield Row("local embedder", "-", f"not installed: {', '.join(lacking)}")
+    """Yield texts a second on one core and by all threads, then one query, then memory."""
+    if missing_packages := local_embedder.missing():
+        yield Row("local embedder", "-", f"not installed: {', '.join(missing_packages)}")
         return
     texts = [_text(fields) for fields in islice(generate.intents(AT_ONCE, 7, "p"), AT_ONCE)]
-    before = _resident()
-    one, all_ = LocalEmbedder(threads=1), LocalEmbedder()
-    one.generate(texts)
-    memory_bytes = _resident() - before
+    before = harness.resident_bytes()
+    single_core, all_cores = LocalEmbedder(threads=1), LocalEmbedder()
+    single_core.generate(texts)
+    memory_bytes = harness.resident_bytes() - before
     sides = {
-        "one": lambda: one.generate(texts),
-        "all": lambda: all_.generate(texts),
-        "published": _published(one, texts),
-        "question": lambda: one.generate([QUESTION]),
+        "one core": lambda: single_core.generate(texts),
+        "all threads": lambda: all_cores.generate(texts),
+        "published": _published_network(single_core, texts),
+        "question": lambda: single_core.generate([QUESTION]),
     }
     for side in sides.values():
         side()
-    times = in_turn(sides, options.rounds)
-    rate = {name: Spread.of([AT_ONCE / each for each in durations]) for name, durations in times.items()}
-    ratio = Spread.ratio(times["published"], times["one"])
-    size = sum(len(pieces) for pieces in map(one._loaded()[1].numbers, texts)) / len(texts)
-    figures = {"s": times, "pieces": size}
-    what = f"texts of {size:.0f} pieces, embedded"
-    yield Row(f"{what} on one core", "-", f"{rate['one']} a second", f"published: {ratio} x as long", figures=figures)
-    met = rate["all"].middle >= 500
-    yield Row(f"{what} by all threads", "500 a second", f"{rate['all']} a second", met=met)
-    question_ms = Spread.of([each * 1000 for each in times["question"]])
-    yield Row("one question embedded", "5 ms", f"{question_ms} ms", met=question_ms.middle <= 5)
-    yield Row("memory with the network read", "-", f"{memory_bytes / 2**20:.0f} MB")
+    times = time_sides(sides, options.rounds)
+    rate = {name: Spread.of([AT_ONCE / seconds for seconds in durations]) for name, durations in times.items()}
+    ratio = Spread.ratio(times["published"], times["one core"])
+    tokens = sum(len(numbers) for numbers in map(single_core._loaded()[1].numbers, texts)) / len(texts)
+    figures = {"s": times, "tokens": tokens}
+    label = f"texts of {tokens:.0f} tokens, embedded"
+    yield Row(
+        f"{label} on one core", "-", f"{rate['one core']} a second", f"published: {ratio} x as long", figures=figures
+    )
+    is_met = rate["all threads"].median >= 500
+    yield Row(f"{label} by all threads", "500 a second", f"{rate['all threads']} a second", is_met=is_met)
+    question_ms = Spread.of([seconds * 1000 for seconds in times["question"]])
+    yield Row("one query embedded", "5 ms", f"{question_ms} ms", is_met=question_ms.median <= 5)
+    yield Row("memory of the loaded network", "-", f"{memory_bytes / 2**20:.0f} MB")
 
 
 def _text(fields: dict[str, Any]) -> str:
     return " ".join(str(fields[name]) for name in ("summary", "rationale", "explanation") if fields.get(name))
 
 
-def _published(embedder: LocalEmbedder, texts: Sequence[str]) -> Callable[[], None]:
-    """The published network on one core, asked for one vector after the other."""
+def _published_network(embedder: LocalEmbedder, texts: Sequence[str]) -> Callable[[], None]:
+    """Return a function that embeds *texts* one by one with the published network on one core."""
     import numpy as np
     import onnxruntime
 
@@ -68,11 +69,11 @@ def _published(embedder: LocalEmbedder, texts: Sequence[str]) -> Callable[[], No
     session = onnxruntime.InferenceSession(
         str(local_embedder._installed()), options, providers=["CPUExecutionProvider"]
     )
-    _, pieces = embedder._loaded()
+    _, tokenizer = embedder._loaded()
 
     def run() -> None:
         for text in texts:
-            numbers = np.array([pieces.numbers(text)], np.int64)
+            numbers = np.array([tokenizer.numbers(text)], np.int64)
             inputs = {"input_ids": numbers, "attention_mask": numbers * 0 + 1, "token_type_ids": numbers * 0}
             mean = session.run(None, inputs)[0][0].mean(axis=0)
             mean / np.linalg.norm(mean)
@@ -80,11 +81,5 @@ def _published(embedder: LocalEmbedder, texts: Sequence[str]) -> Callable[[], No
     return run
 
 
-def _resident() -> int:
-    """Bytes this process has in memory."""
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
-
-
 if __name__ == "__main__":
-    frame.main("bench.embedder", rows)
+    harness.main("bench.embedder", rows)

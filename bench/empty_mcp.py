@@ -1,4 +1,4 @@
-"""A server of MCP by the same SDK, with one tool that keeps nothing and gives back what it is given."""
+"""An MCP server of the same SDK with one tool, which returns its arguments: a baseline for `bench.mcp`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mcp.server.stdio import stdio_server
 
 
 async def _list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
-    takes = {"type": "object", "properties": {"entities": {"type": "array"}}}
-    return types.ListToolsResult(tools=[types.Tool(name="create_entities", input_schema=takes, output_schema=takes)])
+    schema = {"type": "object", "properties": {"entities": {"type": "array"}}}
+    return types.ListToolsResult(tools=[types.Tool(name="create_entities", input_schema=schema, output_schema=schema)])
 
 
 async def _call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -21,9 +21,9 @@ async def _call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.Cal
 
 
 async def _serve() -> None:
-    found = Server("empty", version="1", on_list_tools=_list_tools, on_call_tool=_call_tool)
-    async with stdio_server() as (reads, writes):
-        await found.run(reads, writes, found.create_initialization_options())
+    server = Server("empty", version="1", on_list_tools=_list_tools, on_call_tool=_call_tool)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Bounded clients of an HTTP server, all in one small process: connections kept open, one request at a time on each.
+"""HTTP clients in one small process: persistent connections, one request at a time on each.
 
     python -m bench.http_load < SPECIFICATION
 
-The specification is JSON: `port`, `seconds`, and `clients`, each with a `kind`, a `path`, a `port` if it is another,
-and for a POST a `body`, in which `NUMBER` becomes a number of its own in every request, and a `media` type.  It prints,
-for each kind, the seconds every request took, the numbers that were acknowledged, and the seconds of a processor that
-the clients themselves took; every client gets one answer at least.
+The specification is JSON: `port`, `seconds`, and `clients`, each with a `kind`, a `path`, optionally its own `port`,
+and for a POST a `body`, in which `NUMBER` becomes a new number in every request, and a `media` type.  It prints JSON:
+`latencies` (seconds of each request, by kind), the `acknowledged` numbers, up to three `errors`, the `elapsed` seconds,
+and the `cpu_seconds` of the clients themselves.  Every client gets at least one answer.
 """
 
 from __future__ import annotations
@@ -28,46 +28,47 @@ class Client:
 
     def __init__(self, port: int, kind: str, path: str, body: str | None = None, media: str = JSON) -> None:
         self.kind, self.path, self.body, self.media = kind, path, body, media
-        self.taken: list[float] = []
+        self.latencies: list[float] = []
         self.number, self.acknowledged = 0, list[int]()
-        self.wrong: list[str] = []
-        self.got, self.since = b"", 0.0
-        self.asked = f"GET {path} HTTP/1.1\r\n{HEAD}\r\n".encode()
+        self.errors: list[str] = []
+        self.received, self.sent_at = b"", 0.0
+        self.request = f"GET {path} HTTP/1.1\r\n{HEADERS}\r\n".encode()
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def ask(self) -> None:
+    def send_request(self) -> None:
+        """Send the next request; that of a POST has a new number."""
         if self.body is not None:
             self.number = next(NUMBERS)
             body = self.body.replace("NUMBER", str(self.number)).encode()
-            head = f"{HEAD}Content-Type: {self.media}\r\nContent-Length: {len(body)}\r\n"
-            self.asked = f"POST {self.path} HTTP/1.1\r\n{head}\r\n".encode() + body
-        self.since = time.perf_counter()
-        self.socket.sendall(self.asked)
+            head = f"{HEADERS}Content-Type: {self.media}\r\nContent-Length: {len(body)}\r\n"
+            self.request = f"POST {self.path} HTTP/1.1\r\n{head}\r\n".encode() + body
+        self.sent_at = time.perf_counter()
+        self.socket.sendall(self.request)
 
-    def hear(self) -> None:
+    def receive(self) -> None:
         """Read received bytes; when the answer is complete, send the next request."""
-        piece = self.socket.recv(1 << 18)
-        if not piece:
+        data = self.socket.recv(1 << 18)
+        if not data:
             raise ConnectionError(f"the server closed a connection of {self.kind}")
-        self.got = self.got + piece if self.got else piece
-        if is_whole(self.got):
-            self.taken.append(time.perf_counter() - self.since)
-            if not self.got.startswith(DONE):
-                self.wrong.append(self.got[:500].decode(errors="replace"))
+        self.received = self.received + data if self.received else data
+        if is_complete(self.received):
+            self.latencies.append(time.perf_counter() - self.sent_at)
+            if not self.received.startswith(SUCCESS):
+                self.errors.append(self.received[:500].decode(errors="replace"))
             elif self.body is not None:
                 self.acknowledged.append(self.number)
-            self.got = b""
-            self.ask()
+            self.received = b""
+            self.send_request()
 
 
-DONE = (b"HTTP/1.1 200", b"HTTP/1.1 201", b"HTTP/1.1 204")
-HEAD = "Host: localhost\r\nAccept: application/sparql-results+json, application/json\r\n"
+SUCCESS = (b"HTTP/1.1 200", b"HTTP/1.1 201", b"HTTP/1.1 204")
+HEADERS = "Host: localhost\r\nAccept: application/sparql-results+json, application/json\r\n"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
-def is_whole(answer: bytes) -> bool:
-    """Whether all of an answer is there, by its length or its last chunk."""
+def is_complete(answer: bytes) -> bool:
+    """Return whether an answer is complete, by its length or its last chunk."""
     end = answer.find(b"\r\n\r\n")
     if end < 0:
         return False
@@ -80,21 +81,22 @@ def is_whole(answer: bytes) -> bool:
 def main() -> None:
     specification = json.load(sys.stdin)
     clients = [Client(**{"port": specification.get("port"), **client}) for client in specification["clients"]]
-    with selectors.DefaultSelector() as waiting:
+    with selectors.DefaultSelector() as selector:
         for client in clients:
-            waiting.register(client.socket, selectors.EVENT_READ, client)
-            client.ask()
-        start, used = time.perf_counter(), time.process_time()
-        while time.perf_counter() < start + specification["seconds"] or not all(client.taken for client in clients):
-            for key, _ in waiting.select(0.1):
-                key.data.hear()
-        elapsed, used = time.perf_counter() - start, time.process_time() - used
-    taken: dict[str, list[float]] = {}
+            selector.register(client.socket, selectors.EVENT_READ, client)
+            client.send_request()
+        start, cpu_seconds = time.perf_counter(), time.process_time()
+        while time.perf_counter() < start + specification["seconds"] or not all(client.latencies for client in clients):
+            for key, _ in selector.select(0.1):
+                key.data.receive()
+        elapsed, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_seconds
+    latencies: dict[str, list[float]] = {}
     for client in clients:
-        taken.setdefault(client.kind, []).extend(client.taken)
+        latencies.setdefault(client.kind, []).extend(client.latencies)
     acknowledged = [number for client in clients for number in client.acknowledged]
-    wrong = [text for client in clients for text in client.wrong]
-    figures = {"elapsed": elapsed, "used": used, "taken": taken, "acknowledged": acknowledged, "wrong": wrong[:3]}
+    errors = [text for client in clients for text in client.errors]
+    figures = {"elapsed": elapsed, "cpu_seconds": cpu_seconds, "latencies": latencies, "acknowledged": acknowledged}
+    figures |= {"errors": errors[:3]}
     print(json.dumps(figures))
 
 

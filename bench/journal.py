@@ -1,7 +1,9 @@
-"""What the journal adds to the disk: an append beside the four calls it cannot do without, on the same bytes.
+"""An append to the journal beside write + fsync + rename + fsync of the same bytes; building and reading a commit.
 
-Write, fsync, rename, fsync of the folder is what durability costs on this disk, in this minute.  Building a commit
-(document, digest, strict read-back) and reading one again are measured in triples a second.
+    python -m bench.journal [--rounds N]
+
+The four calls are what durability costs on this disk, at this moment.  Building a commit (document, digest, strict
+read-back) and reading one are measured in triples a second.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from itertools import count, islice
 from pathlib import Path
 
 import jidomem
-from bench import frame, generate, load
-from bench.frame import Options, Row, Spread, in_turn, seconds, short
+from bench import harness, load
+from bench.harness import Options, Row, Spread, time_calls, time_sides
 from jidomem.journal import commit as commits
 from jidomem.journal.commit import Commit, parse
 from jidomem.journal.journal import FileJournal, Stream
@@ -25,10 +27,10 @@ STREAM = Stream(load.PROJECT)
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """An append of one memory, then what a full block costs to build and to read."""
-    one, block = _bodies(options)
-    chain = _chain(one, (options.rounds + 1) * CALLS)
-    journal, raw = FileJournal(options.folder / "journal"), four_calls(options.folder / "raw")
+    """Yield an append of one memory, then building and reading a commit of 200 memories."""
+    small, block = _memory_and_block(options)
+    chain = _chain(small, (options.rounds + 1) * CALLS)
+    journal, write_durably = FileJournal(options.folder / "journal"), durable_writer(options.folder / "raw")
     data = iter([commit.data for commit in chain])
     expected, following = Version(), iter(chain)
 
@@ -38,25 +40,29 @@ def rows(options: Options) -> Iterator[Row]:
         assert isinstance(after, Version)
         expected = after
 
-    times = in_turn({"append": append, "raw": lambda: raw(next(data))}, options.rounds, CALLS)
+    times = time_sides({"append": append, "raw": lambda: write_durably(next(data))}, options.rounds, CALLS)
     ratio = Spread.ratio(times["append"], times["raw"])
-    middle = Spread.of([each * 1000 for each in times["append"]])
-    beside = f"{ratio} x write + fsync + rename + fsync of the same {len(chain[-1].data):,} bytes"
-    yield Row("append of one memory", "-", f"{middle} ms", beside, figures={"s": times})
-    whole = _built(block, Version(), 0)
-    for what, run in (("build of", lambda: _built(block, Version(), 0)), ("reading", lambda: parse(whole.data))):
-        rates = [len(whole.triples) / seconds(run) for _ in range(options.rounds)]
-        rate = Spread.of(rates)
-        measured = f"{short(rate.middle)} triples/s ({short(rate.low)}-{short(rate.high)})"
-        yield Row(f"{what} a commit of {len(whole.triples):,} triples", "-", measured, figures={"per_s": rates})
+    spread = Spread.of([seconds * 1000 for seconds in times["append"]])
+    comparison = f"{ratio} x write + fsync + rename + fsync of the same {len(chain[-1].data):,} bytes"
+    yield Row("append of one memory", "-", f"{spread} ms", comparison, figures={"s": times})
+    commit_of_block = _build(block, Version(), 0)
+    for label, run in (
+        ("build of", lambda: _build(block, Version(), 0)),
+        ("reading", lambda: parse(commit_of_block.data)),
+    ):
+        rates = [len(commit_of_block.triples) / time_calls(run) for _ in range(options.rounds)]
+        measured = f"{Spread.of(rates)} triples/s"
+        yield Row(
+            f"{label} a commit of {len(commit_of_block.triples):,} triples", "-", measured, figures={"per_s": rates}
+        )
 
 
-def four_calls(folder: Path) -> Callable[[bytes], None]:
-    """What makes bytes durable as a new file of *folder*, and does nothing else."""
+def durable_writer(folder: Path) -> Callable[[bytes], None]:
+    """Return a function that writes bytes to a new file of *folder*: write, fsync, rename, fsync of the folder."""
     folder.mkdir()
     names = count()
 
-    def keep(data: bytes) -> None:
+    def write(data: bytes) -> None:
         target = folder / f"{next(names)}"
         with open(folder / "incoming", "wb") as file:
             file.write(data)
@@ -67,13 +73,13 @@ def four_calls(folder: Path) -> Callable[[bytes], None]:
         os.fsync(descriptor)
         os.close(descriptor)
 
-    return keep
+    return write
 
 
-def _bodies(options: Options) -> tuple[list[Triple], list[Triple]]:
-    """The triples of one memory, and of a full block of them, as the writer keeps them."""
+def _memory_and_block(options: Options) -> tuple[list[Triple], list[Triple]]:
+    """Return the triples of one memory, and of the largest commit of 200 memories."""
     with jidomem.open(options.folder / "source") as memory:
-        intents = list(islice(generate.intents(10**9, project=load.PROJECT), 200))
+        intents = list(islice(load.intents_after(0), 200))
         memory.writer.submit_many(load.PROJECT, intents)
         bodies = [_body(commit) for commit in memory.journal.read(STREAM)]
     block = max(bodies, key=len)
@@ -85,14 +91,14 @@ def _body(commit: Commit) -> list[Triple]:
 
 
 def _chain(body: list[Triple], length: int) -> list[Commit]:
-    """So many commits, one after the other, of which each says *body*."""
+    """Return a chain of *length* commits, each with the triples *body*."""
     chain: list[Commit] = []
     for number in range(length):
-        chain.append(_built(body, Version.of([chain[-1].head]) if chain else Version(), number))
+        chain.append(_build(body, Version.of([chain[-1].head]) if chain else Version(), number))
     return chain
 
 
-def _built(body: list[Triple], parents: Version, number: int) -> Commit:
+def _build(body: list[Triple], parents: Version, number: int) -> Commit:
     moment = f"2026-11-21T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}.000000Z"
     return commits.build(
         graph=STREAM.graph, parents=parents, recorded_at=moment, committer="urn:bench:writer",
@@ -101,4 +107,4 @@ def _built(body: list[Triple], parents: Version, number: int) -> Commit:
 
 
 if __name__ == "__main__":
-    frame.main("bench.journal", rows)
+    harness.main("bench.journal", rows)

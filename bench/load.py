@@ -1,13 +1,13 @@
 """Build a memory root of N generated memories, through the writer.
 
-    python -m bench.load N ROOT [--seed 7] [--unjudged]
+    python -m bench.load N ROOT [--seed 7] [--unvalidated]
 
-With --unjudged what the writer does not have to find out about these memories is not asked: a test holds the bytes of
-the first 1,800 equal to those of the writer (later receipts lack warnings of decisions about one file), and another one
-that it accepts every memory.  Roots of more than 200,000 are built so.
-The journal's clock is that of the generated project: what is recorded spreads over the same two years as what is said,
-so that asking as of a moment means something.  Benchmarks share roots, which are built once and kept in
-`$TMPDIR/jidomem-bench/`; whatever changes the bytes of a journal makes new ones.  That folder may be deleted.
+With --unvalidated the pipeline skips the checks of shapes and terms: tests hold that the files of the first 1,800
+memories are the same (later receipts lack warnings of decisions about one file), and that the writer accepts every
+memory.  Shared roots of more than 200,000 memories are built so.
+The journal's clock follows the timestamps of the memories, so that a past moment (`as_of`) has its own state.
+Benchmarks share roots in `$TMPDIR/jidomem-bench/`, one for each version of the sources that determine the bytes of a
+journal.  That folder may be deleted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
@@ -49,12 +49,14 @@ from jidomem.write.snapshot import ITEM_MARK
 from jidomem.write.submission import Outcome, Submission
 
 PROJECT = "bench"
-AT_ONCE = 1_000  # intents handed over together
-JUDGED = 200_000  # larger roots that benchmarks share are built unjudged
+AT_ONCE = 1_000  # intents submitted together
+VALIDATED_UP_TO = 200_000  # memories; larger shared roots are built without validation
+#: The fields that the own intents of benchmarks share.
+COMMON_FIELDS = {"applies_to_project": PROJECT, "asserted_by": "bench", "asserted_in": "bench", "confidence": "high"}
 
 
-class Known:
-    """A stand-in for index and tail: the written memories, and the classes of other nodes."""
+class WrittenState:
+    """A substitute for index and tail: the written memories, and the classes of other nodes."""
 
     def __init__(self, journal: FileJournal) -> None:
         self.journal, self.index, self.generation, self.turn = journal, self, 0, nullcontext
@@ -62,7 +64,7 @@ class Known:
         self._types: dict[Term, Term] = {}
 
     def catch_up(self, stream: Stream) -> None:
-        """Nothing is there but what was applied."""
+        """Do nothing: every commit is applied when it is written."""
 
     def apply(self, stream: Stream, commit: Commit) -> None:
         rows = commit.triples
@@ -70,22 +72,22 @@ class Known:
         self._types |= {s: o for s, p, o in rows if p == TYPE and not s.startswith(f"<{BASE}memory/")}
 
     def mark(self, graph: str) -> Watermark:
-        """No other stream has a commit."""
+        """Return the empty state: no other stream has a commit."""
         return Watermark()
 
     def heads(self, graphs: Iterable[str]) -> list[CommitRef]:
-        """No other stream has a commit."""
+        """Return the empty state: no other stream has a commit."""
         return []
 
     def is_nearly_applied(self) -> bool:
-        """Nothing waits."""
+        """Return True: every commit is applied when it is written."""
         return True
 
     def apply_pending(self) -> None:
-        """Nothing waits."""
+        """Do nothing: no commit is pending."""
 
     def instances(self, graph: str, predicate: Term, value: Term, classes: Collection[Term]) -> list[Term]:
-        """Nothing is compared."""
+        """Return nothing: identical and conflicting memories are not looked up."""
         return []
 
     def match(
@@ -98,74 +100,93 @@ class Known:
         return [(subject, TYPE, self._types[subject])] if value in (None, self._types[subject]) else []
 
 
-class Unjudged(Pipeline):
-    """The pipeline, without the judgement of terms and shapes on memories that are known to be valid."""
+class UnvalidatedPipeline(Pipeline):
+    """The write pipeline without the checks of terms and shapes, for memories that are known to be valid."""
 
     def describe(self, intent: Any, options: Any, view: Any, now: Any) -> Statements:
         return Statements(triples.describe(intent), triples.stubs(intent, view, self.policy, now), [])
 
 
 def build(
-    root: Path, memories: int, seed: int = 7, *, judged: bool = True, nonce: Callable[[], bytes] = clock.nonce
+    root: Path, memories: int, seed: int = 7, *, validated: bool = True, nonce: Callable[[], bytes] = clock.nonce
 ) -> None:
-    """Make *root* hold the first *memories* of the life of a project; raise the refusal if one is refused."""
+    """Write the first *memories* of a generated project to *root*; raise the refusal if one is refused."""
     moment, done, start = generate.START, 0, time.perf_counter()
     source = generate.intents(memories, seed, PROJECT)
     sources = Sources(now=lambda: moment, nonce=nonce)
     with jidomem.open(root, sources=sources) as memory:
-        submit = partial(memory.writer.submit_many, PROJECT) if judged else _unjudged(memory.journal, sources)
-        while some := list(islice(source, AT_ONCE)):
-            moment = datetime.fromisoformat(some[-1]["timestamp"])
-            for outcome in submit(some):
+        submit = (
+            partial(memory.writer.submit_many, PROJECT) if validated else _submit_unvalidated(memory.journal, sources)
+        )
+        while intents := list(islice(source, AT_ONCE)):
+            moment = datetime.fromisoformat(intents[-1]["timestamp"])
+            for outcome in submit(intents):
                 if isinstance(outcome, JidomemError):
                     raise outcome
-            done += len(some)
+            done += len(intents)
             _progress(done, memories, start)
         if done:
-            memory.catch_up(PROJECT)  # the index is built where it was not fed, and kept where it is large
+            memory.catch_up(PROJECT)  # builds the index; a large one is written to disk
 
 
-def _unjudged(journal: FileJournal, sources: Sources) -> Callable[[list[Fields]], list[Outcome]]:
-    """A function that writes intents as the writer does, without validation."""
+def _submit_unvalidated(journal: FileJournal, sources: Sources) -> Callable[[list[Fields]], list[Outcome]]:
+    """Return a function that writes intents as the writer does, without validation."""
     rules = EffectiveRules(ontology.load(), Policy())
-    pipeline = Unjudged(rules, sources.new_id)
-    queue = CommitQueue(Stream(PROJECT), cast(Any, Known(journal)), sources, rules)
+    pipeline = UnvalidatedPipeline(rules, sources.new_id)
+    queue = CommitQueue(Stream(PROJECT), cast(Any, WrittenState(journal)), sources, rules)
 
-    def submit(some: list[Fields]) -> list[Outcome]:
-        return queue.submit(pipeline, [Submission(PROJECT, intent) for intent in some])
+    def submit(intents: list[Fields]) -> list[Outcome]:
+        return queue.submit(pipeline, [Submission(PROJECT, intent) for intent in intents])
 
     return submit
 
 
+def submit_all(memory: jidomem.Jidomem, intents: Iterable[Fields], project: str = PROJECT) -> None:
+    """Submit *intents* together; raise the first refusal."""
+    for outcome in memory.writer.submit_many(project, intents):
+        if isinstance(outcome, JidomemError):
+            raise outcome
+
+
+def fact(number: int) -> Fields:
+    """Return an intent that names no other memory."""
+    return {"type": "fact", "summary": f"seen in passing: {number}", **COMMON_FIELDS, "confidence": "low"}
+
+
+def intents_after(memories: int) -> Iterator[Fields]:
+    """Yield without end the intents of the generated project that follow its first *memories*."""
+    return islice(generate.intents(10**9, project=PROJECT), memories, None)
+
+
 def cached(memories: int, seed: int = 7) -> Path:
-    """The root of that many memories that all benchmarks share, built where it is not there yet; never write to it."""
+    """Return the shared root of that many memories, built if it is missing; never write to it."""
     root = Path(tempfile.gettempdir()) / "jidomem-bench" / f"{memories}-{seed}-{_digest()}"
     if not root.exists():
-        unfinished = Path(tempfile.mkdtemp(prefix="building-", dir=_made(root.parent)))
+        unfinished = Path(tempfile.mkdtemp(prefix="building-", dir=_create(root.parent)))
         try:
-            build(unfinished, memories, seed, judged=memories <= JUDGED)
+            build(unfinished, memories, seed, validated=memories <= VALIDATED_UP_TO)
             os.rename(unfinished, root)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     return root
 
 
-def copy(root: Path, to: Path) -> Path:
-    """A copy of *root* that may be written to; commits and snapshots, which nobody changes, are linked."""
+def copy(root: Path, target: Path) -> Path:
+    """Return a writable copy of *root* at *target*; commits and snapshots, which are immutable, are hard links."""
     snapshots = str(root / "index" / "snapshots")
 
-    def linked(source: str, target: str) -> str:
+    def link_or_copy(source: str, destination: str) -> str:
         if source.endswith(".ttl") or source.startswith(snapshots):
-            os.link(source, target)
-            return target
-        return shutil.copy2(source, target)
+            os.link(source, destination)
+            return destination
+        return shutil.copy2(source, destination)
 
-    shutil.copytree(root, to, copy_function=linked, ignore=shutil.ignore_patterns("live"))
-    return to
+    shutil.copytree(root, target, copy_function=link_or_copy, ignore=shutil.ignore_patterns("live"))
+    return target
 
 
 def _digest() -> str:
-    """A digest of the sources that determine the bytes of a journal."""
+    """Return a digest of the sources that determine the bytes of a journal."""
     package = Path(jidomem.__file__).parent
     sources = [Path(generate.__file__), Path(generate.__file__).with_name("words.py")]
     sources += [package / "journal" / name for name in ("commit.py", "lines.py")]
@@ -173,7 +194,7 @@ def _digest() -> str:
     return hashlib.blake2b(b"".join(path.read_bytes() for path in sources), digest_size=6).hexdigest()
 
 
-def _made(folder: Path) -> Path:
+def _create(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -190,14 +211,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.load", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("number", type=int)
-    parser.add_argument("root", type=Path)
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--unjudged", action="store_true")
+    parser.add_argument("memories", type=int, metavar="N", help="number of memories")
+    parser.add_argument("root", type=Path, metavar="ROOT", help="an empty or new folder")
+    parser.add_argument("--seed", type=int, default=7, help="seed of the generated project (default: 7)")
+    parser.add_argument("--unvalidated", action="store_true", help="skip the checks of shapes and terms")
     options = parser.parse_args()
     if options.root.exists() and any(options.root.iterdir()):
-        parser.error(f"{options.root} is not empty")
-    build(options.root, options.number, options.seed, judged=not options.unjudged)
+        parser.error(f"{options.root} is not empty: name a new folder")
+    build(options.root, options.memories, options.seed, validated=not options.unvalidated)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""How much memory a process takes that answers from an index on disk."""
+"""The resident memory of a process with the index on disk, before and after it ran each named query of the playbook.
+
+python -m bench.memory [--memories N]
+"""
 
 from __future__ import annotations
 
@@ -8,52 +11,53 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import frame, load
-from bench.frame import Options, Row
+from bench import harness, load
+from bench.harness import Options, Row
 from bench.open import with_snapshot
 
 GOAL_MB = 1_500
 
-_CODE = """
+_PROGRAM = """
 import json, sys, jidomem
 root, project = sys.argv[1:]
-def taken():
-    said = dict(line.split(":", 1) for line in open("/proc/self/status"))
-    return {name: int(said[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM")}
-found = {"imported": taken()}
+def resident():
+    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    return {name: int(status[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM")}
+megabytes = {"imported": resident()}
 with jidomem.open(root, project=project) as memory:
     memory.catch_up(project)
-    found["opened"] = taken()
+    megabytes["opened"] = resident()
     for query in memory.playbook:
         if all(param.default is not None or param.name == "project" for param in query.params):
             memory.reader.ask(query.name, project=project, limit=50)
-    found["asked"] = taken()
-print(json.dumps(found))
+    megabytes["queried"] = resident()
+print(json.dumps(megabytes))
 """
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """Resident memory of a process after it opened the index, and after it asked the whole playbook."""
-    root = options.copy()
+    """Yield the resident memory after the playbook, beside that before and after the index was opened."""
+    root = options.copy_root()
     with_snapshot(root)
-    found = _process(root)
-    most = found["asked"]["VmHWM"]
+    megabytes = _measure(root)
+    peak = megabytes["queried"]["VmHWM"]
     yield Row(
         f"memory of a process with the index on disk, {options.memories:,} memories",
         f"{GOAL_MB:,} MB",
-        f"{found['asked']['VmRSS']:.0f} MB after the playbook, {most:.0f} MB at most",
-        f"{found['imported']['VmRSS']:.0f} MB before it opened the root, {found['opened']['VmRSS']:.0f} MB after",
-        most <= GOAL_MB,
-        found,
+        f"{megabytes['queried']['VmRSS']:.0f} MB after the playbook, {peak:.0f} MB at most",
+        f"{megabytes['imported']['VmRSS']:.0f} MB before opening, {megabytes['opened']['VmRSS']:.0f} MB after",
+        peak <= GOAL_MB,
+        megabytes,
     )
 
 
-def _process(root: Path) -> dict[str, dict[str, float]]:
-    """What a process of its own takes, in megabytes, at each of its steps."""
-    command = [sys.executable, "-c", _CODE, str(root), load.PROJECT]
-    found: dict[str, dict[str, float]] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    return found
+def _measure(root: Path) -> dict[str, dict[str, float]]:
+    """Return the resident memory (VmRSS) and its peak (VmHWM) of a new process at each step, in MiB."""
+    command = [sys.executable, "-c", _PROGRAM, str(root), load.PROJECT]
+    result = subprocess.run(command, check=True, capture_output=True)
+    megabytes: dict[str, dict[str, float]] = json.loads(result.stdout)
+    return megabytes
 
 
 if __name__ == "__main__":
-    frame.main("bench.memory", rows)
+    harness.main("bench.memory", rows)

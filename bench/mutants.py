@@ -1,4 +1,4 @@
-"""The small changes of a module that a test ought to notice: another operator, constant, branch, answer or call."""
+"""The mutants of a module: each has one operator, constant, branch, result or call changed."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-OTHER: dict[type[ast.AST], type[ast.AST]] = {
+OTHER_OPERATOR: dict[type[ast.AST], type[ast.AST]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
     ast.And: ast.Or, ast.Or: ast.And, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
 }  # fmt: skip
-LEFT_ALONE = {"annotation", "returns", "type_comment"}
-LOGS = {"log", "_log", "logger", "_logger"}
+SKIPPED_FIELDS = {"annotation", "returns", "type_comment"}
+LOGGERS = {"log", "_log", "logger", "_logger"}
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of a module: where, what, and the lines of the statement it is in; *called* if a function holds it."""
+    """One change of a module: its line, the lines of its statement, and the node of the tree that is replaced.
+
+    *in_function* tells that the statement does not run at import.
+    """
 
     path: str
     line: int
     lines: range
-    called: bool
-    what: str
+    in_function: bool
+    change: str
     tree: ast.Module
     parent: ast.AST
     field: str
@@ -35,10 +38,10 @@ class Mutant:
     new: ast.AST | None
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.what}"
+        return f"{self.path}:{self.line}: {self.change}"
 
     def compiled(self, filename: str) -> CodeType:
-        """Make the change, for good, and return the code of the changed module."""
+        """Apply the change to the tree, which stays changed, and return the compiled module."""
         if self.index is None:
             setattr(self.parent, self.field, self.new)
         else:
@@ -47,41 +50,41 @@ class Mutant:
 
 
 def mutants(path: str, source: str) -> Iterator[Mutant]:
-    """Yield each change of the module *source* there is to try."""
+    """Yield each mutant of the module *source*."""
     tree = ast.parse(source)
     yield from _below(Mutant(path, 1, range(1), False, "", tree, tree, "", None, None), tree)
 
 
-def _below(place: Mutant, node: ast.AST) -> Iterator[Mutant]:
+def _below(context: Mutant, node: ast.AST) -> Iterator[Mutant]:
     for field, value in ast.iter_fields(node):
-        if field in LEFT_ALONE:
+        if field in SKIPPED_FIELDS:
             continue
         for index, child in enumerate(value if isinstance(value, list) else [value]):
-            if not isinstance(child, ast.AST) or _does_not_matter(node, child):
+            if not isinstance(child, ast.AST) or _is_excluded(node, child):
                 continue
-            here = _place(place, node, child, field, index if isinstance(value, list) else None)
-            for new in _instead(node, field, child):
-                what = f"{_short(child)} -> {_short(new) if new else 'left out'}"
-                yield Mutant(**{**vars(here), "what": what, "new": new})
-            yield from _below(here, child)
+            context = _context(context, node, child, field, index if isinstance(value, list) else None)
+            for new in _replacements(node, field, child):
+                change = f"{_short(child)} -> {_short(new) if new else 'left out'}"
+                yield Mutant(**{**vars(context), "change": change, "new": new})
+            yield from _below(context, child)
 
 
-def _place(place: Mutant, node: ast.AST, child: ast.AST, field: str, index: int | None) -> Mutant:
-    lines, called = place.lines, place.called
+def _context(context: Mutant, node: ast.AST, child: ast.AST, field: str, index: int | None) -> Mutant:
+    lines, in_function = context.lines, context.in_function
     if isinstance(child, ast.stmt):
         body = getattr(child, "body", None)
         lines = range(child.lineno, body[0].lineno if body else (child.end_lineno or child.lineno) + 1)
-        called = called or (isinstance(node, ast.FunctionDef) and field == "body")
-    known = vars(place) | {"lines": lines or range(child.lineno, child.lineno + 1), "called": called}
-    known["line"] = getattr(child, "lineno", place.line)
-    return Mutant(**known | {"parent": node, "field": field, "index": index})
+        in_function = in_function or (isinstance(node, ast.FunctionDef) and field == "body")
+    fields = vars(context) | {"lines": lines or range(child.lineno, child.lineno + 1), "in_function": in_function}
+    fields["line"] = getattr(child, "lineno", context.line)
+    return Mutant(**fields | {"parent": node, "field": field, "index": index})
 
 
-def _does_not_matter(parent: ast.AST, node: ast.AST) -> bool:
+def _is_excluded(parent: ast.AST, node: ast.AST) -> bool:
     match node:
         case ast.Expr(value=ast.Constant()):
             return True  # a docstring
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))) if name in LOGS:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))) if name in LOGGERS:
             return True
         case ast.keyword(arg="slots" | "strict" | "maxsize") | ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return True
@@ -94,7 +97,7 @@ def _does_not_matter(parent: ast.AST, node: ast.AST) -> bool:
     return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in {"TypeVar", "cast"}
 
 
-def _instead(parent: ast.AST, field: str, node: ast.AST) -> Iterator[ast.AST | None]:
+def _replacements(parent: ast.AST, field: str, node: ast.AST) -> Iterator[ast.AST | None]:
     match parent, field:
         case (ast.If() | ast.IfExp(), "test") | (ast.comprehension(), "ifs"):
             yield from (ast.Constant(True), ast.Constant(False))
@@ -105,18 +108,18 @@ def _instead(parent: ast.AST, field: str, node: ast.AST) -> Iterator[ast.AST | N
     match node:
         case ast.Compare(ops=ops):
             for number, op in enumerate(ops):
-                yield _with(node, ops=[*ops[:number], OTHER[type(op)](), *ops[number + 1 :]])
-        case ast.BinOp(op=op) | ast.BoolOp(op=op) if type(op) in OTHER:
-            yield _with(node, op=OTHER[type(op)]())
+                yield _with(node, ops=[*ops[:number], OTHER_OPERATOR[type(op)](), *ops[number + 1 :]])
+        case ast.BinOp(op=op) | ast.BoolOp(op=op) if type(op) in OTHER_OPERATOR:
+            yield _with(node, op=OTHER_OPERATOR[type(op)]())
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield operand
         case ast.Constant(value=value):
-            yield from (ast.Constant(other) for other in _another(value))
+            yield from (ast.Constant(other) for other in _other_values(value))
         case ast.Expr():
             yield ast.Pass()
 
 
-def _another(value: Any) -> Iterator[Any]:
+def _other_values(value: Any) -> Iterator[Any]:
     match value:
         case bool():
             yield not value

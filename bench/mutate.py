@@ -1,10 +1,10 @@
-"""Change the code in one place at a time and tell which changes no test notices.
+"""Mutation testing: change the code in one place at a time and report the changes that no test detects.
 
     ci/mutate [--sample N] [--seed N] [spaces | tiers | write | commit | rank | FILE ...]
 
-Nothing is written into the checkout: a changed module is compiled in a process of its own, which runs the tests that
-pass through the changed lines, the quickest first, until one fails.  What a test starts as another process is the code
-as it stands.  Types, docstrings and log lines are left alone.  It ends with 0 where each target kills 85 %.
+No file is changed: a mutant is compiled in a process of its own, which runs the tests that execute the changed lines,
+the fastest first, until one fails.  What a test starts as another process is the unchanged code.  Types, docstrings and
+log calls are not changed.  It exits with 0 if the tests of each target kill 85 % of its mutants.
 """
 
 from __future__ import annotations
@@ -34,25 +34,26 @@ from hypothesis import Phase, settings
 from bench.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parent.parent
-ENOUGH = 0.85
-LONGEST = 3600  # seconds for all tests of a target on the code as it stands
-AT_ONCE = 2
-QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # hypothesis is imported before pytest is run
-FIRST = ("pyoxigraph", "rdflib", "re2", "orjson", "uuid_utils", "xdist.plugin", "_hypothesis_pytestplugin")
+MIN_KILLED = 0.85
+BASELINE_SECONDS = 3600  # limit for all tests of a target on the unchanged code
+PROCESSES = 2
+WARNING_OPTIONS = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # hypothesis is imported before pytest is run
+PRELOADED = ("pyoxigraph", "rdflib", "re2", "orjson", "uuid_utils", "xdist.plugin", "_hypothesis_pytestplugin")
 
 
 @dataclass(frozen=True)
 class Target:
-    """Code to change, the tests that are to notice, and what pytest is to leave out of them."""
+    """Code to change, the tests that should detect the changes, and options of pytest that exclude some of them."""
 
     code: tuple[str, ...]
     tests: tuple[str, ...]
-    without: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
 
     def files(self) -> list[str]:
-        found = (ROOT / name for name in self.code)
-        every = [path for name in found for path in (sorted(name.glob("*.py")) if name.is_dir() else [name])]
-        return [str(path.relative_to(ROOT)) for path in every]
+        """Return the files of the code, relative to the repository."""
+        paths = (ROOT / name for name in self.code)
+        files = [path for name in paths for path in (sorted(name.glob("*.py")) if name.is_dir() else [name])]
+        return [str(path.relative_to(ROOT)) for path in files]
 
 
 TARGETS = {
@@ -69,7 +70,7 @@ TARGETS = {
             "tests/curation/test_review_queue.py",
             *(f"tests/runtime/test_{name}.py" for name in ("conversation", "entry_store")),
         ),
-        ("--ignore-glob=*/test_stateful*.py",),  # long, and other tests notice the same
+        ("--ignore-glob=*/test_stateful*.py",),  # long, and other tests detect the same
     ),
     "commit": Target(
         ("jidomem/journal/commit.py", "jidomem/journal/rewrite.py"),
@@ -83,51 +84,51 @@ TARGETS = {
 
 
 @dataclass
-class Passage:
-    """What the tests do with the code as it stands: how long each takes, and who passes through which line."""
+class Baseline:
+    """The run on the unchanged code: seconds of each test, the failed ones, and the tests of each line by file."""
 
-    took: dict[str, float]
+    seconds: dict[str, float]
     failed: set[str]
     lines: dict[str, dict[int, list[str]]]
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """Return the tests that pass through the changed statement, or all if it runs when it is imported."""
-        by_line = self.lines[mutant.path]
-        through = {test for line in mutant.lines for test in by_line.get(line, ())}
-        able = (through if mutant.called else set(self.took)) & set(self.took) - self.failed
-        return sorted(able, key=self.took.__getitem__)
+        """Return the tests that execute the changed statement, or all if it runs at import; fastest first."""
+        tests_by_line = self.lines[mutant.path]
+        covering = {test for line in mutant.lines for test in tests_by_line.get(line, ())}
+        runnable = (covering if mutant.in_function else set(self.seconds)) & set(self.seconds) - self.failed
+        return sorted(runnable, key=self.seconds.__getitem__)
 
 
-class Watched:
-    """A plugin that keeps what each test takes and where it goes."""
+class BaselinePlugin:
+    """A plugin of pytest that records duration, failure and coverage of each test."""
 
-    def __init__(self, measured: coverage.Coverage) -> None:
-        self.measured = measured
-        self.passage = Passage({}, set(), {})
+    def __init__(self, coverage_run: coverage.Coverage) -> None:
+        self.coverage_run = coverage_run
+        self.baseline = Baseline({}, set(), {})
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.measured.switch_context(nodeid)
+        self.coverage_run.switch_context(nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.passage.took[report.nodeid] = self.passage.took.get(report.nodeid, 0.0) + report.duration
+        self.baseline.seconds[report.nodeid] = self.baseline.seconds.get(report.nodeid, 0.0) + report.duration
         if report.failed:
-            self.passage.failed.add(report.nodeid)
+            self.baseline.failed.add(report.nodeid)
 
 
-class Chosen:
-    """A plugin that runs some tests, in a given order, and those that were not there before the change."""
+class SelectionPlugin:
+    """A plugin of pytest that runs *tests* in their order, and tests that are not *known* from the baseline."""
 
     def __init__(self, tests: list[str], known: set[str]) -> None:
         self.rank = {test: number for number, test in enumerate(tests)}
-        self.left_out = known - set(tests)
+        self.excluded = known - set(tests)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [item for item in items if item.nodeid not in self.left_out]
+        items[:] = [item for item in items if item.nodeid not in self.excluded]
         items.sort(key=lambda item: self.rank.get(item.nodeid, -1))
 
 
-def apart(run: Callable[[], int]) -> int:
-    """Return the id of a new process, head of a group of its own, that ends with what *run* returns."""
+def run_in_process(run: Callable[[], int]) -> int:
+    """Call *run* in a new process with its own group, which exits with the returned code; return its id."""
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -135,9 +136,9 @@ def apart(run: Callable[[], int]) -> int:
     code = 1
     try:
         os.setpgid(0, 0)
-        said = os.open(Path(os.environ["MUTATE_FOLDER"], f"{os.getpid()}.log"), os.O_RDWR | os.O_CREAT)
+        log = os.open(Path(os.environ["MUTATE_FOLDER"], f"{os.getpid()}.log"), os.O_RDWR | os.O_CREAT)
         for stream in (1, 2):
-            os.dup2(said, stream)
+            os.dup2(log, stream)
         code = run()
     except Exception:
         traceback.print_exc()
@@ -147,7 +148,7 @@ def apart(run: Callable[[], int]) -> int:
 
 
 def run_tests(plugin: object, arguments: list[str]) -> int:
-    """Return how pytest ended; a test of a law that fails is not made smaller first."""
+    """Run pytest and return its exit code; failing examples of property tests are not shrunk."""
     quick = (Phase.explicit, Phase.generate)
     settings.register_profile("mutate", phases=quick, derandomize=True, database=None, deadline=None)
     settings.load_profile("mutate")
@@ -155,84 +156,89 @@ def run_tests(plugin: object, arguments: list[str]) -> int:
     try:
         return int(
             pytest.main(
-                ["-p", "no:xdist", "--assert=plain", *QUIET, "--basetemp", f"{folder}/t", *arguments], plugins=[plugin]
+                ["-p", "no:xdist", "--assert=plain", *WARNING_OPTIONS, "--basetemp", f"{folder}/t", *arguments],
+                plugins=[plugin],
             )
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def passage(target: Target, files: list[str]) -> Passage:
-    """Run the tests of *target* on the code as it stands and return where they go in *files*."""
-    answer = Path(os.environ["MUTATE_FOLDER"], "passage")
+def measure_baseline(target: Target, files: list[str]) -> Baseline:
+    """Run the tests of *target* on the unchanged code, with the coverage of *files*."""
+    result_file = Path(os.environ["MUTATE_FOLDER"], "baseline")
 
-    def watch() -> int:
-        signal.alarm(LONGEST)
-        measured = coverage.Coverage(data_file=None, config_file=False, include=[str(ROOT / name) for name in files])
-        watched = Watched(measured)
-        measured.start()
-        code = run_tests(watched, [*target.tests, *files, *target.without])
-        measured.stop()
-        data = measured.get_data()
-        watched.passage.lines = {name: data.contexts_by_lineno(str(ROOT / name)) for name in files}
-        answer.write_bytes(pickle.dumps(watched.passage))
+    def run_baseline() -> int:
+        signal.alarm(BASELINE_SECONDS)
+        coverage_run = coverage.Coverage(
+            data_file=None, config_file=False, include=[str(ROOT / name) for name in files]
+        )
+        plugin = BaselinePlugin(coverage_run)
+        coverage_run.start()
+        code = run_tests(plugin, [*target.tests, *files, *target.excluded])
+        coverage_run.stop()
+        data = coverage_run.get_data()
+        plugin.baseline.lines = {name: data.contexts_by_lineno(str(ROOT / name)) for name in files}
+        result_file.write_bytes(pickle.dumps(plugin.baseline))
         return code
 
-    pid = apart(watch)
+    pid = run_in_process(run_baseline)
     os.waitpid(pid, 0)
-    if not answer.exists():
+    if not result_file.exists():
         raise SystemExit(Path(os.environ["MUTATE_FOLDER"], f"{pid}.log").read_text())
-    found: Passage = pickle.loads(answer.read_bytes())
-    for test in sorted(found.failed):
-        print(f"left out, for it fails without any change: {test}")
-    return found
+    baseline: Baseline = pickle.loads(result_file.read_bytes())
+    for test in sorted(baseline.failed):
+        print(f"excluded, because it fails without a change: {test}")
+    return baseline
 
 
-def start(mutant: Mutant, known: Passage) -> int:
+def start(mutant: Mutant, baseline: Baseline) -> int:
     """Return the id of a process that runs the tests of *mutant* on the changed code."""
-    tests = known.tests_of(mutant)
-    allowed = 20 + 4 * int(sum(known.took[test] for test in tests))
+    tests = baseline.tests_of(mutant)
+    cpu_limit = 20 + 4 * int(sum(baseline.seconds[test] for test in tests))
 
-    def tried() -> int:
-        resource.setrlimit(resource.RLIMIT_CPU, (allowed, allowed))
-        signal.alarm(2 * allowed + 120)
+    def run_mutant() -> int:
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_limit, cpu_limit))
+        signal.alarm(2 * cpu_limit + 120)
         with warnings.catch_warnings(action="ignore"):
             code = mutant.compiled(str(ROOT / mutant.path))
-        unchanged = SourceFileLoader.get_code
+        original = SourceFileLoader.get_code
 
         def get_code(self: SourceFileLoader, fullname: str) -> Any:
-            return code if self.path == str(ROOT / mutant.path) else unchanged(self, fullname)
+            return code if self.path == str(ROOT / mutant.path) else original(self, fullname)
 
         SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
-        # A module that cannot be imported is noticed here: pytest would end as if it had been called wrongly.
+        # A failing import is detected here: pytest would report it as a usage error.
         import_module(mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
-        return run_tests(Chosen(tests, set(known.took)), ["-x", *sorted({test.split("::")[0] for test in tests})])
+        return run_tests(
+            SelectionPlugin(tests, set(baseline.seconds)), ["-x", *sorted({test.split("::")[0] for test in tests})]
+        )
 
-    return apart(tried) if tests else apart(lambda: 0)
+    return run_in_process(run_mutant) if tests else run_in_process(lambda: 0)
 
 
-def survivors(chosen: list[Mutant], known: Passage) -> Iterator[Mutant]:
-    """Try each of *chosen* and yield those that no test noticed."""
-    waiting, running = list(reversed(chosen)), dict[int, Mutant]()
+def survivors(selected: list[Mutant], baseline: Baseline) -> Iterator[Mutant]:
+    """Run the tests of each of *selected* and yield the mutants that no test detects."""
+    queue, running = list(reversed(selected)), dict[int, Mutant]()
     try:
-        while waiting or running:
-            while waiting and len(running) < AT_ONCE:
-                mutant = waiting.pop()
-                running[start(mutant, known)] = mutant
+        while queue or running:
+            while queue and len(running) < PROCESSES:
+                mutant = queue.pop()
+                running[start(mutant, baseline)] = mutant
             pid, status = os.wait()
             mutant = running.pop(pid)
-            end(pid)
+            kill_group(pid)
             if os.waitstatus_to_exitcode(status) == pytest.ExitCode.USAGE_ERROR:
                 raise SystemExit(f"pytest could not be run for {mutant}")
             if os.waitstatus_to_exitcode(status) in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
                 yield mutant
     finally:
         for pid in running:
-            end(pid)
+            kill_group(pid)
 
 
-def end(group: int) -> None:
-    """End what is left of a process and of those it started."""
+def kill_group(group: int) -> None:
+    """Kill a process and those that it started."""
     try:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
@@ -240,20 +246,21 @@ def end(group: int) -> None:
 
 
 def share_killed(name: str, sample: int | None, seed: int) -> float:
-    """Try changes of a target, or of one file of it, print what survived, and return the share that did not."""
+    """Test mutants of a target, or of one file of it; print the survivors, and return the share that was killed."""
     target = next(target for key, target in TARGETS.items() if name == key or name in target.files())
     files = [name] if name in target.files() else target.files()
-    every = [mutant for path in files for mutant in mutants(path, (ROOT / path).read_text("utf-8"))]
-    if not every:
-        raise SystemExit(f"{name}: there is nothing in it to change")
-    chosen = every if sample is None else random.Random(seed).sample(every, min(sample, len(every)))
-    known, lived = passage(target, files), 0
-    for mutant in survivors(chosen, known):
-        lived += 1
+    all_mutants = [mutant for path in files for mutant in mutants(path, (ROOT / path).read_text("utf-8"))]
+    if not all_mutants:
+        raise SystemExit(f"{name} has no mutants: name a file with code")
+    total = len(all_mutants)
+    selected = all_mutants if sample is None else random.Random(seed).sample(all_mutants, min(sample, total))
+    survived = 0
+    for mutant in survivors(selected, measure_baseline(target, files)):
+        survived += 1
         print(f"survived: {mutant}", flush=True)
-    killed = len(chosen) - lived
-    print(f"{name}: {killed} of {len(chosen)} killed ({killed / len(chosen):.0%}), {len(every)} there are", flush=True)
-    return killed / len(chosen)
+    killed = len(selected) - survived
+    print(f"{name}: {killed} of {len(selected)} killed ({killed / len(selected):.0%}), {total} in all", flush=True)
+    return killed / len(selected)
 
 
 def main() -> None:
@@ -262,20 +269,20 @@ def main() -> None:
         prog="ci/mutate", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"{', '.join(TARGETS)}, or a file of one of them")
-    parser.add_argument("--sample", type=int, help="how many changes of each target to try; all unless said")
-    parser.add_argument("--seed", type=int, default=1, help="which sample to draw")
+    parser.add_argument("--sample", type=int, metavar="N", help="mutants of each target (default: all)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the sample (default: 1)")
     arguments = parser.parse_args()
     if unknown := set(arguments.targets) - set(names):
         parser.error(f"{', '.join(sorted(unknown))}: name one of {', '.join(TARGETS)}, or a file of theirs")
     if arguments.sample is not None and arguments.sample < 1:
-        parser.error("--sample: try one at least")
+        parser.error("--sample: name a number of at least 1")
     os.chdir(ROOT)
-    for module in FIRST:
+    for module in PRELOADED:
         import_module(module)
     with tempfile.TemporaryDirectory(prefix="mutate-", ignore_cleanup_errors=True) as folder:
         os.environ["MUTATE_FOLDER"] = folder
         shares = [share_killed(name, arguments.sample, arguments.seed) for name in arguments.targets or TARGETS]
-    sys.exit(min(shares) < ENOUGH)
+    sys.exit(min(shares) < MIN_KILLED)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""How soon a process can answer from an index on disk, and what it costs to catch up after a crash."""
+"""Opening an index on disk, also with commits after its snapshot, beside pyoxigraph opening the same files.
+
+python -m bench.open [--memories N] [--rounds N]
+"""
 
 from __future__ import annotations
 
@@ -8,52 +11,53 @@ from pathlib import Path
 import pyoxigraph as ox
 
 import jidomem
-from bench import frame, load
-from bench.frame import Options, Row, Spread, in_turn
-from jidomem import Jidomem
+from bench import harness, load
+from bench.harness import Options, Row, Spread, time_sides
 
 GOAL_MS = 500
-MISSED = (1, 30, 900)  # commits that a killed process had written after its last snapshot
+TAILS = (1, 30, 900)  # commits after the snapshot, as a killed process leaves them
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """Open the index; open it when some commits came after its snapshot."""
-    root = options.copy()
+    """Yield the time to open the index, then to open it with each number of commits after its snapshot."""
+    root = options.copy_root()
     snapshot = with_snapshot(root)
-    sides: dict[str, Callable[[], object]] = {"ours": lambda: opened(root), "bare": lambda: bare(snapshot)}
-    times = in_turn(sides, options.rounds)
+    sides: dict[str, Callable[[], object]] = {"ours": lambda: open_root(root), "store": lambda: open_store(snapshot)}
+    times = time_sides(sides, options.rounds)
     spread = Spread.of([1000 * each for each in times["ours"]])
     yield Row(
         f"open the index on disk, {options.memories:,} memories",
         f"{GOAL_MS} ms",
         f"{spread} ms",
-        f"{Spread.ratio(times['ours'], times['bare'])} x bare pyoxigraph opening the same files",
-        spread.middle <= GOAL_MS,
+        f"{Spread.ratio(times['ours'], times['store'])} x bare pyoxigraph opening the same files",
+        spread.median <= GOAL_MS,
         {"seconds": times},
     )
     written = 0
-    for missed in MISSED:
-        write(root, written, missed)
-        written = missed
-        healing = in_turn({"healed": lambda: opened(root), "bare": lambda: bare(snapshot)}, options.rounds)
-        found = Spread.of([1000 * each for each in healing["healed"]])
-        more = (found.middle - spread.middle) / missed
+    for tail in TAILS:
+        submit_facts(root, written, tail)
+        written = tail
+        times_with_tail = time_sides(
+            {"ours": lambda: open_root(root), "store": lambda: open_store(snapshot)}, options.rounds
+        )
+        tail_spread = Spread.of([1000 * each for each in times_with_tail["ours"]])
+        per_commit = (tail_spread.median - spread.median) / tail
         yield Row(
-            f"open it after a crash, {missed:,} commits after its snapshot",
+            f"open it after a crash, {tail:,} commits after its snapshot",
             "proportional to the tail",
-            f"{found} ms: {frame.short(max(more, 0))} ms more a commit",
-            f"{Spread.ratio(healing['healed'], times['ours'])} x without a tail",
+            f"{tail_spread} ms: {harness.rounded(max(per_commit, 0))} ms more per commit",
+            f"{Spread.ratio(times_with_tail['ours'], times['ours'])} x without a tail",
             None,
-            {"seconds": healing, "missed": missed},
+            {"seconds": times_with_tail, "tail": tail},
         )
 
 
 def with_snapshot(root: Path) -> Path:
-    """The files of a snapshot of *root*, made if there is none that holds all of it."""
+    """Return the folder of the store in a complete snapshot of *root*, which is made if it is missing."""
     with jidomem.open(root, project=load.PROJECT) as memory:
         memory.catch_up(load.PROJECT)
-        held = memory.index.marks
-        if not any(snapshot.marks == held for snapshot in memory.follower.snapshots()[:1]):
+        marks = memory.index.marks
+        if not any(snapshot.marks == marks for snapshot in memory.follower.snapshots()[:1]):
             memory.follower.rebuild()
         (snapshot, *_) = memory.follower.snapshots() or [None]
     if snapshot is None:
@@ -61,29 +65,27 @@ def with_snapshot(root: Path) -> Path:
     return snapshot.path / "store"
 
 
-def opened(root: Path) -> None:
-    """Open a root, bring its index level, and ask it one thing."""
+def open_root(root: Path) -> None:
+    """Open a root, apply pending commits to its index, and query it once."""
     with jidomem.open(root, project=load.PROJECT) as memory:
         memory.catch_up(load.PROJECT)
         assert memory.follower.on_disk
         assert memory.reader.run(load.PROJECT, "ASK { ?s ?p ?o }").truth
 
 
-def bare(snapshot: Path) -> None:
-    """Open the same files as they are and ask them one thing."""
+def open_store(snapshot: Path) -> None:
+    """Open the same files with pyoxigraph and query them once."""
     store = ox.Store.read_only(str(snapshot))
     assert next(store.quads_for_pattern(None, None, None, None), None)
 
 
-def write(root: Path, first: int, end: int) -> None:
-    """Append a commit for each of *first* to *end*, and keep no snapshot of them."""
-    memory: Jidomem = jidomem.open(root, project=load.PROJECT)
+def submit_facts(root: Path, first: int, end: int) -> None:
+    """Append one commit for each number from *first* to *end*, without a snapshot of them."""
+    memory = jidomem.open(root, project=load.PROJECT)
     for number in range(first, end):
-        fact = {"type": "fact", "summary": f"seen in passing: {number}", "confidence": "low"}
-        where = {"applies_to_project": load.PROJECT, "asserted_by": "bench", "asserted_in": "bench"}
-        memory.writer.submit_intent(load.PROJECT, {**fact, **where})
+        memory.writer.submit_intent(load.PROJECT, load.fact(number))
     memory.close()
 
 
 if __name__ == "__main__":
-    frame.main("bench.open", rows)
+    harness.main("bench.open", rows)

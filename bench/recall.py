@@ -1,10 +1,12 @@
-"""How much of what answers a question is found in talk: evidence recall, with each sign left out, beside other systems.
+"""Evidence recall in conversations: the share of the turns that answer a question among the first 5 and 10 results.
 
     python -m bench.recall --data FOLDER [--sets locomo realmem ...] [--peers] [--without] [--json FILE]
 
-FOLDER holds `eval_recall.py`, whose definition of evidence recall is used, and the sets, which are not ours to ship.
-Every turn is kept as an entry; each question asks for 50.  All sides are given the same vectors, made once.  A question
-of RealMem is asked in the middle of the talk, and its evidence are sessions: those of the first turns count.
+FOLDER has `eval_recall.py`, whose definition of evidence recall is used, and the data sets, which cannot be distributed
+here.  Every turn is written as an entry; each question retrieves 50.  The comparisons are BM25 and vectors alone, with
+--peers chromadb and LangGraph's store; all use the same vectors.  --without leaves out one signal of the ranking at a
+time.  A question of RealMem is asked in the middle of a conversation, and its evidence are sessions: a result counts
+for the session of its turn.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib.util import module_from_spec, spec_from_file_location
-from operator import itemgetter
+from operator import itemgetter, mul
 from pathlib import Path
 from statistics import mean, median
 from time import perf_counter
@@ -41,15 +43,15 @@ from jidomem.records.recall import Candidate
 from jidomem.runtime.root import Jidomem
 
 SETS = {"locomo": "locomo/locomo-dev.json", "realtalk": "realtalk", "beam": "beam"}
-#: The sets of records of one person, a file each.
+#: Sets with one file for the records of each person.
 RECORDS = {"realmem": "more/realmem-*.json", "lifebench": "more/lifebench-*.json"}
-ASKED, PROJECT = 50, "talk"
-#: Questions of this kind are not scored: they ask for what was not said.
+RETRIEVED, PROJECT = 50, "talk"
+#: The category of questions without an answer, which are not scored.
 ADVERSARIAL = 5
 
 
 class Turn(NamedTuple):
-    """A turn or record as the sides are given it."""
+    """A turn or record, as every system gets it."""
 
     gid: str
     speaker: str
@@ -60,15 +62,15 @@ class Turn(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question after so many turns were written, and the units of its evidence."""
+    """A question, the number of turns written before it, and the ids of its evidence: turns or sessions."""
 
     text: str
     after: int
-    wanted: frozenset[str]
+    evidence: frozenset[str]
 
 
 class Talk(NamedTuple):
-    """A conversation, or the records of one person; `unit_of` has the session of a turn if evidence are sessions."""
+    """A conversation, or the records of one person; `unit_of` maps turns to sessions if the evidence are sessions."""
 
     name: str
     turns: Sequence[Turn]
@@ -101,28 +103,28 @@ def talks_of(name: str, data: Path, evaluation: ModuleType) -> Iterator[Talk]:
         yield Talk(person["name"], turns, questions, unit_of)
 
 
-def share_found(found: Sequence[str], question: Question, unit_of: Mapping[str, str], most: int) -> float:
-    """Return the share of the evidence among the first *most* turns."""
-    return len(question.wanted & {unit_of.get(gid, gid) for gid in found[:most]}) / len(question.wanted)
+def share_of_evidence(retrieved: Sequence[str], question: Question, unit_of: Mapping[str, str], most: int) -> float:
+    """Return the share of the evidence among the first *most* retrieved turns."""
+    return len(question.evidence & {unit_of.get(gid, gid) for gid in retrieved[:most]}) / len(question.evidence)
 
 
-class Once:
-    """An embedder that makes each vector once, for all sides."""
+class CachedEmbedder:
+    """The local embedder with a cache, so that all systems share the same vectors."""
 
     def __init__(self) -> None:
-        self._embedder, self._known = LocalEmbedder(), dict[str, Vector]()
+        self._embedder, self._vectors_by_text = LocalEmbedder(), dict[str, Vector]()
         self.name, self.dimensions = self._embedder.name, self._embedder.dimensions
 
     def generate(self, texts: Sequence[str]) -> list[Vector]:
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        self._known.update(zip(new, self._embedder.generate(new), strict=True))
-        return [self._known[text] for text in texts]
+        missing_texts = [text for text in dict.fromkeys(texts) if text not in self._vectors_by_text]
+        self._vectors_by_text.update(zip(missing_texts, self._embedder.generate(missing_texts), strict=True))
+        return [self._vectors_by_text[text] for text in texts]
 
 
-class Ours:
-    """A root with one conversation, asked as agents ask it."""
+class JidomemSystem:
+    """A root with one conversation, recalled from as agents do it."""
 
-    def __init__(self, embedder: Once | None) -> None:
+    def __init__(self, embedder: CachedEmbedder | None) -> None:
         self._embedder = embedder
         self._folder = tempfile.TemporaryDirectory()
         self._memory: Jidomem | None = None
@@ -151,9 +153,9 @@ class Ours:
     def write(self, turns: Sequence[Any]) -> None:
         assert self._memory is not None
         entries = [Entry(agent_id="bench", content=turn.content or "-", metadata=_metadata(turn)) for turn in turns]
-        kept = self._memory.entries.write_many(WriteRequest(entry=entry) for entry in entries)
-        pairs = [(one, turn.gid) for one, turn in zip(kept, turns, strict=True)]
-        ids = {one.metadata["iri"]: gid for one, gid in pairs if not isinstance(one, JidomemError)}
+        outcomes = self._memory.entries.write_many(WriteRequest(entry=entry) for entry in entries)
+        pairs = [(outcome, turn.gid) for outcome, turn in zip(outcomes, turns, strict=True)]
+        ids = {outcome.metadata["iri"]: gid for outcome, gid in pairs if not isinstance(outcome, JidomemError)}
         self.ids |= ids
         self.refused += len(pairs) - len(ids)
         if self._memory.embedding is not None and self._embedder is not None:
@@ -163,27 +165,29 @@ class Ours:
         assert self._memory is not None
         return [self.ids[hit.id] for hit in self._memory.recall(query, kinds=["entry"], limit=k, min_score=0).entries]
 
-    def gathered(self, query: str) -> tuple[list[Candidate], recall.Question]:
-        """Return the candidates of a question, and the question analysed."""
+    def gather_candidates(self, query: str) -> tuple[list[Candidate], recall.Question]:
+        """Return the candidates of a query, and the analysed question."""
         memory = self._memory
         assert memory is not None
-        alike = memory.alike_to(query, PROJECT, None, spoken=True)
-        asked = RecallQuery(query, query_stems(memory.texts.stemmer, query), now=memory.now(), alike=alike, limit=ASKED)
-        return gather(memory.texts, Stream(PROJECT, "history"), asked, SearchFilter())
+        similarities = memory.alike_to(query, PROJECT, None, spoken=True)
+        stems = query_stems(memory.texts.stemmer, query)
+        analysed = RecallQuery(query, stems, now=memory.now(), alike=similarities, limit=RETRIEVED)
+        return gather(memory.texts, Stream(PROJECT, "history"), analysed, SearchFilter())
 
-    def without(self, query: str) -> Iterator[tuple[str, list[str]]]:
-        """Yield what is found without each sign of its profile, all of one gathering; and first, named "", with all."""
-        found, question = self.gathered(query)
-        profile = ranking.chosen(found)
-        for sign in ("", *(name for name in profile if name != "name")):
-            worth = {name: value for name, value in profile.items() if name != sign}
-            yield sign, [self.ids[one.candidate.passage.item] for one in ranking.ranked(found, question, worth)]
+    def rank_without_each(self, query: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield the gids ranked with all signals of the profile, named "", then without each of them."""
+        candidates, question = self.gather_candidates(query)
+        profile = ranking.chosen(candidates)
+        for signal in ("", *(name for name in profile if name != "name")):
+            weights = {name: value for name, value in profile.items() if name != signal}
+            matches = ranking.ranked(candidates, question, weights)
+            yield signal, [self.ids[match.candidate.passage.item] for match in matches]
 
 
-class Dense:
-    """The vectors alone, each turn compared with what is asked."""
+class VectorSystem:
+    """Vectors alone: the cosine of the query with each turn."""
 
-    def __init__(self, embedder: Once) -> None:
+    def __init__(self, embedder: CachedEmbedder) -> None:
         self._embedder = embedder
 
     def reset(self) -> None:
@@ -194,15 +198,15 @@ class Dense:
         self._vectors += zip([turn.gid for turn in turns], vectors, strict=True)
 
     def recall(self, query: str, k: int, scope: str | None = None) -> list[str]:
-        (asked,) = self._embedder.generate([query])
-        alike = [(-sum(a * b for a, b in zip(asked, vector, strict=True)), gid) for gid, vector in self._vectors]
-        return [gid for _, gid in sorted(alike)[:k]]
+        (query_vector,) = self._embedder.generate([query])
+        ranked = [(-sum(map(mul, query_vector, vector)), gid) for gid, vector in self._vectors]
+        return [gid for _, gid in sorted(ranked)[:k]]
 
 
-class Chroma:
+class ChromaSystem:
     """chromadb, in this process."""
 
-    def __init__(self, embedder: Once) -> None:
+    def __init__(self, embedder: CachedEmbedder) -> None:
         import chromadb  # type: ignore[import-not-found,unused-ignore]
 
         self._embedder, self._client = embedder, chromadb.EphemeralClient()
@@ -217,14 +221,14 @@ class Chroma:
 
     def recall(self, query: str, k: int, scope: str | None = None) -> list[str]:
         vectors = [[*map(float, vector)] for vector in self._embedder.generate([query])]
-        found: list[str] = self._turns.query(query_embeddings=vectors, n_results=k)["ids"][0]
-        return found
+        retrieved: list[str] = self._turns.query(query_embeddings=vectors, n_results=k)["ids"][0]
+        return retrieved
 
 
-class LangGraph:
+class LangGraphSystem:
     """LangGraph's store in memory, with its index of vectors."""
 
-    def __init__(self, embedder: Once) -> None:
+    def __init__(self, embedder: CachedEmbedder) -> None:
         self._embedder = embedder
 
     def reset(self) -> None:
@@ -240,7 +244,7 @@ class LangGraph:
             self._store.put(("talk",), turn.gid, {"text": spoken_text(turn)})
 
     def recall(self, query: str, k: int, scope: str | None = None) -> list[str]:
-        return [found.key for found in self._store.search(("talk",), query=query, limit=k)]
+        return [item.key for item in self._store.search(("talk",), query=query, limit=k)]
 
 
 def _metadata(turn: Any) -> dict[str, Any]:
@@ -254,40 +258,42 @@ def _metadata(turn: Any) -> dict[str, Any]:
 
 
 def spoken_text(turn: Any) -> str:
-    """Return a turn as all sides embed it."""
+    """Return the text of a turn that every system embeds."""
     return f"{turn.speaker}: {turn.content}" if turn.speaker else str(turn.content)
 
 
-def sides(evaluation: ModuleType, embedder: Once, given: argparse.Namespace) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield what is compared, each by name, as far as it is installed."""
-    yield "jidomem", lambda: Ours(embedder)
-    yield "jidomem, no vectors", lambda: Ours(None)
+def systems(
+    evaluation: ModuleType, embedder: CachedEmbedder, arguments: argparse.Namespace
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the name and constructor of each system to compare."""
+    yield "jidomem", lambda: JidomemSystem(embedder)
+    yield "jidomem, no vectors", lambda: JidomemSystem(None)
     yield "BM25 over turns", evaluation.BM25
-    yield "vectors alone", lambda: Dense(embedder)
-    if given.peers:
-        yield "chromadb", lambda: Chroma(embedder)
-        yield "LangGraph", lambda: LangGraph(embedder)
+    yield "vectors alone", lambda: VectorSystem(embedder)
+    if arguments.peers:
+        yield "chromadb", lambda: ChromaSystem(embedder)
+        yield "LangGraph", lambda: LangGraphSystem(embedder)
 
 
-def measured(evaluation: ModuleType, make: Callable[[], Any], talks: Sequence[Any]) -> dict[str, float]:
-    """Return the recall, the latency and the cost of keeping of one side on the *talks* of one set."""
-    system = make()
+def evaluate_set(evaluation: ModuleType, make_system: Callable[[], Any], talks: Sequence[Any]) -> dict[str, float]:
+    """Return the recall in percent, latency and cost of writing of one system on the *talks* of one set."""
+    system = make_system()
     start = perf_counter()
-    found = evaluation.evaluate(system, talks)
-    rows = evaluation.headline(found)
+    retrieved = evaluation.evaluate(system, talks)
+    rows = evaluation.headline(retrieved)
     if hasattr(system, "close"):
         system.close()
     figures = {name: 100 * evaluation.mean(rows, name) for name in ("R@5", "R@10", "MRR")}
     low, high = evaluation.ci(rows, "R@10")
     if refused := getattr(system, "refused", 0):
-        print(f"{refused} turns were refused, as they look like secrets or are too large: they are not found")
-    return {**figures, "low": 100 * low, "high": 100 * high, "questions": len(rows), "turns": found["turns"],
-            "p50 ms": found["recall_ms_p50"], "p95 ms": found["recall_ms_p95"],
-            "write ms": found["write_ms_per_turn"], "seconds": perf_counter() - start}  # fmt: skip
+        print(f"{refused} turns were refused, as they look like secrets or are too large: they cannot be retrieved")
+    return {**figures, "low": 100 * low, "high": 100 * high, "questions": len(rows), "turns": retrieved["turns"],
+            "p50 ms": retrieved["recall_ms_p50"], "p95 ms": retrieved["recall_ms_p95"],
+            "write ms": retrieved["write_ms_per_turn"], "seconds": perf_counter() - start}  # fmt: skip
 
 
-def written_before(system: Any, talks: Iterable[Talk]) -> Iterator[tuple[Talk, Question]]:
-    """Yield each question with its talk, once *system* has the turns that were before it, and no later ones."""
+def questions_in_time(system: Any, talks: Iterable[Talk]) -> Iterator[tuple[Talk, Question]]:
+    """Yield each question with its talk, once *system* has the turns before it, and no later ones."""
     for talk in talks:
         system.reset()
         written = 0
@@ -298,57 +304,64 @@ def written_before(system: Any, talks: Iterable[Talk]) -> Iterator[tuple[Talk, Q
             yield talk, question
 
 
-def found_in_records(make: Callable[[], Any], talks: Sequence[Talk]) -> dict[str, float]:
-    """Return the recall and the median latency of one side on records, each question asked when it arose."""
-    system, rows, seconds = make(), list[tuple[float, float]](), list[float]()
-    for talk, question in written_before(system, talks):
+def evaluate_records(make_system: Callable[[], Any], talks: Sequence[Talk]) -> dict[str, float]:
+    """Return the recall in percent and the median latency of one system on records, each question asked in time."""
+    system, rows, seconds = make_system(), list[list[float]](), list[float]()
+    for talk, question in questions_in_time(system, talks):
         start = perf_counter()
-        found = system.recall(question.text, ASKED)
+        retrieved = system.recall(question.text, RETRIEVED)
         seconds.append(perf_counter() - start)
-        rows.append((share_found(found, question, talk.unit_of, 5), share_found(found, question, talk.unit_of, 10)))
+        rows.append([share_of_evidence(retrieved, question, talk.unit_of, most) for most in (5, 10)])
     if hasattr(system, "close"):
         system.close()
     five, ten = zip(*rows, strict=True)
     return {"R@5": 100 * mean(five), "R@10": 100 * mean(ten), "questions": len(rows), "p50 ms": 1000 * median(seconds)}
 
 
-def print_records(name: str, data: Path, evaluation: ModuleType, embedder: Once, given: argparse.Namespace) -> Any:
+def print_records(
+    name: str, data: Path, evaluation: ModuleType, embedder: CachedEmbedder, arguments: argparse.Namespace
+) -> Any:
     """Print the table of one set of records; return its figures."""
     talks = [*talks_of(name, data, evaluation)]
     print(f"\n## {name}: {len(talks)} people\n\n| | R@5 | R@10 | questions | p50 ms |\n|---|---|---|---|---|")
     figures = {}
-    for side, make in sides(evaluation, embedder, given):
-        if side == "BM25 over turns":
+    for system, make_system in systems(evaluation, embedder, arguments):
+        if system == "BM25 over turns":
             continue  # it cannot be written to in parts
-        one = figures[side] = found_in_records(make, talks)
-        print(
-            f"| {side} | {one['R@5']:.1f} | {one['R@10']:.1f} | {one['questions']} | {one['p50 ms']:.1f} |", flush=True
-        )
+        row = figures[system] = evaluate_records(make_system, talks)
+        cells = f"{row['R@5']:.1f} | {row['R@10']:.1f} | {row['questions']} | {row['p50 ms']:.1f}"
+        print(f"| {system} | {cells} |", flush=True)
     return figures
 
 
-def ablated(evaluation: ModuleType, embedder: Once, talks: Sequence[Any]) -> dict[str, dict[str, float]]:
-    """Return the recall without each sign, by its name, and "" with all of them, on the *talks* of one set."""
+def evaluate_without_each(
+    evaluation: ModuleType, embedder: CachedEmbedder, talks: Sequence[Any]
+) -> dict[str, dict[str, float]]:
+    """Return the recall in percent with all signals, named "", and without each, on the *talks* of one set."""
     rows: dict[str, list[dict[str, float]]] = {}
-    system = Ours(embedder)
+    system = JidomemSystem(embedder)
     for talk in talks:
         system.reset()
         system.write(talk.turns)
-        for asked in (one for one in talk.questions if one.gold and one.category != ADVERSARIAL):
-            for sign, found in system.without(asked.text):
-                ids = [gid.split("/", 1)[1] for gid in found[:ASKED]]
-                rows.setdefault(sign, []).append(evaluation.score(ids, asked.gold))
+        for question in talk.questions:
+            if not question.gold or question.category == ADVERSARIAL:
+                continue
+            for signal, retrieved in system.rank_without_each(question.text):
+                ids = [gid.split("/", 1)[1] for gid in retrieved[:RETRIEVED]]
+                rows.setdefault(signal, []).append(evaluation.score(ids, question.gold))
     system.close()
-    return {sign: {name: 100 * evaluation.mean(each, name) for name in ("R@5", "R@10")} for sign, each in rows.items()}
+    return {
+        signal: {name: 100 * evaluation.mean(each, name) for name in ("R@5", "R@10")} for signal, each in rows.items()
+    }
 
 
-def loaded(folder: Path) -> ModuleType:
-    """Return the evaluation that lies in *folder*."""
+def load_evaluation(folder: Path) -> ModuleType:
+    """Return the module `eval_recall` of *folder*."""
     spec = spec_from_file_location("eval_recall", folder / "eval_recall.py")
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # its values are dataclasses, which look for their module
+    sys.modules[spec.name] = module  # dataclasses look up their module
     sys.dont_write_bytecode = True
     spec.loader.exec_module(module)
     return module
@@ -358,36 +371,38 @@ def main() -> None:
     """Print a table for each set."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="the folder with eval_recall.py and the sets")
-    parser.add_argument("--sets", nargs="+", choices=[*SETS, *RECORDS], default=[*SETS, *RECORDS], help="which of them")
-    parser.add_argument("--peers", action="store_true", help="also chromadb and LangGraph's store, where installed")
-    parser.add_argument("--without", action="store_true", help="also the ranking without each of its signs")
-    parser.add_argument("--json", type=Path, help="where to write the figures")
-    given = parser.parse_args()
-    evaluation, embedder = loaded(given.data), Once()
-    told: dict[str, dict[str, dict[str, float]]] = {}
-    for name in given.sets:
+    parser.add_argument(
+        "--sets", nargs="+", choices=[*SETS, *RECORDS], default=[*SETS, *RECORDS], help="sets to measure (default: all)"
+    )
+    parser.add_argument("--peers", action="store_true", help="measure chromadb and LangGraph's store, too")
+    parser.add_argument("--without", action="store_true", help="measure the ranking without each signal, too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
+    arguments = parser.parse_args()
+    evaluation, embedder = load_evaluation(arguments.data), CachedEmbedder()
+    figures_by_set: dict[str, dict[str, dict[str, float]]] = {}
+    for name in arguments.sets:
         if name in RECORDS:
-            told[name] = print_records(name, given.data, evaluation, embedder, given)
+            figures_by_set[name] = print_records(name, arguments.data, evaluation, embedder, arguments)
             continue
-        talks = evaluation.load(str(given.data / SETS[name]))
+        talks = evaluation.load(str(arguments.data / SETS[name]))
         print(f"\n## {name}: {len(talks)} talks\n\n| | R@5 | R@10 (95%) | MRR | p50 ms | p95 ms | write ms/turn |")
         print("|---|---|---|---|---|---|---|")
-        for side, make in sides(evaluation, embedder, given):
-            one = told.setdefault(name, {})[side] = measured(evaluation, make, talks)
+        for system, make_system in systems(evaluation, embedder, arguments):
+            row = figures_by_set.setdefault(name, {})[system] = evaluate_set(evaluation, make_system, talks)
             print(
-                f"| {side} | {one['R@5']:.1f} | {one['R@10']:.1f} ({one['low']:.1f}-{one['high']:.1f}) "
-                f"| {one['MRR']:.1f} | {one['p50 ms']:.1f} | {one['p95 ms']:.1f} | {one['write ms']:.2f} |",
+                f"| {system} | {row['R@5']:.1f} | {row['R@10']:.1f} ({row['low']:.1f}-{row['high']:.1f}) "
+                f"| {row['MRR']:.1f} | {row['p50 ms']:.1f} | {row['p95 ms']:.1f} | {row['write ms']:.2f} |",
                 flush=True,
             )
-        if given.without:
+        if arguments.without:
             print("\n| without | R@5 | R@10 |\n|---|---|---|")
-            each = ablated(evaluation, embedder, talks)
-            for sign, one in each.items():
-                print(f"| {sign or 'none'} | {one['R@5']:.1f} | {one['R@10']:.1f} |")
-            told[name] |= {f"without {sign}": one for sign, one in each.items() if sign}
-    print(f"\nmost memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
-    if given.json:
-        given.json.write_text(json.dumps(told, indent=1), encoding="utf-8")
+            by_signal = evaluate_without_each(evaluation, embedder, talks)
+            for signal, row in by_signal.items():
+                print(f"| {signal or 'none'} | {row['R@5']:.1f} | {row['R@10']:.1f} |")
+            figures_by_set[name] |= {f"without {signal}": row for signal, row in by_signal.items() if signal}
+    print(f"\npeak resident memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures_by_set, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The vocabulary of the generated memories: what software projects are made of and what happens to them."""
+"""The vocabulary of the generated memories: the parts of a software project, and what happens to them."""
 
 AREAS = (
     "billing", "ingest", "search", "auth", "scheduler", "catalog", "webhooks", "exports", "reports", "gateway",
@@ -6,21 +6,21 @@ AREAS = (
     "editor", "metrics", "tracing", "config", "migrations", "queue", "cache", "sessions", "uploads", "mailer",
     "imports", "ledger", "tenants", "quotas", "devices", "maps", "forecast", "ranking", "feeds", "backup",
 )  # fmt: skip
-PARTS = (
+COMPONENTS = (
     "client", "server", "worker", "parser", "store", "index", "router", "handler", "model", "policy",
     "cache", "codec", "planner", "pool", "reader", "writer", "lock", "retry", "batch", "stream",
     "schema", "view", "token", "clock", "limits", "registry", "session", "format", "merge", "diff",
     "journal", "snapshot", "health", "errors", "rules", "events", "audit", "filters", "cursor", "budget",
 )  # fmt: skip
 ROLES = ("", "_test", "_api", "_sql", "_async", "_legacy", "_types", "_fixtures", "_cli", "_jobs", "_v2", "_http")
-ENDINGS = (".py", ".py", ".py", ".ex", ".rs", ".ts", ".sql")
+SUFFIXES = (".py", ".py", ".py", ".ex", ".rs", ".ts", ".sql")
 AGENTS = (
     "implementer", "architect", "planner", "reviewer", "debugger", "refactorer", "tester", "release-manager",
     "documenter", "security-reviewer", "data-engineer", "performance-engineer", "api-designer", "ops-engineer",
     "front-end-engineer", "migration-lead", "support-engineer", "build-engineer", "accessibility-reviewer",
     "localization-lead", "research-agent", "triage-agent", "dependency-keeper", "on-call-agent",
 )  # fmt: skip
-MATTERS = (
+CONCERNS = (
     "retry policy", "connection pooling", "time zones", "pagination", "locking", "serialisation format", "error budget",
     "back-off", "cache invalidation", "schema migration", "idempotency", "log retention", "token rotation",
     "rate limits", "batch size", "encoding of money", "ordering of events", "feature flags", "health checks",
@@ -63,4 +63,13 @@ REMARKS = (
     "Two teams depend on this and both were asked.",
     "There is a test that fails without it.",
 )
-SCENES = ("staging", "production", "CI", "a laptop", "the canary", "the load test", "the nightly run", "a fresh clone")
+ENVIRONMENTS = (
+    "staging",
+    "production",
+    "CI",
+    "a laptop",
+    "the canary",
+    "the load test",
+    "the nightly run",
+    "a fresh clone",
+)

@@ -1,9 +1,11 @@
-"""What one durable, judged intent costs at several sizes, many at once and from many threads, and streamed.
+"""One durable, validated intent at each size of a root, beside write + fsync + rename + fsync; batches and threads.
 
-A single submit is measured beside write + fsync + rename + fsync of 2 KB, in turn; at each power of ten of memories, so
-that it shows whether it stays flat.  The look-up of similar memories is measured in processor time beside the same
-submit without it.  The pipeline read literally (an rdflib graph, pyshacl over all of it, the whole
-file rewritten) is measured up to 1,000 memories: beyond that one intent takes minutes.
+    python -m bench.write [--memories N] [--rounds N]
+
+A single submit is measured at each power of ten up to the memories of the run, which shows whether it stays flat.  The
+look-up of similar memories is measured in CPU time beside the same submit without it.  A naive pipeline (an rdflib
+graph, pyshacl over all of it, the whole file rewritten) is measured up to 1,000 memories: beyond that one intent takes
+minutes.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ import pyshacl
 import rdflib
 
 import jidomem
-from bench import frame, generate, load
-from bench.frame import Options, Row, Spread, in_turn, seconds, short
-from bench.journal import four_calls
+from bench import generate, harness, load
+from bench.harness import Options, Row, Spread, rounded, time_calls, time_sides
+from bench.journal import durable_writer
 from jidomem import Jidomem
 from jidomem.base import files
 from jidomem.errors import IntentRefused, JidomemError
@@ -42,48 +44,48 @@ CALLS = 5  # submits timed together in one round
 AT_ONCE = 1_000
 THREADS = 16
 BATCH = 200
-NAIVE = 1_000  # memories, at most
-COMPARED = 10_000  # memories, at most, of a root whose texts are embedded
-#: The kinds of which similar memories are looked up, or not.
+NAIVE_MEMORIES = 1_000  # at most, for the naive pipeline
+SIMILARITY_MEMORIES = 10_000  # at most, for a root with vectors
+#: The families of types for which similar memories are looked up.
 FAMILIES = sorted({vocab.family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """Single, batched, threaded and streamed writes; then the naive pipeline beside ours."""
+    """Yield single, batched, threaded and streamed writes, then the naive pipeline beside ours."""
     sizes = [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= options.memories]
-    raw = four_calls(options.folder / "raw")
-    found: dict[int, list[float]] = {}
+    write_durably = durable_writer(options.folder / "raw")
+    seconds_by_size: dict[int, list[float]] = {}
     for size in sizes:
-        with jidomem.open(options.copy(size)) as memory:
-            memory.texts.read(Stream(load.PROJECT), lambda file: None)  # else it is built beside the first writes
-            coming = islice(generate.intents(10**9, project=load.PROJECT), size, None)
+        with jidomem.open(options.copy_root(size)) as memory:
+            memory.texts.read(Stream(load.PROJECT), lambda file: None)  # builds the search index before the writes
+            intents = load.intents_after(size)
             sides = {
-                "submit": lambda: _submit(memory, next(coming)),  # noqa: B023
-                "raw": lambda: raw(b"x" * 2048),
-                "refused": lambda: _refused(memory),
+                "submit": lambda: _submit(memory, next(intents)),  # noqa: B023
+                "raw": lambda: write_durably(b"x" * 2048),
+                "refused": lambda: _submit_refused(memory),
             }
-            times = in_turn(sides, options.rounds, CALLS)
-            found[size] = times["submit"]
-            yield _single(size, times)
+            times = time_sides(sides, options.rounds, CALLS)
+            seconds_by_size[size] = times["submit"]
+            yield _single_row(size, times)
             refused = Spread.of([each * 1000 for each in times["refused"]])
             ratio = Spread.ratio(times["refused"], times["submit"])
             yield Row(f"refusal of an unknown memory, {size:,} memories", "-", f"{refused} ms", f"{ratio} x a submit")
             if size == sizes[-1]:
-                yield from _many(memory, coming, options)
+                yield from _concurrent_rows(memory, intents, options)
     if len(sizes) > 1:
-        flat = Spread.ratio(found[sizes[-1]], found[sizes[0]])
-        beside = f"{flat} x the same at {sizes[0]:,}"
-        yield Row(f"single submit at {sizes[-1]:,} memories", "flat", "-", beside, figures={"s": found})
-    yield from _compared(options)
-    yield _streamed(options)
-    yield _naive(options)
+        ratio = Spread.ratio(seconds_by_size[sizes[-1]], seconds_by_size[sizes[0]])
+        comparison = f"{ratio} x the same at {sizes[0]:,}"
+        yield Row(f"single submit at {sizes[-1]:,} memories", "flat", "-", comparison, figures={"s": seconds_by_size})
+    yield from _similarity_rows(options)
+    yield _stream_row(options)
+    yield _naive_row(options)
 
 
 def _submit(memory: Jidomem, intent: dict[str, Any]) -> None:
     memory.writer.submit_intent(load.PROJECT, intent)
 
 
-def _refused(memory: Jidomem) -> None:
+def _submit_refused(memory: Jidomem) -> None:
     """Submit a fact that supersedes a memory with a misspelt id."""
     try:
         _submit(memory, {**next(_facts()), "supersedes": [f"{BASE}memory/019e0000-0000-7000-8000-00000000000x"]})
@@ -92,53 +94,52 @@ def _refused(memory: Jidomem) -> None:
     raise AssertionError("a fact that supersedes an unknown memory was accepted")
 
 
-def _single(size: int, times: dict[str, list[float]]) -> Row:
-    ratio, middle = Spread.ratio(times["submit"], times["raw"]), Spread.of([each * 1000 for each in times["submit"]])
-    beside = f"{ratio} x write + fsync + rename + fsync"
+def _single_row(size: int, times: dict[str, list[float]]) -> Row:
+    ratio, spread = Spread.ratio(times["submit"], times["raw"]), Spread.of([each * 1000 for each in times["submit"]])
+    comparison = f"{ratio} x write + fsync + rename + fsync"
     goal = "at most 2 x the four calls"
-    return Row(f"single submit, {size:,} memories", goal, f"{middle} ms", beside, ratio.middle <= 2, {"s": times})
+    return Row(f"single submit, {size:,} memories", goal, f"{spread} ms", comparison, ratio.median <= 2, {"s": times})
 
 
-def _compared(options: Options) -> Iterator[Row]:
-    """Processor time of a submit whose receipt names similar memories, by words and with vectors, and without."""
-    size = min(options.memories, 100 if options.quick else COMPARED)
+def _similarity_rows(options: Options) -> Iterator[Row]:
+    """Yield the CPU time of a submit whose receipt names similar memories, by words and with vectors."""
+    size = min(options.memories, 100 if options.quick else SIMILARITY_MEMORIES)
     sides = {"off": None, "by words": None, "with vectors": LocalEmbedder()}
     with ExitStack() as stack:
         submits, batches = {}, {}
         for name, embedder in sides.items():
-            root = options.copy(size)
-            treatment = "off" if name == "off" else "ask"
-            table = "".join(f'{family} = "{treatment}"\n' for family in FAMILIES)
+            root = options.copy_root(size)
+            mode = "off" if name == "off" else "ask"
+            table = "".join(f'{family} = "{mode}"\n' for family in FAMILIES)
             (root / "config.toml").write_text(f"[on_similar]\n{table}", "utf-8")
             memory = stack.enter_context(jidomem.open(root, embedder=embedder))
             memory.similar_within = 60.0
             memory.texts.read(Stream(load.PROJECT), lambda file: None)  # a recall would embed in the background
             if memory.embedding is not None:
                 memory.embedding.embed(load.PROJECT)
-            coming = islice(generate.intents(10**9, project=load.PROJECT), size, None)
-            submits[name] = partial(_processor_time, partial(_submit_next, memory, coming))
-            batches[name] = partial(_processor_time, partial(_submit_batch, memory, coming))
+            intents = load.intents_after(size)
+            submits[name] = partial(_processor_time, partial(_submit_next, memory, intents))
+            batches[name] = partial(_processor_time, partial(_submit_batch, memory, intents))
         single: dict[str, list[float]] = {name: [] for name in sides}
         batch: dict[str, list[float]] = {name: [] for name in sides}
         for runs in (submits, batches):
             for run in runs.values():
                 run()
         for times, runs, rounds in ((single, submits, 20 * options.rounds), (batch, batches, options.rounds)):
-            for number in range(rounds):
-                for name in list(sides)[:: -1 if number % 2 else 1]:
-                    times[name].append(runs[name]())
+            for _, name in harness.alternate(sides, rounds):
+                times[name].append(runs[name]())
     for name in ("by words", "with vectors"):
-        middle = median(single[name])
+        extra_seconds = median(single[name]) - median(single["off"])
         yield Row(
             f"single submit with similar memories {name}, {size:,} memories", "at most 6 ms more",
-            f"{Spread.of([1000 * each for each in single[name]])} ms of the processor",
-            f"{short(1000 * (middle - median(single['off'])))} ms more than without",
-            middle - median(single["off"]) <= 0.006, {"s": single},
+            f"{Spread.of([1000 * each for each in single[name]])} ms of CPU",
+            f"{rounded(1000 * extra_seconds)} ms more than without",
+            extra_seconds <= 0.006, {"s": single},
         )  # fmt: skip
         ratio = Spread.ratio(batch[name], batch["off"])
-        what = f"{BATCH} intents at once, looked up {name}"
+        label = f"{BATCH} intents at once, looked up {name}"
         yield Row(
-            what, "at most 1.25 x", f"{ratio} x those not looked up", met=ratio.middle <= 1.25, figures={"s": batch}
+            label, "at most 1.25 x", f"{ratio} x those not looked up", is_met=ratio.median <= 1.25, figures={"s": batch}
         )
 
 
@@ -148,41 +149,39 @@ def _processor_time(run: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def _submit_next(memory: Jidomem, coming: Iterator[dict[str, Any]]) -> None:
-    _submit(memory, next(coming))
+def _submit_next(memory: Jidomem, intents: Iterator[dict[str, Any]]) -> None:
+    _submit(memory, next(intents))
 
 
-def _submit_batch(memory: Jidomem, coming: Iterator[dict[str, Any]]) -> None:
-    memory.writer.submit_many(load.PROJECT, [*islice(coming, BATCH)])
+def _submit_batch(memory: Jidomem, intents: Iterator[dict[str, Any]]) -> None:
+    memory.writer.submit_many(load.PROJECT, [*islice(intents, BATCH)])
 
 
-def _many(memory: Jidomem, coming: Iterator[dict[str, Any]], options: Options) -> Iterator[Row]:
-    """Many at once from one thread, and single ones from many threads."""
+def _concurrent_rows(memory: Jidomem, intents: Iterator[dict[str, Any]], options: Options) -> Iterator[Row]:
+    """Yield the rates of batches from one thread, and of single intents from many threads."""
 
-    def batched(some: Sequence[dict[str, Any]]) -> None:
-        refused = [out for out in memory.writer.submit_many(load.PROJECT, some) if isinstance(out, JidomemError)]
-        assert not refused, refused[0]
+    submit_batch = partial(load.submit_all, memory)
 
-    def threaded(some: Sequence[dict[str, Any]]) -> None:
+    def submit_in_threads(batch: Sequence[dict[str, Any]]) -> None:
         with ThreadPoolExecutor(THREADS) as pool:
-            assert len(list(pool.map(lambda intent: _submit(memory, intent), some))) == len(some)
+            assert len(list(pool.map(lambda intent: _submit(memory, intent), batch))) == len(batch)
 
     facts = _facts()
-    by_threads = (f"by {THREADS} threads", threaded, facts, 200)
-    for what, run, source, number in (("at once", batched, coming, AT_ONCE), by_threads):
+    threaded = (f"by {THREADS} threads", submit_in_threads, facts, 200)
+    for label, run, source, number in (("at once", submit_batch, intents, AT_ONCE), threaded):
         rates = []
         for _ in range(options.rounds):
-            some = list(islice(source, number))
-            rates.append(number / seconds(lambda: run(some)))  # noqa: B023
+            batch = list(islice(source, number))
+            rates.append(number / time_calls(lambda: run(batch)))  # noqa: B023
         rate = Spread.of(rates)
-        goal = "5,000/s" if run is batched else "-"
-        measured = f"{short(rate.middle)}/s ({short(rate.low)}-{short(rate.high)})"
-        met = rate.middle >= 5_000 if run is batched else None
-        yield Row(f"{number:,} intents {what}", goal, measured, met=met, figures={"per_s": rates})
+        goal = "5,000/s" if run is submit_batch else "-"
+        measured = f"{rate} intents/s"
+        is_met = rate.median >= 5_000 if run is submit_batch else None
+        yield Row(f"{number:,} intents {label}", goal, measured, is_met=is_met, figures={"per_s": rates})
 
 
 def _facts() -> Iterator[dict[str, Any]]:
-    """Facts that name no other memory, so that threads may keep them in any order."""
+    """Yield facts that name no other memory, so that threads may write them in any order."""
     for number in count():
         yield {
             "type": "fact", "summary": f"module {number % 97} was slow for the {number}th time", "confidence": "high",
@@ -191,46 +190,46 @@ def _facts() -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _streamed(options: Options) -> Row:
-    """How much a process grows that streams so many intents through `submit_many`, in a process of its own."""
+def _stream_row(options: Options) -> Row:
+    """Return the growth of a new process that streams intents through `submit_many`."""
     number = min(options.memories, 2_000 if options.quick else options.memories)
     command = [sys.executable, "-m", "bench.write", "--stream", str(number), str(options.folder / "stream")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    grown, rate = map(float, done.stdout.split())
-    what, measured = f"{number:,} intents streamed", f"{short(grown)} MB more, {short(rate)}/s"
-    return Row(what, "at most 200 MB more for 1,000,000", measured, met=grown <= 200, figures={"mb": grown})
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    growth_mb, rate = map(float, result.stdout.split())
+    label, measured = f"{number:,} intents streamed", f"{rounded(growth_mb)} MB more, {rounded(rate)}/s"
+    return Row(label, "at most 200 MB more for 1,000,000", measured, is_met=growth_mb <= 200, figures={"mb": growth_mb})
 
 
 def _stream(number: int, root: Path) -> None:
-    """Print by how many MB this process grew, and intents a second, for *number* intents after the first thousand."""
+    """Print by how many MiB this process grew, and intents a second, for *number* intents after the first thousand."""
     with jidomem.open(root) as memory:
         outcomes = memory.writer.submit_many(load.PROJECT, generate.intents(number + 1_000, project=load.PROJECT))
         refused = sum(isinstance(outcome, JidomemError) for outcome in islice(outcomes, 1_000))
-        before = _largest()
+        before = _peak_kb()
 
         def rest() -> None:
             nonlocal refused
             refused += sum(isinstance(outcome, JidomemError) for outcome in outcomes)
 
-        rate = number / seconds(rest)
+        rate = number / time_calls(rest)
         assert not refused, refused
-        print((_largest() - before) / 1024, rate)
+        print((_peak_kb() - before) / 1024, rate)
 
 
-def _largest() -> int:
-    """The most memory this process has held, in kilobytes; getrusage would begin with that of its parent."""
-    found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
-    assert found, "measured on Linux only"
-    return int(found[1])
+def _peak_kb() -> int:
+    """Return the peak resident memory of this process in KiB; getrusage would include that of its parent."""
+    match = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    assert match, "measured on Linux only"
+    return int(match[1])
 
 
-class Naive:
-    """The pipeline read literally: parse, add, validate everything, serialise everything, replace the file."""
+class NaivePipeline:
+    """A naive pipeline: parse, add, validate everything, serialise everything, replace the file."""
 
     def __init__(self, path: Path, memory: Jidomem) -> None:
         self.path, self.graph = path, rdflib.Graph()
-        held = memory.index.triples(Stream(load.PROJECT).graph)
-        self.graph.parse(data="\n".join(map(ntriples_line, held)), format="nt")
+        triples = memory.index.triples(Stream(load.PROJECT).graph)
+        self.graph.parse(data="\n".join(map(ntriples_line, triples)), format="nt")
         self.shapes, self.ontology = rdflib.Graph(), rdflib.Graph()
         for file in files.shape_files():
             self.shapes.parse(file)
@@ -242,8 +241,8 @@ class Naive:
         fact = rdflib.URIRef("https://jido.ai/ontology#Fact")
         item = rdflib.URIRef(f"https://jido.ai/memory/naive-{self.next}")
         self.next += 1
-        some = next(self.graph.subjects(rdflib.RDF.type, fact))
-        for _, predicate, value in list(self.graph.triples((some, None, None))):
+        template = next(self.graph.subjects(rdflib.RDF.type, fact))
+        for _, predicate, value in list(self.graph.triples((template, None, None))):
             self.graph.add((item, predicate, value))
         pyshacl.validate(self.graph, shacl_graph=self.shapes, ont_graph=self.ontology)
         temporary = self.path.with_suffix(".tmp")
@@ -251,19 +250,19 @@ class Naive:
         os.replace(temporary, self.path)
 
 
-def _naive(options: Options) -> Row:
-    size = 100 if options.quick else min(NAIVE, options.memories)
-    with jidomem.open(options.copy(size)) as memory:
+def _naive_row(options: Options) -> Row:
+    size = 100 if options.quick else min(NAIVE_MEMORIES, options.memories)
+    with jidomem.open(options.copy_root(size)) as memory:
         memory.catch_up(load.PROJECT)
-        pipeline = Naive(options.folder / "naive.ttl", memory)
-        coming = islice(generate.intents(10**9, project=load.PROJECT), size, None)
+        pipeline = NaivePipeline(options.folder / "naive.ttl", memory)
+        intents = load.intents_after(size)
         times = {"naive": list[float](), "ours": list[float]()}
         for _ in range(3):
-            times["naive"].append(seconds(pipeline.submit))
-            times["ours"].append(seconds(lambda: _submit(memory, next(coming)), CALLS))
+            times["naive"].append(time_calls(pipeline.submit))
+            times["ours"].append(time_calls(lambda: _submit(memory, next(intents)), CALLS))
     ratio = Spread.ratio(times["naive"], times["ours"])
     return Row(
-        f"the pipeline read literally, {size:,} memories", "-", f"{Spread.of(times['naive'])} s an intent",
+        f"a naive pipeline, {size:,} memories", "-", f"{Spread.of(times['naive'])} s an intent",
         f"{ratio} x ours", figures={"s": times},
     )  # fmt: skip
 
@@ -272,4 +271,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--stream"]:
         _stream(int(sys.argv[2]), Path(sys.argv[3]))
     else:
-        frame.main("bench.write", rows)
+        harness.main("bench.write", rows)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from bench.house import definitions, is_everyday, modules, prose, source_figures
+from bench.source_tree import definitions, documentation_text, is_everyday, modules, source_figures
 from jidomem import errors
 
 ROOT = Path(__file__).parent.parent
@@ -331,7 +331,7 @@ def test_each_public_class_has_a_name_of_its_own():
 
 
 def test_readme_and_docs_have_at_most_45000_words():
-    assert len(prose().split()) <= 45_000
+    assert len(documentation_text().split()) <= 45_000
 
 
 def test_each_function_that_answers_a_question_exists():

@@ -8,7 +8,7 @@ import pytest
 from conftest import ToyEmbedder, intent
 
 import jidomem
-from bench.house import trace
+from bench.source_tree import trace
 from jidomem import MemoryUpdateIntent
 from jidomem.serve.app import create_app
 
@@ -45,8 +45,8 @@ def warm(tmp_path_factory):
 def test_a_warm_submission_enters_few_files_and_calls(warm):
     assert warm.files <= 22
     assert len(warm.calls) <= 400
-    assert warm.moves <= 236
-    assert warm.deepest <= 14
+    assert warm.file_changes <= 236
+    assert warm.max_depth <= 14
 
 
 def follow(steps, calls):

@@ -1,1 +1,1 @@
-"""How well a memory of agents is governed: eight questions, the same for every system.  `python -m bench.governance`"""
+"""A governance benchmark of memory systems for agents: `python -m bench.governance`."""

@@ -1,4 +1,4 @@
-"""A system in a process of its own, which can be killed: calls go in and answers come out by its standard streams.
+"""A memory system in a process of its own, which can be killed; calls and answers are pickled on its standard streams.
 
 python -m bench.governance.process MODULE:CLASS FOLDER
 """
@@ -26,25 +26,29 @@ class ProcessEnded(Exception):
     """The process ended before it answered."""
 
 
-def system(where: str) -> type[System]:
-    """Return the adapter that `module:Class` names."""
-    module, _, name = where.partition(":")
-    found = getattr(import_module(module), name)
-    assert issubclass(found, System), where
-    return found
+def system(location: str) -> type[System]:
+    """Return the adapter class of `module:Class`."""
+    module, _, name = location.partition(":")
+    adapter = getattr(import_module(module), name)
+    assert issubclass(adapter, System), location
+    return adapter
 
 
 class Process:
-    """The system of *where* over *folder*: every public method of `System` is called in a process of its own."""
+    """The system of *location* on *folder*: every public method of `System` is called in a process of its own.
 
-    def __init__(self, where: str, folder: Path) -> None:
-        command = [sys.executable, "-m", __name__, where, str(folder)]
-        home = {name: str(folder) for name in ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "TMPDIR")}
-        # in a group of its own, so that what the adapter starts is killed with it; in a home of its own, so that all
-        # that is written can be found, and nobody's own settings count
+    The process has its own group, so that what the adapter starts is killed with it, and its own home, so that all
+    that is written is below *folder* and no settings of the user apply.
+    """
+
+    def __init__(self, location: str, folder: Path) -> None:
+        command = [sys.executable, "-m", __name__, location, str(folder)]
+        folders = {
+            name: str(folder) for name in ("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "TMPDIR")
+        }
         self.popen = subprocess.Popen(
             command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
-            env={**os.environ, **home, "JIDOMEM_EMBEDDER": "none"},
+            env={**os.environ, **folders, "JIDOMEM_EMBEDDER": "none"},
         )  # fmt: skip
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -58,7 +62,7 @@ class Process:
         return call
 
     def begin(self, name: str, *arguments: Any) -> None:
-        """Make a call, and do not wait for its answer."""
+        """Send a call without waiting for its answer."""
         try:
             pickle.dump((name, arguments), self.popen.stdin)
             self.popen.stdin.flush()
@@ -66,7 +70,7 @@ class Process:
             raise ProcessEnded(name) from error
 
     def answer(self) -> Any:
-        """Return what the last call returned, or raise what it raised."""
+        """Return the result of the last call, or raise its exception."""
         try:
             value = pickle.load(self.popen.stdout)
         except (EOFError, pickle.UnpicklingError) as error:
@@ -76,19 +80,19 @@ class Process:
         return value
 
     def kill(self) -> None:
-        """End it with SIGKILL, and all that it started."""
+        """Kill the process and its children with SIGKILL."""
         with suppress(ProcessLookupError):
             os.killpg(self.popen.pid, signal.SIGKILL)
-        self._left()
+        self._wait()
 
     def close(self) -> None:
-        """Close the memory, and the process with it."""
+        """Close the memory and end the process."""
         with suppress(ProcessEnded):
             self.begin("close")
             self.answer()
-        self._left()
+        self._wait()
 
-    def _left(self) -> None:
+    def _wait(self) -> None:
         with suppress(BrokenPipeError):
             self.popen.stdin.close()
         self.popen.stdout.close()
@@ -96,37 +100,37 @@ class Process:
 
 
 @contextmanager
-def opened(open_: Open, folder: Path) -> Iterator[Any]:
-    """A system that is closed at the end."""
-    found = open_(folder)
+def opened(open_system: Open, folder: Path) -> Iterator[Any]:
+    """Yield the system, which is closed at the end."""
+    adapter = open_system(folder)
     try:
-        yield found
+        yield adapter
     finally:
-        found.close()
+        adapter.close()
 
 
-def serve(where: str, folder: Path) -> None:
+def serve(location: str, folder: Path) -> None:
     """Answer calls until `close`."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
-    inside = None
+    os.dup2(2, 1)  # output of libraries goes to standard error
+    instance = None
     while True:
         try:
             name, arguments = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         try:
-            inside = inside or system(where)(folder)
-            value = getattr(inside, name)(*arguments)
+            instance = instance or system(location)(folder)
+            value = getattr(instance, name)(*arguments)
         except Exception as error:
-            value = _portable(error)
+            value = _picklable(error)
         pickle.dump(value, answers)
         answers.flush()
         if name == "close":
             return
 
 
-def _portable(error: Exception) -> Exception:
+def _picklable(error: Exception) -> Exception:
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -1,4 +1,4 @@
-"""What is asked of a memory system: an adapter answers the calls its system documents a way for."""
+"""The interface of a memory system: an adapter implements the calls for which its system documents a way."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import ClassVar, NoReturn
 
 
 class Unsupported(Exception):
-    """The system documents no way to do this; the words say so, and where in its documentation one would look."""
+    """The system documents no way to do this; the message says why, and where its documentation shows that."""
 
 
 class Refused(Exception):
-    """The system did not keep what it was given, and said so to whoever gave it."""
+    """The system refused to store a fact, and told its writer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What an agent says, once: *about* is a file below the folder, *key* that of a request that may be retried."""
+    """A statement of an agent: *about* is a file below the folder, *key* the idempotency key of the request."""
 
     text: str
     topic: str
@@ -33,15 +33,15 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class StoredFact:
-    """A stored fact: its id, and the ids of those with which it disagrees, as the system told its writer."""
+    """A stored fact: its id, and the ids of contradicting entries that the answer to the write named."""
 
     id: str
-    disagrees: Collection[str] = ()
+    contradicts: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing the system gives as holding."""
+    """An active entry."""
 
     id: str
     text: str
@@ -49,10 +49,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where one entry comes from: None where the system does not tell."""
+    """The provenance of an entry: None where the system does not record it."""
 
-    who: str | None = None
-    when: datetime | None = None
+    agent: str | None = None
+    written_at: datetime | None = None
     session: str | None = None
     source: str | None = None
 
@@ -60,93 +60,93 @@ class Origin:
 class System:
     """A memory in *folder*, opened by one process; several processes may open the same.
 
-    An adapter overrides what its system documents a way for. *cannot* has the words for what it does not, by the name
-    of the call: why, and where in its documentation that can be seen. *how* says how the system is used.
+    An adapter overrides the calls for which its system documents a way. *unsupported_calls* gives the reason for each
+    other call by its name, and where the documentation shows it. *usage* says how the system is used.
     """
 
     name: ClassVar[str]
-    how: ClassVar[str] = ""
-    cannot: ClassVar[Mapping[str, str]] = {}
+    usage: ClassVar[str] = ""
+    unsupported_calls: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @classmethod
     def missing(cls) -> str:
-        """Return what has to be installed for it to be measured; nothing, where all is there."""
+        """Return what has to be installed; empty if nothing is missing."""
         return ""
 
     @classmethod
     def version(cls) -> str:
-        """Return which version of it is installed."""
+        """Return the installed version."""
         return ""
 
     def close(self) -> None:
-        """Leave the memory in order."""
+        """Close the memory."""
 
-    def keep(self, fact: Fact) -> StoredFact:
-        """Keep *fact*, durably when it returns; raise `Refused` where the system did not keep it."""
-        self._cannot("keep")
+    def store(self, fact: Fact) -> StoredFact:
+        """Store *fact* durably; raise `Refused` if the system refuses it."""
+        self._raise_unsupported("store")
 
     def replace(self, old: str, fact: Fact) -> StoredFact:
-        """Keep *fact* in the place of the entry *old*."""
-        self._cannot("replace")
+        """Store *fact* in the place of the entry *old*."""
+        self._raise_unsupported("replace")
 
-    def in_force(self) -> Sequence[Entry]:
-        """Return all that holds now, as an agent would ask for it."""
-        self._cannot("in_force")
+    def active_entries(self) -> Sequence[Entry]:
+        """Return all entries that hold now, as an agent would query them."""
+        self._raise_unsupported("active_entries")
 
     def search(self, words: str) -> Sequence[Entry]:
-        """Return what is found by *words*: asked before an erasure, so that what is kept for searching is there."""
-        self._cannot("search")
+        """Return the entries that match *words*; it is called before an erasure, so that search indexes exist."""
+        self._raise_unsupported("search")
 
     def embed(self) -> None:
-        """Keep a vector of each text as well, made by `bench.governance.vectors.vector`, until it is closed.
+        """Store a vector of each text, too, made by `bench.governance.vectors.vector`.
 
-        Asked for before anything else. `search` returns once the vectors are kept.
+        It is called before all others. `search` returns once the vectors are stored.
         """
-        self._cannot("embed")
+        self._raise_unsupported("embed")
 
     def as_of(self, moment: datetime) -> Sequence[Entry]:
-        """Return all that was known at a moment that is over."""
-        self._cannot("as_of")
+        """Return the entries that were active at a past moment."""
+        self._raise_unsupported("as_of")
 
     def undo_to(self, moment: datetime) -> None:
-        """Make what held at *moment* hold again, and nothing else."""
-        self._cannot("undo_to")
+        """Restore the active entries of *moment*."""
+        self._raise_unsupported("undo_to")
 
-    def explain(self, entry: str) -> Origin:
-        """Return where an entry, active or not, comes from."""
-        self._cannot("explain")
+    def origin_of(self, entry: str) -> Origin:
+        """Return the provenance of an entry, active or not."""
+        self._raise_unsupported("origin_of")
 
-    def replaced(self, entry: str) -> str | None:
-        """Return the text that an entry took the place of."""
-        self._cannot("replaced")
+    def replaced_text(self, entry: str) -> str | None:
+        """Return the text that an entry replaced; None if it replaced none."""
+        self._raise_unsupported("replaced_text")
 
-    def ended(self, entry: str) -> str | None:
-        """Return why an entry is active no longer, or what took its place."""
-        self._cannot("ended")
+    def end_reason(self, entry: str) -> str | None:
+        """Return why an entry ended, or what replaced it; None if it is active."""
+        self._raise_unsupported("end_reason")
 
     def disagreements(self) -> Sequence[tuple[str, str]]:
-        """Return the ids of each two entries that the system says disagree."""
-        self._cannot("disagreements")
+        """Return the pairs of entries that the system reports as contradicting, by id."""
+        self._raise_unsupported("disagreements")
 
-    def expires(self) -> None:
-        """Raise unless a fact can be kept with a moment at which it stops to hold; the rest is up to `in_force`."""
-        self._cannot("expires")
+    def require_expiration(self) -> None:
+        """Raise `Unsupported` unless `store` honours `valid_until`; `active_entries` leaves out expired facts."""
+        self._raise_unsupported("require_expiration")
 
-    def changed(self) -> Sequence[str]:
-        """Return the ids of entries about files that were changed since."""
-        self._cannot("changed")
+    def entries_of_changed_files(self) -> Sequence[str]:
+        """Return the ids of entries about files that have changed since."""
+        self._raise_unsupported("entries_of_changed_files")
 
     def erase(self, text: str) -> None:
-        """Remove *text*, wherever it stands, for good."""
-        self._cannot("erase")
+        """Erase *text* from every file, permanently."""
+        self._raise_unsupported("erase")
 
-    def _cannot(self, call: str) -> NoReturn:
-        raise Unsupported(self.cannot.get(call, f"its adapter has no `{call}`"))
+    def _raise_unsupported(self, call: str) -> NoReturn:
+        raise Unsupported(self.unsupported_calls.get(call, f"its adapter has no `{call}`"))
 
 
 def now() -> datetime:
-    """Return this moment."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)

@@ -24,11 +24,11 @@ class Careless(System):
         return json.loads(self.path.read_text()) if self.path.exists() else []
 
     def _write(self, rows):
-        other = self.path.with_suffix(f".{os.getpid()}")
-        other.write_text(json.dumps(rows))
-        other.replace(self.path)
+        temporary = self.path.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps(rows))
+        temporary.replace(self.path)
 
-    def keep(self, fact):
+    def store(self, fact):
         rows = self._rows()
         time.sleep(0.005)  # another process may write here
         self._write([*rows, [fact.text, True]])
@@ -38,10 +38,10 @@ class Careless(System):
         return StoredFact(str(len(rows)))
 
     def replace(self, old, fact):
-        return self.keep(fact)
+        return self.store(fact)
 
-    def in_force(self):
-        return [Entry(str(n), text) for n, (text, shown) in enumerate(self._rows()) if shown]
+    def active_entries(self):
+        return [Entry(str(n), text) for n, (text, is_active) in enumerate(self._rows()) if is_active]
 
     def embed(self):
         self.vectors = self.folder / "vectors"
@@ -51,31 +51,31 @@ class Careless(System):
         return array("f", vector).tobytes()
 
     def as_of(self, moment):
-        return self.in_force()
+        return self.active_entries()
 
     def undo_to(self, moment):
         pass
 
-    def explain(self, entry):
-        return Origin(who="somebody")
+    def origin_of(self, entry):
+        return Origin(agent="somebody")
 
-    def replaced(self, entry):
+    def replaced_text(self, entry):
         return None
 
-    def ended(self, entry):
+    def end_reason(self, entry):
         raise KeyError(entry)
 
     def disagreements(self):
         return []
 
-    def expires(self):
+    def require_expiration(self):
         pass
 
-    def changed(self):
+    def entries_of_changed_files(self):
         return []
 
     def erase(self, text):
-        self._write([[held, shown and text not in held] for held, shown in self._rows()])
+        self._write([[stored_text, is_active and text not in stored_text] for stored_text, is_active in self._rows()])
 
 
 class Failing(Careless):
@@ -83,7 +83,7 @@ class Failing(Careless):
 
     name = "failing"
 
-    def keep(self, fact):
+    def store(self, fact):
         raise OSError("no space is left")
 
 
@@ -92,11 +92,11 @@ class Alarmist(Careless):
 
     name = "alarmist"
 
-    def keep(self, fact):
+    def store(self, fact):
         thing = set(fact.topic.split()) - {"size", "of", "the"}
-        if any(thing & set(entry.text.casefold().split()) for entry in self.in_force()):
+        if any(thing & set(entry.text.casefold().split()) for entry in self.active_entries()):
             raise Refused(fact.text)
-        return super().keep(fact)
+        return super().store(fact)
 
 
 class Scrambling(Careless):
@@ -122,7 +122,7 @@ class Locked(Careless):
     def close(self):
         self.lock.unlink()
 
-    def in_force(self):
+    def active_entries(self):
         for lock in self.folder.glob("*.lock"):
             os.kill(int(lock.stem), 0)  # raises, where that process is gone
-        return super().in_force()
+        return super().active_entries()

@@ -1,6 +1,6 @@
 """The benchmark of facts that replace each other: its streams, and a small run."""
 
-from bench.facts import GOAL, Stream, accuracy, measured
+from bench.facts import GOAL, Stream, accuracy, measure
 
 
 def test_a_stream_is_determined_by_its_seed_and_has_the_requested_length():
@@ -13,7 +13,7 @@ def test_a_stream_is_determined_by_its_seed_and_has_the_requested_length():
 def test_a_question_is_about_replaced_facts_and_answered_by_the_last_one():
     stream = Stream(2_000)
 
-    for subject, *relations in (*stream.single(), *stream.multiple()):
+    for subject, *relations in (*stream.single_hop(), *stream.multiple_hops()):
         at, changes = subject, []
         for relation in relations:
             facts = [fact for fact in stream.facts if fact.key == (relation, at)]
@@ -26,12 +26,12 @@ def test_a_question_is_about_replaced_facts_and_answered_by_the_last_one():
 def test_the_accuracy_is_100_with_current_values_and_0_with_first_values():
     stream = Stream(2_000)
 
-    assert accuracy(stream, stream.multiple(), stream.current) == 100
-    assert accuracy(stream, stream.single(), lambda *key: stream.versions[key][0].value) == 0
+    assert accuracy(stream, stream.multiple_hops(), stream.current_value) == 100
+    assert accuracy(stream, stream.single_hop(), lambda *key: stream.versions[key][0].value) == 0
 
 
 def test_the_measured_accuracy_of_keyed_facts_reaches_the_goal(tmp_path):
-    accuracies = measured(Stream(600), tmp_path)
+    accuracies = measure(Stream(600), tmp_path)
 
     assert min(accuracies["by key"]) >= GOAL
     assert min(accuracies["recalled"]) >= GOAL

@@ -104,9 +104,11 @@ def test_the_generate_command_prints_one_intent_per_line(generated):
 
 
 def test_a_root_built_without_validation_has_the_files_of_the_writer(tmp_path):
-    for judged in (True, False):
+    for validated in (True, False):
         nonces = count()
-        load.build(tmp_path / str(judged), 1_800, judged=judged, nonce=lambda: next(nonces).to_bytes(32, "big"))  # noqa: B023
+        load.build(
+            tmp_path / str(validated), 1_800, validated=validated, nonce=lambda n=nonces: next(n).to_bytes(32, "big")
+        )
 
     assert len(files(tmp_path / "True" / "projects")) > 20
     assert files(tmp_path / "False" / "projects") == files(tmp_path / "True" / "projects")
@@ -114,7 +116,7 @@ def test_a_root_built_without_validation_has_the_files_of_the_writer(tmp_path):
 
 def test_a_root_built_without_validation_has_all_memories_across_snapshots(tmp_path, monkeypatch):
     monkeypatch.setattr(group_commit, "VIEW_TRIPLES", 5_000)
-    load.build(tmp_path, 1_000, judged=False)
+    load.build(tmp_path, 1_000, validated=False)
 
     with jidomem.open(tmp_path, project=load.PROJECT) as memory:
         assert len(memory.reader.ask("timeline", project=load.PROJECT, include_inactive=True)) == 1_000

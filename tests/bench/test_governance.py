@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.governance.__main__ import lines, measure
-from bench.governance.figures import SMALL, Measured
+from bench.governance.__main__ import measure, table_lines
+from bench.governance.figures import QUICK, Result
 from bench.governance.process import Process, system
 from bench.governance.scenarios import SCENARIOS, run
+from bench.governance.scenarios.consistency import ALARMS, CONTRADICTIONS, DUPLICATES
 from bench.governance.scenarios.erasure import VECTORS
-from bench.governance.scenarios.keeping import ALARMS, CONTRADICTIONS, DUPLICATES
 from bench.governance.scenarios.lost_writes import LOST, RATE, UNREADABLE
 from bench.governance.scenarios.past import AS_OF, EXPLAINED, REPLACED, RESTORED
 from bench.governance.scenarios.past import COMPLETE as PROVENANCE
@@ -54,8 +54,8 @@ def importable(monkeypatch):
 def results_of(scenario, location, folder):
     """The results of *scenario*, run in this process unless it measures processes."""
     folder.mkdir(parents=True)
-    open_ = partial(Process, location) if scenario == "lost_writes" else system(location)
-    results = {results.measure: results for results in run(scenario, open_, folder, SMALL)}
+    open_system = partial(Process, location) if scenario == "lost_writes" else system(location)
+    results = {results.measure: results for results in run(scenario, open_system, folder, QUICK)}
     assert tuple(results) == SCENARIOS[scenario][1]
     return results
 
@@ -65,9 +65,9 @@ def test_each_scenario_detects_the_faults_of_a_careless_memory(scenario, tmp_pat
     results = results_of(scenario, "careless_memories:Careless", tmp_path / "own")
 
     for each in results.keys() - {ALARMS, RATE, UNREADABLE}:
-        (value,), (of,) = results[each].values, results[each].of
+        (value,), (of,) = results[each].values, results[each].totals
         worst = 0 if each.better == "more" else of
-        assert value == worst if each is not LOST else 0 < value <= worst, each.words
+        assert value == worst if each is not LOST else 0 < value <= worst, each.description
 
 
 def test_refusals_of_valid_facts_are_counted_as_false_alarms(tmp_path):
@@ -80,8 +80,8 @@ def test_refusals_of_valid_facts_are_counted_as_false_alarms(tmp_path):
 def test_a_memory_with_a_stale_lock_is_counted_as_unreadable(tmp_path):
     results = results_of("lost_writes", "careless_memories:Locked", tmp_path / "own")
 
-    assert (results[UNREADABLE].values, results[UNREADABLE].of) == ([1], [1])
-    assert results[LOST].values == results[LOST].of
+    assert (results[UNREADABLE].values, results[UNREADABLE].totals) == ([1], [1])
+    assert results[LOST].values == results[LOST].totals
 
 
 def test_vectors_that_are_in_no_file_before_erasure_are_an_error(tmp_path):
@@ -114,18 +114,22 @@ def test_an_adapter_answers_each_measure_or_is_unsupported_with_a_reason(name, t
     assert all("(" in each.unsupported for each in results.values() if each.unsupported)  # where it is documented
     assert results[RATE].values[0] > 0
     if name == "jidomem":
-        best = {measure: 0 if measure.better == "fewer" else each.of[0] for measure, each in results.items() if each.of}
+        best = {
+            measure: 0 if measure.better == "fewer" else each.totals[0]
+            for measure, each in results.items()
+            if each.totals
+        }
         best |= {CONTRADICTIONS: 4, ALARMS: 4}  # it reads no meaning: other words on one topic are another statement
         assert {measure: results[measure].values[0] for measure in best} == best
 
 
 def test_the_table_shows_unsupported_measures_with_reasons_and_rounds_with_spread():
     results = {
-        LOST: {"a": Measured(LOST, [3, 0, 9], [40, 40, 41]), "b": Measured(LOST, [0], [40])},
-        AS_OF: {"a": Measured(AS_OF, unsupported="no versions (README)"), "b": Measured(AS_OF, [4], [6])},
+        LOST: {"a": Result(LOST, [3, 0, 9], [40, 40, 41]), "b": Result(LOST, [0], [40])},
+        AS_OF: {"a": Result(AS_OF, unsupported="no versions (README)"), "b": Result(AS_OF, [4], [6])},
     }
 
-    table = list(lines(results, ["a", "b"]))
+    table = list(table_lines(results, ["a", "b"]))
 
     assert table[2].endswith("| fewer | 3 of 40 (0-9) | 0 of 40 |")
     assert table[3].endswith("| more | unsupported | 4 of 6 |")
@@ -135,10 +139,10 @@ def test_the_table_shows_unsupported_measures_with_reasons_and_rounds_with_sprea
 def test_a_failing_memory_is_shown_in_its_cell_and_the_others_are_measured(tmp_path, capsys):
     locations = ["careless_memories:Failing", "careless_memories:Careless"]
 
-    results = measure(locations, ["duplicates"], SMALL, tmp_path)
+    results = measure(locations, ["duplicates"], QUICK, tmp_path)
 
     assert results[DUPLICATES]["failing"].failed == "OSError: no space is left"
-    assert list(lines(results, ["failing", "careless"]))[2].endswith("| **broke off** | 16 of 16 |")
+    assert list(table_lines(results, ["failing", "careless"]))[2].endswith("| **failed** | 16 of 16 |")
     assert "no space is left" in capsys.readouterr().err
 
 
@@ -152,7 +156,7 @@ def test_the_adapter_of_the_readme_is_measured(tmp_path, monkeypatch):
         results |= results_of(scenario, "my_module:Folder", tmp_path / scenario)
 
     assert {measure for measure, each in results.items() if not each.unsupported} == {DUPLICATES, OUTLIVED}
-    assert (results[DUPLICATES].values, results[DUPLICATES].of) == ([0], [16])
+    assert (results[DUPLICATES].values, results[DUPLICATES].totals) == ([0], [16])
     assert results[OUTLIVED].values == [0]
     assert results[AS_OF].unsupported == "a file has no versions (README)"
     assert results[RESTORED].unsupported == "its adapter has no `undo_to`"

@@ -3,7 +3,7 @@
 import re
 
 from bench import memoryos
-from bench.frame import Options
+from bench.harness import Options
 
 
 # D114
@@ -12,12 +12,12 @@ def test_retrieval_is_measured_in_milliseconds_and_compared_with_a_list_and_a_go
         monkeypatch.setattr(memoryos, size, 2)
     options = Options(20, quick=True, rounds=2, folder=tmp_path)
 
-    rows = {row.what.partition(", 20 segments")[0]: row for row in memoryos.rows(options)}
+    rows = {row.label.partition(", 20 segments")[0]: row for row in memoryos.rows(options)}
 
-    assert {"retrieve", "retrieve, and warm what was found", "open the tiers"} < rows.keys()
+    assert {"retrieve", "retrieve, and count the visit", "open the tiers"} < rows.keys()
     assert (rows["retrieve"].goal, len(rows["retrieve"].figures["s"])) == ("p50 20 ms", 2)
-    assert rows["retrieve"].met is (sorted(rows["retrieve"].figures["s"])[0] <= 0.02)
+    assert rows["retrieve"].is_met is (sorted(rows["retrieve"].figures["s"])[0] <= 0.02)
     for row in rows.values():
         assert re.fullmatch(r"\S+ \(\S+-\S+\) ms", row.measured)
-        assert row.compared.endswith(" x a list")
+        assert row.comparison.endswith(" x a list")
     assert memoryos.SEGMENTS * 50 == 10_000

@@ -21,19 +21,19 @@ mutate.main()
 """
 
 
-def changes(source: str) -> list[str]:
-    return [mutant.what for mutant in mutants("odd.py", source)]
+def changes_of(source: str) -> list[str]:
+    return [mutant.change for mutant in mutants("odd.py", source)]
 
 
 def test_operators_constants_branches_results_and_calls_are_mutated():
-    assert changes(CODE) == ["a > b -> True", "a > b -> False", "a > b -> a >= b", "a -> None", "b -> None"]
-    assert changes("x = f(not a, key=1)\nprint(x)\n") == [
+    assert changes_of(CODE) == ["a > b -> True", "a > b -> False", "a > b -> a >= b", "a -> None", "b -> None"]
+    assert changes_of("x = f(not a, key=1)\nprint(x)\n") == [
         "not a -> a",
         "key=1 -> left out",
         "1 -> 2",
         "print(x) -> pass",
     ]
-    assert changes("x = a and f'{b}s'\n") == ["a and f'{b}s' -> a or f'{b}s'", "'s' -> 'XXs'"]
+    assert changes_of("x = a and f'{b}s'\n") == ["a and f'{b}s' -> a or f'{b}s'", "'s' -> 'XXs'"]
 
 
 def test_types_docstrings_and_log_calls_are_not_mutated():
@@ -46,23 +46,23 @@ Kind = Literal["a", "b"]
 class Odd:
     """What it is."""
     kind: Literal["a"] | None
-    def said(self, kind: "Kind") -> str | None:
-        """What it says."""
-        log.info("said")
+    def format(self, kind: "Kind") -> str | None:
+        """Return a text."""
+        log.info("formatted")
         return
 '''
-    assert changes(source) == []
+    assert changes_of(source) == []
 
 
 def test_a_mutant_is_compiled_with_its_change_alone():
-    compiled = {}
+    results = {}
 
     for number, mutant in enumerate(list(mutants("odd.py", CODE))[:3]):
         namespace: dict = {}
-        exec(next(m for m in mutants("odd.py", CODE) if m.what == mutant.what).compiled("odd.py"), namespace)
-        compiled[number] = [namespace["larger"](*pair) for pair in ((1, 2), (2, 1))]
+        exec(next(m for m in mutants("odd.py", CODE) if m.change == mutant.change).compiled("odd.py"), namespace)
+        results[number] = [namespace["larger"](*pair) for pair in ((1, 2), (2, 1))]
 
-    assert compiled == {0: [1, 2], 1: [2, 1], 2: [2, 2]}
+    assert results == {0: [1, 2], 1: [2, 1], 2: [2, 2]}
 
 
 def test_surviving_mutants_are_listed_and_fail_the_run_and_no_file_is_changed(tmp_path):
@@ -80,9 +80,9 @@ def test_surviving_mutants_are_listed_and_fail_the_run_and_no_file_is_changed(tm
     refusal = subprocess.run([*command, "even"], cwd=ROOT, capture_output=True, text=True, timeout=120)
 
     assert result.stdout.splitlines() == [
-        "left out, for it fails without any change: test_odd.py::test_broken",
+        "excluded, because it fails without a change: test_odd.py::test_broken",
         "survived: odd.py:3: a > b -> a >= b",
-        "odd: 5 of 6 killed (83%), 6 there are",
+        "odd: 5 of 6 killed (83%), 6 in all",
     ], result.stderr
     assert result.returncode == 1
     assert (tmp_path / "odd.py").read_text() == code

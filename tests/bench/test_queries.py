@@ -1,7 +1,7 @@
 """The benchmark of named queries: it yields each row when measured, and reuses the caches of the root."""
 
 from bench import load, queries
-from bench.frame import Options
+from bench.harness import Options
 
 
 def test_named_queries_are_measured_one_by_one_with_the_same_search_file(tmp_path):
@@ -12,9 +12,9 @@ def test_named_queries_are_measured_one_by_one_with_the_same_search_file(tmp_pat
     inode = file.stat().st_ino
 
     measured = queries.rows(options, root)
-    assert next(measured).what == each[0].what
+    assert next(measured).label == each[0].label
     measured.close()
 
-    assert slowest.what == f"slowest of {len(each)} questions, limit 50, 60 memories"
-    assert slowest.measured.partition(":")[0] in {row.what for row in each}
+    assert slowest.label == f"slowest of {len(each)} named queries, limit 50, 60 memories"
+    assert slowest.measured.partition(":")[0] in {row.label for row in each}
     assert file.stat().st_ino == inode

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from bench import working
-from bench.frame import Options
+from bench.harness import Options
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -12,18 +12,18 @@ ROOT = Path(__file__).parent.parent.parent
 def test_both_tiers_are_measured_and_long_term_compared_with_short_term(tmp_path, monkeypatch):
     # E094
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    rows = {row.what: row for row in working.rows(Options(20, quick=True, rounds=2, folder=tmp_path))}
+    rows = {row.label: row for row in working.rows(Options(20, quick=True, rounds=2, folder=tmp_path))}
 
-    short = {what: row for what, row in rows.items() if what.startswith("short-term")}
-    long = {what: row for what, row in rows.items() if what.endswith("20 memories")}
+    short = {label: row for label, row in rows.items() if label.startswith("short-term")}
+    long = {label: row for label, row in rows.items() if label.endswith("20 memories")}
     assert list(short) == ["short-term get", "short-term put"]
     assert len(long) == len(rows) - len(short) == 4
     for row in short.values():
         assert re.fullmatch(r"\S+ \(\S+-\S+\) ns", row.measured)
-        assert row.compared.endswith("x a look-up in a dict")
+        assert row.comparison.endswith("x a look-up in a dict")
     for row in long.values():
         assert re.fullmatch(r"\S+ \(\S+-\S+\) ms", row.measured)
-        assert row.compared.endswith("x short-term get")
+        assert row.comparison.endswith("x short-term get")
         assert len(row.figures["s"]) == 2
 
 

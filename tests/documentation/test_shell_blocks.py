@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import frame
+from bench import harness
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -27,7 +27,7 @@ NOT_RUN = {
     "README.md": {"./ci/demo", "./ci/test"},  # CI is these: test_readme.py
     "docs/benchmarks.md": {  # minutes and hours: below it is tested that they take these options
         ".venv/bin/python -m bench",
-        ".venv/bin/python -m bench --memories 1000000 --json found.json",
+        ".venv/bin/python -m bench --memories 1000000 --json figures.json",
         ".venv/bin/python -m bench --only startup write",
         "ci/mutate --sample 100 spaces",
         "ci/mutate jidomem/recall/bm25.py",
@@ -105,7 +105,7 @@ def test_a_long_running_command_exists_and_has_the_options_shown(command):
         assert all((ROOT / word).is_file() for word in arguments if word.endswith(".py"))
     else:
         _, module, *options = arguments
-        parser = frame.parser(module)
+        parser = harness.parser(module)
         parser.add_argument("--only", nargs="+")
         parsed = parser.parse_args(options)
         for each in [module.removeprefix("bench").lstrip("."), *(parsed.only or ())]:

@@ -48,7 +48,7 @@ def rates(embedder, folder=NOTES):
         selected = [case for case in every if part in (case.part, "all")]
         labels, noticed = (
             Counter(case.label for case in selected),
-            Counter(case.label for case in selected if case.is_noticed),
+            Counter(case.label for case in selected if case.is_detected),
         )
         shares[part] = {label: noticed[label] / labels[label] for label in labels}
     return shares

@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from bench.calibration import ANSWERED, OTHER, UNANSWERED, cut, error, lost, note_cases, scores, silent, small_cases
+from bench.calibration import (
+    ANSWERED,
+    OTHER,
+    UNANSWERED,
+    calibration_error,
+    cut_figures,
+    lost_answers,
+    note_cases,
+    scores,
+    silent_questions,
+    small_cases,
+)
 from jidomem.models.local_embedder import LocalEmbedder
 from jidomem.recall.ranking import CALIBRATIONS, calibration
 from jidomem.records.recall import MIN_SCORE, MIN_SHARE, min_best_score
@@ -21,35 +32,35 @@ def scored(request):
 def test_the_expected_calibration_error_is_at_most_5_percent(scored):
     cases, _ = scored
     assert sum(case.kind == ANSWERED for case, _ in cases) == 36
-    assert error(cases) <= 0.05
+    assert calibration_error(cases) <= 0.05
 
 
 def test_at_most_a_twentieth_of_the_answers_is_below_the_minimum_score(scored):
     cases, _ = scored
-    answered, below = lost(cases, MIN_SCORE)
+    answered, below = lost_answers(cases, MIN_SCORE)
     assert answered >= 20
     assert below <= answered / 20
 
 
 def test_most_questions_of_other_projects_get_no_answer(scored):
     cases, by = scored
-    total, silent_count = silent(cases, OTHER, MIN_SCORE)
+    total, silent_count = silent_questions(cases, OTHER, MIN_SCORE)
     assert silent_count / total >= (0.75 if by == "vectors" else 0.6)
 
 
 def test_hits_far_below_the_best_are_seldom_answers(scored):
     cases, _ = scored
-    whole, some = cut(cases, 0.0), cut(cases, MIN_SHARE)
-    assert whole.lost == 0 < 15 < some.found == whole.found
-    assert some.lost <= some.found / 20
+    whole, some = cut_figures(cases, 0.0), cut_figures(cases, MIN_SHARE)
+    assert whole.lost == 0 < 15 < some.answered == whole.answered
+    assert some.lost <= some.answered / 20
     assert some.shown < whole.shown - 0.5
-    assert some.right > 1.2 * whole.right
+    assert some.precision > 1.2 * whole.precision
 
 
 def test_answers_have_greater_scores_than_other_hits(scored):
     cases, _ = scored
-    right = np.concatenate([each[np.array(case.right, dtype=bool)] for case, each in cases])
-    wrong = np.concatenate([each[~np.array(case.right, dtype=bool)] for case, each in cases])
+    right = np.concatenate([each[np.array(case.is_answer, dtype=bool)] for case, each in cases])
+    wrong = np.concatenate([each[~np.array(case.is_answer, dtype=bool)] for case, each in cases])
     assert right.mean() > 1.5 * wrong.mean()
 
 
@@ -63,8 +74,8 @@ def test_scores_are_calibrated_for_few_memories(by):
                 line = calibration(case.ranking, has_vectors=by == "vectors", memories=memories)
                 cases.append((case, scores(case, line)))
 
-    assert error(few) <= 0.06
-    assert error(few) < error(many) / 1.5
+    assert calibration_error(few) <= 0.06
+    assert calibration_error(few) < calibration_error(many) / 1.5
 
 
 def test_few_memories_answer_fewer_unanswerable_questions_and_lose_no_answer():
@@ -74,8 +85,8 @@ def test_few_memories_answer_fewer_unanswerable_questions_and_lose_no_answer():
         lines = [calibration(case.ranking, has_vectors=True, memories=size) for case in cases]
         scored = [(case, scores(case, line)) for case, line in zip(cases, lines, strict=True)]
         for place, least in enumerate((MIN_SCORE, min_best_score(size))):
-            counts["lost"][place] += sum(any(case.right) and max(each) < least for case, each in scored)
-            counts["silent"][place] += sum(silent(scored, kind, least)[1] for kind in (UNANSWERED, OTHER))
+            counts["lost"][place] += sum(any(case.is_answer) and max(each) < least for case, each in scored)
+            counts["silent"][place] += sum(silent_questions(scored, kind, least)[1] for kind in (UNANSWERED, OTHER))
 
     assert counts["lost"] == [0, 0]
     assert counts["silent"][1] >= counts["silent"][0] + 3

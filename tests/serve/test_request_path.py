@@ -1,6 +1,6 @@
-"""The number of files that a request runs through, as `python -m bench.house` prints it."""
+"""The number of files that a request runs through, as `python -m bench.source_tree` prints it."""
 
-from bench.house import traces
+from bench.source_tree import traces
 
 
 def test_a_named_query_over_http_enters_at_most_25_files():

@@ -1,4 +1,4 @@
-"""What holds no longer: what was replaced, what was to hold until a moment, what is about a file that changed."""
+"""Staleness: replaced facts, expired facts, and facts about a file that has changed."""
 
 from __future__ import annotations
 
@@ -8,68 +8,68 @@ from datetime import timedelta
 from pathlib import Path
 from time import sleep
 
-from bench.governance.figures import Measure, Measured, Size
+from bench.governance.figures import Measure, Result, Workload
 from bench.governance.process import Open, opened
 from bench.governance.system import Fact, Unsupported, now
 
-REPLACED = Measure("staleness", "facts that were replaced and are still given as holding", "of the replaced", "fewer")
-EXPIRED = Measure("staleness", "facts whose time is over and that are still given as holding", "of those over", "fewer")
+REPLACED = Measure("staleness", "replaced facts that are still returned as active", "of the replaced", "fewer")
+EXPIRED = Measure("staleness", "expired facts that are still returned as active", "of the expired", "fewer")
 CHANGED = Measure(
-    "staleness", "facts told to be about a file that changed since", "of those whose file changed", "more"
+    "staleness", "facts that are reported to be about a changed file", "of those whose file changed", "more"
 )
-GRACE = 1.1  # seconds: a clock that counts in seconds has ticked
+GRACE = 1.1  # seconds, for clocks with a resolution of a second
 
 
-def staleness(open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
-    """Each of the three, in a folder of its own, and restarted before it is read."""
-    for measure, part in ((REPLACED, _replaced), (EXPIRED, _expired), (CHANGED, _changed)):
-        own = folder / part.__name__
-        own.mkdir()
+def staleness(open_system: Open, folder: Path, size: Workload) -> Iterator[Result]:
+    """Run each of the three measures in a folder of its own, with a restart before reading."""
+    for measure, measure_part in ((REPLACED, _replaced), (EXPIRED, _expired), (CHANGED, _changed)):
+        part_folder = folder / measure_part.__name__
+        part_folder.mkdir()
         try:
-            values, of, counts = part(open_, own, size)
-            yield Measured(measure, [values], [of], counts)
+            values, total, counts = measure_part(open_system, part_folder, size)
+            yield Result(measure, [values], [total], counts)
         except Unsupported as error:
-            yield Measured(measure, unsupported=str(error))
+            yield Result(measure, unsupported=str(error))
 
 
-def _replaced(open_: Open, folder: Path, size: Size) -> tuple[int, int, dict[str, int]]:
+def _replaced(open_system: Open, folder: Path, size: Workload) -> tuple[int, int, dict[str, int]]:
     old = [Fact(f"release {n} is on Friday", f"day of release {n}") for n in range(size.facts)]
     new = [Fact(f"release {n} is on Monday", f"day of release {n}", session="s-2") for n in range(size.facts)]
-    with opened(open_, folder) as system:
+    with opened(open_system, folder) as system:
         for before, after in zip(old, new, strict=True):
-            system.replace(system.keep(before).id, after)
-    with opened(open_, folder) as system:
-        texts = {entry.text for entry in system.in_force()}
+            system.replace(system.store(before).id, after)
+    with opened(open_system, folder) as system:
+        texts = {entry.text for entry in system.active_entries()}
     stale = len(texts & {fact.text for fact in old})
-    return stale, len(old), {"new ones given": len(texts & {fact.text for fact in new})}
+    return stale, len(old), {"new facts returned": len(texts & {fact.text for fact in new})}
 
 
-def _expired(open_: Open, folder: Path, size: Size) -> tuple[int, int, dict[str, int]]:
-    with opened(open_, folder) as system:
-        system.expires()
+def _expired(open_system: Open, folder: Path, size: Workload) -> tuple[int, int, dict[str, int]]:
+    with opened(open_system, folder) as system:
+        system.require_expiration()
         texts = {f"freeze {n} is on" for n in range(size.facts)}
         before = 0
         for n, text in enumerate(sorted(texts)):
-            system.keep(Fact(text, f"freeze {n}", valid_until=now() + timedelta(seconds=size.holds)))
-            before += text in {entry.text for entry in system.in_force()}
-    sleep(size.holds + GRACE)
-    with opened(open_, folder) as system:
-        after = len(texts & {entry.text for entry in system.in_force()})
-    return after, len(texts), {"given while they held": before}
+            system.store(Fact(text, f"freeze {n}", valid_until=now() + timedelta(seconds=size.validity_seconds)))
+            before += text in {entry.text for entry in system.active_entries()}
+    sleep(size.validity_seconds + GRACE)
+    with opened(open_system, folder) as system:
+        after = len(texts & {entry.text for entry in system.active_entries()})
+    return after, len(texts), {"returned before": before}
 
 
-def _changed(open_: Open, folder: Path, size: Size) -> tuple[int, int, dict[str, int]]:
+def _changed(open_system: Open, folder: Path, size: Workload) -> tuple[int, int, dict[str, int]]:
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     paths = [folder / f"module_{n}.py" for n in range(2 * size.facts)]
-    with opened(open_, folder) as system:
-        if system.changed():
-            raise ValueError("nothing was changed yet")
+    with opened(open_system, folder) as system:
+        if system.entries_of_changed_files():
+            raise ValueError("the system reports changed files before any file changed")
         ids = []
         for n, path in enumerate(paths):
             path.write_text(f"LIMIT = {n}\n")
-            ids.append(system.keep(Fact(f"module {n} has limit {n}", f"limit of module {n}", about=path.name)).id)
+            ids.append(system.store(Fact(f"module {n} has limit {n}", f"limit of module {n}", about=path.name)).id)
     for path in paths[::2]:
         path.write_text("LIMIT = 100\n")
-    with opened(open_, folder) as system:
-        told = set(system.changed())
-    return len(told & set(ids[::2])), size.facts, {"told of files that did not change": len(told & set(ids[1::2]))}
+    with opened(open_system, folder) as system:
+        reported = set(system.entries_of_changed_files())
+    return len(reported & set(ids[::2])), size.facts, {"reported, of unchanged files": len(reported & set(ids[1::2]))}

@@ -1,4 +1,4 @@
-"""The adapters: one file a system."""
+"""The adapters, one module for each system."""
 
 SYSTEMS = {
     "jidomem": "bench.governance.systems.jidomem_root:JidomemRoot",

@@ -1,4 +1,4 @@
-"""jidomem, by its Python interface: a root in the folder."""
+"""The adapter of jidomem, by its Python interface: a root in the folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROJECT = "p"
 
 
 class Vectors:
-    """An embedder whose vectors can be told in a file."""
+    """An embedder whose vectors can be recognised in a file."""
 
     name = "bench-governance"
 
@@ -30,7 +30,7 @@ class Vectors:
 
 class JidomemRoot(System):
     name = "jidomem"
-    how = "facts with a topic, by `writer.remember`; what holds now is asked with `valid_at`"
+    usage = "facts with a topic, by `writer.remember`; active facts by `valid_at`"
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -43,27 +43,27 @@ class JidomemRoot(System):
     def close(self) -> None:
         self.memory.close()
 
-    def keep(self, fact: Fact) -> StoredFact:
+    def store(self, fact: Fact) -> StoredFact:
         return self._remember(fact)
 
     def replace(self, old: str, fact: Fact) -> StoredFact:
         return self._remember(fact, supersedes=[old], reason="it changed")
 
-    def _remember(self, fact: Fact, **more: Any) -> StoredFact:
-        more |= {"about": [fact.about]} if fact.about else {}
-        more |= {"valid_until": fact.valid_until.isoformat()} if fact.valid_until else {}
-        more |= {"idempotency_key": fact.key} if fact.key else {}
+    def _remember(self, fact: Fact, **options: Any) -> StoredFact:
+        options |= {"about": [fact.about]} if fact.about else {}
+        options |= {"valid_until": fact.valid_until.isoformat()} if fact.valid_until else {}
+        options |= {"idempotency_key": fact.key} if fact.key else {}
         try:
             receipt = self.memory.writer.remember(
                 PROJECT, fact.text, topic=fact.topic, asserted_by=fact.agent, asserted_in=fact.session,
-                evidence=[fact.source], **more,
+                evidence=[fact.source], **options,
             )  # fmt: skip
-        except Conflict as refusal:
-            raise Refused(str(refusal)) from refusal
+        except Conflict as conflict:
+            raise Refused(str(conflict)) from conflict
         differing = [similar.id for similar in receipt.similar or () if similar.differences]
         return StoredFact(receipt.iri, [*(conflict.iri for conflict in receipt.conflicts), *differing])
 
-    def in_force(self) -> Sequence[Entry]:
+    def active_entries(self) -> Sequence[Entry]:
         return self._facts(valid_at=now())
 
     def search(self, words: str) -> Sequence[Entry]:
@@ -84,26 +84,28 @@ class JidomemRoot(System):
     def undo_to(self, moment: datetime) -> None:
         self.memory.roll_back(moment, reason="the import was wrong")
 
-    def explain(self, entry: str) -> Origin:
-        told = self.memory.reader.why(PROJECT, entry)
-        who, session = ([name.rpartition("/")[2] for name in told[key]] for key in ("asserted_by", "asserted_in"))
-        return Origin(who[0], told["recorded_at"], session[0], told["evidence"][0]["text"])
+    def origin_of(self, entry: str) -> Origin:
+        explanation = self.memory.reader.why(PROJECT, entry)
+        agents, sessions = (
+            [name.rpartition("/")[2] for name in explanation[key]] for key in ("asserted_by", "asserted_in")
+        )
+        return Origin(agents[0], explanation["recorded_at"], sessions[0], explanation["evidence"][0]["text"])
 
-    def replaced(self, entry: str) -> str | None:
+    def replaced_text(self, entry: str) -> str | None:
         old = self.memory.reader.why(PROJECT, entry)["replaced"]
         return old[0]["summary"] if old else None
 
-    def ended(self, entry: str) -> str | None:
+    def end_reason(self, entry: str) -> str | None:
         new = self.memory.reader.why(PROJECT, entry)["replaced_by"]
         return new[0]["reason"] or new[0]["summary"] if new else None
 
     def disagreements(self) -> Sequence[tuple[str, str]]:
         return [(row["a"], row["b"]) for row in self.memory.reader.ask("conflicts", project=PROJECT)]
 
-    def expires(self) -> None:
+    def require_expiration(self) -> None:
         """It has `valid_until`."""
 
-    def changed(self) -> Sequence[str]:
+    def entries_of_changed_files(self) -> Sequence[str]:
         return [row["item"] for row in self.memory.changed_files(PROJECT)]
 
     def erase(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The reference MCP memory server, by its tools over standard input and output: an entity for each topic."""
+"""The adapter of the reference MCP memory server, by its tools over standard streams: an entity for each topic."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _TOOLS = "README, API: nine tools that create, delete and read"
 
 class ServerMemory(System):
     name = "server-memory"
-    how = "a topic is an entity, and what is said of it its observations, as its README advises"
-    cannot: ClassVar = {
+    usage = "a topic is an entity, and its statements are observations, as its README advises"
+    unsupported_calls: ClassVar = {
         "as_of": f"what is deleted is gone, and no tool takes a moment ({_TOOLS})",
         "undo_to": f"what is deleted is gone ({_TOOLS})",
         "disagreements": f"nothing compares observations: both are kept ({_TOOLS})",
-        "explain": "an observation is a string, without who, when, session or source (README, Observations)",
-        "replaced": "an observation is a string, without what it took the place of (README, Observations)",
-        "expires": "an observation is a string, without a time (README, Observations)",
+        "origin_of": "an observation is a string, without who, when, session or source (README, Observations)",
+        "replaced_text": "an observation is a string, without what it took the place of (README, Observations)",
+        "require_expiration": "an observation is a string, without a time (README, Observations)",
         "embed": "it has no vectors: `search_nodes` compares strings (README, API)",
-        "changed": "an observation is a string, about no file (README, Observations)",
+        "entries_of_changed_files": "an observation is a string, about no file (README, Observations)",
     }
 
     def __init__(self, folder: Path) -> None:
@@ -36,9 +36,9 @@ class ServerMemory(System):
         self.popen = subprocess.Popen(
             [NODE, SERVER], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-        self.asked = 0
+        self.request_id = 0
         client = {"name": "bench.governance", "version": "1"}
-        self._ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
+        self._request("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
         self._send({"method": "notifications/initialized"})
 
     @classmethod
@@ -52,7 +52,7 @@ class ServerMemory(System):
     def close(self) -> None:
         self.popen.communicate()
 
-    def keep(self, fact: Fact) -> StoredFact:
+    def store(self, fact: Fact) -> StoredFact:
         topic = f"{fact.topic} {fact.about}".strip()
         entity = {"name": topic, "entityType": "topic", "observations": [fact.text]}
         if not self._call("create_entities", entities=[entity])["entities"]:
@@ -62,9 +62,9 @@ class ServerMemory(System):
     def replace(self, old: str, fact: Fact) -> StoredFact:
         topic, text = json.loads(old)
         self._call("delete_observations", deletions=[{"entityName": topic, "observations": [text]}])
-        return self.keep(fact)
+        return self.store(fact)
 
-    def in_force(self) -> Sequence[Entry]:
+    def active_entries(self) -> Sequence[Entry]:
         return self._entries(self._call("read_graph"))
 
     def search(self, words: str) -> Sequence[Entry]:
@@ -75,27 +75,27 @@ class ServerMemory(System):
         return [Entry(_id(each["name"], text), text) for each in entities for text in each["observations"]]
 
     def erase(self, text: str) -> None:
-        for entry in self.in_force():
+        for entry in self.active_entries():
             if text in entry.text:
                 topic, observation = json.loads(entry.id)
                 self._call("delete_observations", deletions=[{"entityName": topic, "observations": [observation]}])
 
     def _call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        answer = self._ask("tools/call", {"name": tool, "arguments": arguments})
+        answer = self._request("tools/call", {"name": tool, "arguments": arguments})
         if answer.get("isError"):
             raise RuntimeError(answer["content"][0]["text"])
         return answer["structuredContent"]
 
-    def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        self.asked += 1
-        self._send({"id": self.asked, "method": method, "params": params})
+    def _request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self.request_id += 1
+        self._send({"id": self.request_id, "method": method, "params": params})
         for line in self.popen.stdout:
             answer = json.loads(line)
-            if answer.get("id") == self.asked:
+            if answer.get("id") == self.request_id:
                 if "error" in answer:
                     raise RuntimeError(answer["error"]["message"])
                 return answer["result"]
-        raise EOFError("the server is gone")
+        raise EOFError("the server has ended")
 
     def _send(self, message: dict[str, Any]) -> None:
         self.popen.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")

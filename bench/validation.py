@@ -1,20 +1,23 @@
-"""What judging one item of about 20 triples costs: the compiled shapes beside pyshacl with its shapes held ready.
+"""Validation of one intent of about 20 triples by the compiled shapes, beside pyshacl with prepared shapes.
 
-Both judge the same items in turn in one process.
+    python -m bench.validation [--rounds N]
+
+Both validate the same forty items of four classes in one process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
-from bench import frame
-from bench.frame import Options, Row, Spread, in_turn
+from bench import harness
+from bench.harness import Options, Row, Spread, time_sides
 from jidomem.rdf.terms import Triple, date_time, literal
 from jidomem.rdf.vocab import BASE, TYPE, jido
 from jidomem.schema import ontology
 from jidomem.schema.shacl_compiler import CompiledValidator
 
-KINDS = {
+CLASSES = {
     "Fact": {"derivedFrom": f"<{BASE}evidence/e>"},
     "Task": {"hasTaskStatus": jido("Planned"), "assignedTo": f"<{BASE}agents/a>"},
     "Bug": {"hasErrorStatus": jido("Reported"), "severityLevel": '"high"'},
@@ -22,16 +25,17 @@ KINDS = {
 }
 
 
-def item(kind: str, number: int) -> list[Triple]:
-    """An item as the writer describes it, with the stubs of what it names."""
+def item(class_name: str, number: int) -> list[Triple]:
+    """Return the triples of an item as the writer makes them, with the stubs of the nodes that it names."""
     node = f"<{BASE}memory/{number}>"
     values = {
-        TYPE: jido(kind), "summary": literal(f"what we learnt the {number}th time"), "hasConfidence": jido("High"),
+        TYPE: jido(class_name), "summary": literal(f"what we learnt the {number}th time"),
+        "hasConfidence": jido("High"),
         "appliesToProject": f"<{BASE}projects/p>", "assertedBy": f"<{BASE}agents/a>",
         "assertedIn": f"<{BASE}sessions/s>",
         "hasTimestamp": date_time("2026-11-21T08:00:00.000000Z"), "hasAssertionStatus": jido("Asserted"),
         "recordedAt": date_time("2026-11-21T08:00:00.000000Z"), "topic": '"builds"', "about": '"src/main.py"',
-        "detailedExplanation": literal("The build was slow, the cache was cold. " * 4), **KINDS[kind],
+        "detailedExplanation": literal("The build was slow, the cache was cold. " * 4), **CLASSES[class_name],
     }  # fmt: skip
     rows = [(node, name if name == TYPE else jido(name), value) for name, value in values.items()]
     project, agent = f"<{BASE}projects/p>", f"<{BASE}agents/a>"
@@ -41,24 +45,22 @@ def item(kind: str, number: int) -> list[Triple]:
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """The two judges, on forty items of four kinds."""
+    """Yield the time of one validation."""
     rules = ontology.load()
-    items = [item(kind, number) for number, kind in enumerate(list(KINDS) * 10)]
+    items = [item(class_name, number) for number, class_name in enumerate(list(CLASSES) * 10)]
     items = [[*rows, *rules._entailed(rows)] for rows in items]
-    judge = CompiledValidator(rules._rules)
-    times = in_turn({"compiled": _all(judge.findings, items), "pyshacl": _all(judge.reference, items)}, options.rounds)
-    middle = Spread.of([each / len(items) * 1e6 for each in times["compiled"]])
+    validator = CompiledValidator(rules._rules)
+    ways = {"compiled": validator.findings, "pyshacl": validator.reference}
+    times = time_sides({name: partial(_validate_all, way, items) for name, way in ways.items()}, options.rounds)
+    spread = Spread.of([each / len(items) * 1e6 for each in times["compiled"]])
     ratio = Spread.ratio(times["pyshacl"], times["compiled"])
-    yield Row("judging one intent", "-", f"{middle} µs", f"pyshacl: {ratio} x as long", figures={"s": times})
+    yield Row("validation of one intent", "-", f"{spread} µs", f"pyshacl: {ratio} x as long", figures={"s": times})
 
 
-def _all(judge: Callable[..., object], items: list[list[Triple]]) -> Callable[[], None]:
-    def run() -> None:
-        for some in items:
-            assert judge(some, None) == []
-
-    return run
+def _validate_all(validate: Callable[..., object], items: list[list[Triple]]) -> None:
+    for triples in items:
+        assert validate(triples, None) == []
 
 
 if __name__ == "__main__":
-    frame.main("bench.judge", rows)
+    harness.main("bench.validation", rows)

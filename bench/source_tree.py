@@ -1,8 +1,8 @@
-"""Figures of the source tree: modules, lines, names, and the length of the way of an intent and of a request.
+"""Figures of the source tree: modules, lines, names, words, and the files and calls that an intent and a request enter.
 
-    python -m bench.house [--json]
+    python -m bench.source_tree [--json]
 
-The trace counts what a warm `submit_intent` and `GET .../queries/active-decisions` enter of the project's own files.
+The trace counts the functions of jidomem that a warm `submit_intent` and `GET .../queries/active-decisions` enter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from jidomem.base.disk import SETTLE
 ROOT = Path(__file__).parent.parent
 PACKAGES = (ROOT / "jidomem", ROOT / "cli")
 TESTS = ROOT / "tests"
-#: Everyday words that name no thing of the field.
+#: Everyday words, which name nothing of the field.
 EVERYDAY = {
     "told", "said", "held", "kept", "asked", "found", "amiss", "anew", "besides", "gone", "here", "law", "desk",
     "deeds", "sight", "harm", "shelf", "manner",
@@ -44,12 +44,12 @@ def modules() -> list[Path]:
 
 
 def _has_code(tree: ast.Module) -> bool:
-    """Return whether a module is more than the docstring of a package."""
+    """Return whether a module has more than a docstring."""
     return len(tree.body) > (ast.get_docstring(tree) is not None)
 
 
 def source_figures() -> dict[str, int]:
-    """Return the figures that the text of the source gives."""
+    """Return the figures of the text of the source, by name."""
     paths = modules()
     trees = {path: ast.parse(path.read_text("utf-8")) for path in paths}
     lines = [line for path in paths for line in path.read_text("utf-8").splitlines()]
@@ -68,7 +68,7 @@ def source_figures() -> dict[str, int]:
         "definitions named by an everyday word": sum(
             is_everyday(name) for tree in trees.values() for name in definitions(tree)
         ),
-        "words in README and docs": len(prose().split()),
+        "words in README and docs": len(documentation_text().split()),
         "private attributes used in tests": sum(
             1
             for path in TESTS.rglob("*.py")
@@ -78,7 +78,7 @@ def source_figures() -> dict[str, int]:
     }
 
 
-def prose() -> str:
+def documentation_text() -> str:
     """Return the text of the README and the docs, without the generated reference and the statements."""
     docs = ROOT / "docs"
     pages = (path for path in docs.rglob("*.md") if path.relative_to(docs).parts[0] not in ("reference", "statements"))
@@ -108,15 +108,15 @@ def definitions(tree: ast.Module) -> Iterator[str]:
 
 
 def is_everyday(name: str) -> bool:
-    """Return whether a word of *name*, in either case style, is an everyday one that no format asks for."""
+    """Return whether a word of *name*, in either case style, is an everyday one that no format requires."""
     if name in WORDS_OF_THE_FIELD:
         return False
-    apart = name if name.isupper() else "".join(f"_{sign}" if sign.isupper() else sign for sign in name)
-    return not EVERYDAY.isdisjoint(apart.lower().split("_"))
+    separated = name if name.isupper() else "".join(f"_{letter}" if letter.isupper() else letter for letter in name)
+    return not EVERYDAY.isdisjoint(separated.lower().split("_"))
 
 
 def _inner_imports(tree: ast.Module) -> Iterator[ast.ImportFrom]:
-    """Yield the imports of own modules that stand in functions and serve no type checker."""
+    """Yield the imports of own modules inside functions."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for node in ast.walk(function):
@@ -126,25 +126,25 @@ def _inner_imports(tree: ast.Module) -> Iterator[ast.ImportFrom]:
 
 @dataclass
 class Trace:
-    """The own functions that a call entered, in order, and how deep they stood."""
+    """The functions of jidomem that a call entered, as file and qualified name in order, and their greatest depth."""
 
     calls: list[tuple[str, str]] = field(default_factory=list)
-    deepest: int = 0
+    max_depth: int = 0
 
     @property
     def files(self) -> int:
-        """Return how many files were entered."""
+        """Return the number of entered files."""
         return len({file for file, _ in self.calls})
 
     @property
-    def moves(self) -> int:
-        """Return how often the way went on in another file."""
+    def file_changes(self) -> int:
+        """Return how often a call follows one of another file."""
         return sum(a[0] != b[0] for a, b in zip(self.calls, self.calls[1:], strict=False))
 
 
 def trace(call: Callable[[], Any]) -> Trace:
-    """Return the trace of *call* in this thread."""
-    own, entered = f"{PACKAGES[0]}{os.sep}", Trace()
+    """Call *call* and return its trace in this thread."""
+    own, result = f"{PACKAGES[0]}{os.sep}", Trace()
     depth = 0
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
@@ -153,19 +153,19 @@ def trace(call: Callable[[], Any]) -> Trace:
             return
         depth += 1 if event == "call" else -1
         if event == "call":
-            entered.calls.append((frame.f_code.co_filename.removeprefix(own), frame.f_code.co_qualname))
-            entered.deepest = max(entered.deepest, depth)
+            result.calls.append((frame.f_code.co_filename.removeprefix(own), frame.f_code.co_qualname))
+            result.max_depth = max(result.max_depth, depth)
 
     sys.setprofile(profile)
     try:
         call()
     finally:
         sys.setprofile(None)
-    return entered
+    return result
 
 
 def traces() -> dict[str, Trace]:
-    """Return the traces of a warm write and a warm request, in a root of their own."""
+    """Return the traces of a warm write and a warm request, in a new root."""
     from jidomem.serve.app import create_app
 
     with tempfile.TemporaryDirectory() as folder, jidomem.open(Path(folder) / ".jidomem", project="p") as memory:
@@ -183,10 +183,10 @@ def traces() -> dict[str, Trace]:
         writer = memory.writer
         for number in range(3):
             writer.submit_intent("p", fact(f"the build needs Rust 1.{number}"))
-        last = [fact(f"the build needs Rust 1.{number}") for number in range(80, 85)]
-        writes = [trace(partial(writer.submit_intent, "p", each)) for each in last]
-        write = min(writes, key=lambda each: len(each.calls))  # one long after another lists the folder again
-        time.sleep(2 * SETTLE / 1e9)  # a folder that was changed just now is read again by each request
+        intents = [fact(f"the build needs Rust 1.{number}") for number in range(80, 85)]
+        writes = [trace(partial(writer.submit_intent, "p", each)) for each in intents]
+        write = min(writes, key=lambda each: len(each.calls))  # after a pause, a write lists the folder again
+        time.sleep(2 * SETTLE / 1e9)  # each request reads a recently changed folder again
         client = create_app(memory).test_client()
         address = "/projects/p/queries/active-decisions"
         for _ in range(2):
@@ -203,8 +203,8 @@ def main() -> None:
         figures |= {
             f"{name}: files": each.files,
             f"{name}: calls": len(each.calls),
-            f"{name}: moves between files": each.moves,
-            f"{name}: own frames deep": each.deepest,
+            f"{name}: changes of file": each.file_changes,
+            f"{name}: depth of own frames": each.max_depth,
         }
     if "--json" in sys.argv:
         print(json.dumps(figures, indent=1))
