@@ -43,7 +43,7 @@ def rows(options: Options) -> Iterator[Row]:
         acknowledged, present = counts["jidomem"]
         figures = {"acknowledged_present": counts}
         comparison = words.partition("; ")[2] or "the reference server is not installed (ci/parts)"
-        label = f"{processes} processes, {writes} acknowledged writes each"
+        label = f"{processes} process{'es' * (processes > 1)}, {writes} acknowledged writes each"
         yield Row(label, "0 lost", f"{acknowledged - present} lost", comparison, acknowledged == present, figures)
     yield from _latency(options)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from sqlite3 import Connection
 from statistics import mean, median
 
 import numpy as np
@@ -63,7 +64,7 @@ def _rows(size: int, options: Options) -> Iterator[Row]:
     )
     yield Row(f"add {size:,} vectors", "-", f"{rounded(size / seconds)} a second")
     for name, build in (("usearch", _usearch), ("hnswlib", _hnswlib), ("sqlite_vec", _sqlite_vec)):
-        if find_spec(name) and size <= 100_000:
+        if find_spec(name) and has_goal and (name != "sqlite_vec" or hasattr(Connection, "enable_load_extension")):
             yield _library_row(name, build, vectors, queries, exact)
 
 
