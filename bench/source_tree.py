@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -43,9 +43,12 @@ def modules() -> list[Path]:
     return sorted(path for package in PACKAGES for path in package.rglob("*.py"))
 
 
-def _has_code(tree: ast.Module) -> bool:
-    """Return whether a module has more than a docstring."""
-    return len(tree.body) > (ast.get_docstring(tree) is not None)
+def count_modules(trees: Mapping[Path, ast.Module], package: Path) -> int:
+    """Return how many modules of *package* are more than the docstring of a package."""
+    return sum(
+        path.is_relative_to(package) and len(tree.body) > (ast.get_docstring(tree) is not None)
+        for path, tree in trees.items()
+    )
 
 
 def source_figures() -> dict[str, int]:
@@ -55,8 +58,8 @@ def source_figures() -> dict[str, int]:
     lines = [line for path in paths for line in path.read_text("utf-8").splitlines()]
     classes = Counter(node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     return {
-        "modules in jidomem/": sum(path.is_relative_to(PACKAGES[0]) and _has_code(trees[path]) for path in paths),
-        "modules in cli/": sum(path.is_relative_to(PACKAGES[1]) and _has_code(trees[path]) for path in paths),
+        "modules in jidomem/": count_modules(trees, PACKAGES[0]),
+        "modules in cli/": count_modules(trees, PACKAGES[1]),
         "lines in both": len(lines),
         "entries in jidomem/": sum(each.name != "__pycache__" for each in PACKAGES[0].iterdir()),
         "longest module, lines": max(len(path.read_text("utf-8").splitlines()) for path in paths),

@@ -3,10 +3,12 @@
 import json
 import re
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +29,7 @@ def summaries(text, name="NOTES.md"):
     return [entry.summary for entry in memory_md.read(name, text.encode()).entries]
 
 
+@cache
 def entries(page):
     return memory_md.read(page, (SAMPLE / page).read_bytes()).entries
 
@@ -538,7 +541,7 @@ def notes(draw):
     return "\n".join(lines) + "\n", needed
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(150))
 @given(notes())
 def test_each_statement_of_nested_lists_keeps_all_denials_above_it(page):
     text, needed = page
