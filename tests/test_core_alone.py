@@ -49,10 +49,10 @@ def core(tmp_path_factory):
     """The environment in which `jidomem` and Python have the core alone."""
     folder = tmp_path_factory.mktemp("core")
     site, programs = folder / "site", folder / "bin"
-    shutil.copytree(ROOT / "jidomem", site / "jidomem", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "jidomem", site / "jidomem")  # with what was compiled
     for name in OPTIONAL:
         shutil.rmtree(site.joinpath(*name.split(".")))
-    shutil.copytree(ROOT / "cli", site / "jidomem_cli", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "cli", site / "jidomem_cli")
     for name in ("ontology", "shapes", "queries"):
         shutil.copytree(ROOT / name, site / "jidomem" / name)
     shutil.copytree(ROOT / ".jidomem", site / "jidomem" / "own_memory", ignore=shutil.ignore_patterns("index", "state"))

@@ -37,12 +37,18 @@ def rules(*args, code=0):
     ]
 
 
+def build(folder):
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        run("init", "-q")
+        run("remember", "old")
+
+
 @pytest.fixture
-def root(tmp_path, monkeypatch):
+def root(tmp_path, monkeypatch, copy_built):
     """A root with the fact `old`, in the working directory."""
-    monkeypatch.chdir(tmp_path)
-    run("init", "-q")
-    run("remember", "old")
+    monkeypatch.chdir(copy_built(build, tmp_path))
     return tmp_path / ".jidomem"
 
 

@@ -286,7 +286,7 @@ def test_every_query_about_memories_or_sessions_takes_valid_at():
     }
 
 
-@settings(max_examples=examples(3))
+@settings(max_examples=examples(2))
 @given(st.integers(0, 2**32))
 def test_every_query_as_of_a_moment_answers_as_the_memory_of_that_moment(seed):
     random = Random(seed)

@@ -43,7 +43,7 @@ def paged(reader, query, *, cursor=None, limit=3, **options):
             return rows
 
 
-@settings(max_examples=examples(2), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(1), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(seed=3722)  # a memory rests on one that is revived, and that nothing ended
 @given(seed=st.integers(0, 2**32))
 def test_the_pages_of_every_list_are_its_rows_despite_writes(seed):

@@ -1,5 +1,7 @@
 """On held-out notes scores are calibrated, few answers are lost, and most foreign questions get none."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,15 @@ from bench.calibration import (
 from jidomem.models.local_embedder import LocalEmbedder
 from jidomem.recall.ranking import CALIBRATIONS, calibration
 from jidomem.records.recall import MIN_SCORE, MIN_SHARE, min_best_score
+
+SIZES = (3, 6, 12)
+
+
+@cache
+def few_memories(by):
+    """Return the held-out cases of small memories, by their number of memories."""
+    embedder = LocalEmbedder() if by == "vectors" else None
+    return {size: [*small_cases(embedder, "held out", size, seed=1, by_words=by == "words")] for size in SIZES}
 
 
 @pytest.fixture(scope="module", params=["vectors", "words"])
@@ -66,10 +77,9 @@ def test_answers_have_greater_scores_than_other_hits(scored):
 
 @pytest.mark.parametrize("by", ["vectors", "words"])
 def test_scores_are_calibrated_for_few_memories(by):
-    embedder = LocalEmbedder() if by == "vectors" else None
     few, many = [], []
-    for size in (3, 6, 12):
-        for case in small_cases(embedder, "held out", size, seed=1, by_words=by == "words"):
+    for size, held_out in few_memories(by).items():
+        for case in held_out:
             for cases, memories in ((few, size), (many, 29)):
                 line = calibration(case.ranking, has_vectors=by == "vectors", memories=memories)
                 cases.append((case, scores(case, line)))
@@ -79,9 +89,8 @@ def test_scores_are_calibrated_for_few_memories(by):
 
 
 def test_few_memories_answer_fewer_unanswerable_questions_and_lose_no_answer():
-    embedder, counts = LocalEmbedder(), {"lost": [0, 0], "silent": [0, 0]}
-    for size in (3, 6, 12):
-        cases = [*small_cases(embedder, "held out", size, seed=1)]
+    counts = {"lost": [0, 0], "silent": [0, 0]}
+    for size, cases in few_memories("vectors").items():
         lines = [calibration(case.ranking, has_vectors=True, memories=size) for case in cases]
         scored = [(case, scores(case, line)) for case, line in zip(cases, lines, strict=True)]
         for place, least in enumerate((MIN_SCORE, min_best_score(size))):
