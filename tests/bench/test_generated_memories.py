@@ -107,7 +107,7 @@ def test_a_root_built_without_validation_has_the_files_of_the_writer(tmp_path):
     for validated in (True, False):
         nonces = count()
         load.build(
-            tmp_path / str(validated), 1_800, validated=validated, nonce=lambda n=nonces: next(n).to_bytes(32, "big")
+            tmp_path / str(validated), 1_400, validated=validated, nonce=lambda n=nonces: next(n).to_bytes(32, "big")
         )
 
     assert len(files(tmp_path / "True" / "projects")) > 20
@@ -115,11 +115,11 @@ def test_a_root_built_without_validation_has_the_files_of_the_writer(tmp_path):
 
 
 def test_a_root_built_without_validation_has_all_memories_across_snapshots(tmp_path, monkeypatch):
-    monkeypatch.setattr(group_commit, "VIEW_TRIPLES", 5_000)
-    load.build(tmp_path, 1_000, validated=False)
+    monkeypatch.setattr(group_commit, "VIEW_TRIPLES", 3_000)
+    load.build(tmp_path, 600, validated=False)
 
     with jidomem.open(tmp_path, project=load.PROJECT) as memory:
-        assert len(memory.reader.ask("timeline", project=load.PROJECT, include_inactive=True)) == 1_000
+        assert len(memory.reader.ask("timeline", project=load.PROJECT, include_inactive=True)) == 600
 
 
 def test_a_loaded_root_has_the_dates_of_its_memories_and_its_copy_is_writable(tmp_path, generated):

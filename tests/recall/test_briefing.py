@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from bisect import bisect_left
 from pathlib import Path
 
 import pytest
@@ -196,10 +197,10 @@ def test_a_briefing_for_tools_names_queries_instead_of_commands_within_its_budge
         populated.briefing("p", about=["src/a.py"], budget_tokens=20)
 
     least = int(re.search(r"\d+", refusal.value.hint)[0])
-    small = next(
-        size
-        for size in range(least, 1500)
-        if "Left out:" in populated.briefing("p", about=["src/a.py"], budget_tokens=size).text
+    small = least + bisect_left(
+        range(least, 1500),
+        True,
+        key=lambda size: "Left out:" in populated.briefing("p", about=["src/a.py"], budget_tokens=size).text,
     )
     for budget in (small, small + 1, small + 2, 1500):
         briefing = populated.briefing("p", about=["src/a.py"], budget_tokens=budget).for_tools()

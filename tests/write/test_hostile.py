@@ -101,29 +101,28 @@ HOSTILE_IRIS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("value", HOSTILE_IRIS, ids=lambda value: ascii(value[:40]))
 @pytest.mark.parametrize(
     "field", ["iri", "asserted_by", "asserted_in", "evidence", "about", "supersedes", "coexists_with", "tracked_by"]
 )
-def test_a_hostile_iri_is_refused_or_stored_as_text(memory_with_decision, field, value):  # C034
+def test_a_hostile_iri_is_refused_or_stored_as_text(memory_with_decision, field):  # C034
     lists = ("evidence", "about", "supersedes", "coexists_with")
-    outcome = submit(memory_with_decision, intent(summary="hostile", **{field: [value] if field in lists else value}))
-    if field in ("iri", "supersedes", "coexists_with"):
-        assert isinstance(outcome, JidomemError)
-    if isinstance(outcome, Receipt):
-        assert is_consistent(memory_with_decision)
+    for number, value in enumerate(HOSTILE_IRIS):
+        fields = {field: [value] if field in lists else value}
+        outcome = submit(memory_with_decision, intent(summary=f"hostile {number}", **fields))
+        if field in ("iri", "supersedes", "coexists_with"):
+            assert isinstance(outcome, JidomemError), value
+    assert is_consistent(memory_with_decision)
 
 
 @pytest.mark.parametrize("value", HOSTILE_IRIS, ids=lambda value: ascii(value[:40]))
-@pytest.mark.parametrize("position", ["subject", "predicate", "object", "datatype"])
-def test_a_hostile_iri_in_extra_triples_is_refused(base_memory, position, value):  # C034
-    triple = {
-        "subject": [value, "jido:key", "x"],
-        "predicate": ["this", value, "x"],
-        "object": ["this", "https://example.org/p", {"@id": value}],
-        "datatype": ["this", "https://example.org/p", {"@value": "x", "@type": value}],
-    }[position]
-    refused(base_memory, extra_triples=[triple])
+def test_a_hostile_iri_in_extra_triples_is_refused(base_memory, value):  # C034
+    for triple in (
+        [value, "jido:key", "x"],
+        ["this", value, "x"],
+        ["this", "https://example.org/p", {"@id": value}],
+        ["this", "https://example.org/p", {"@value": "x", "@type": value}],
+    ):
+        refused(base_memory, extra_triples=[triple])
 
 
 @pytest.mark.parametrize(
@@ -262,9 +261,8 @@ OBJECTS = ({"@id": KNOWN}, "x", 5, {"@value": "2026-11-21T08:00:00Z", "@type": "
 @pytest.mark.parametrize("name", WRITER_ONLY)
 @pytest.mark.parametrize("subject", ["this", KNOWN, "https://example.org/x"])
 def test_properties_of_the_writer_are_refused_in_extra_triples(base_memory, name, subject):  # C012 C015
-    for value in OBJECTS:
-        refused(base_memory, extra_triples=[[subject, f"jido:{name}", value]])
-        refused(base_memory, extra_triples=[[subject, f"<{JIDO}{name}>", value]])
+    for number, value in enumerate(OBJECTS):
+        refused(base_memory, extra_triples=[[subject, (f"jido:{name}", f"<{JIDO}{name}>")[number % 2], value]])
 
 
 @pytest.mark.parametrize(
