@@ -62,14 +62,21 @@ def missing_paths(problems):
     return [one["path"] for one in problems if "no redaction is recorded" in one["message"]]
 
 
+def build(folder):
+    """Make a repository with a memory of three, committed."""
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        git("init", "-q", "-b", "main")
+        init(folder, "p")
+        record("one", "two", "three")
+        commit("begin")
+
+
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
+def repository(tmp_path, monkeypatch, copy_built):
     """A repository with a memory of three, committed; it is the working directory."""
-    monkeypatch.chdir(tmp_path)
-    git("init", "-q", "-b", "main")
-    init(tmp_path, "p")
-    record("one", "two", "three")
-    commit("begin")
+    monkeypatch.chdir(copy_built(build, tmp_path))
     return tmp_path
 
 

@@ -45,6 +45,16 @@ def sample_root(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def sample_repository(sample_root, tmp_path_factory):
+    """The same root, committed to git."""
+    folder = shutil.copytree(sample_root, tmp_path_factory.mktemp("made") / "repository")
+    git("init", "-q", folder)
+    git("-C", folder, "add", "-A")
+    git("-C", folder, "commit", "-qm", "begin")
+    return folder
+
+
 def files():
     return sorted(MEMORY.glob("2*.ttl"))
 
@@ -253,17 +263,21 @@ FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("in_git", [True, False], ids=["in git", "without git"])
-@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
-def test_a_planted_fault_is_the_only_finding_at_its_file_and_line(sample_root, tmp_path, monkeypatch, plant, in_git):
-    shutil.copytree(sample_root, tmp_path, dirs_exist_ok=True)
+@pytest.fixture(params=[True, False], ids=["in git", "without git"])
+def in_git(request, tmp_path, monkeypatch):
+    """Whether the root in the working directory is in git."""
+    original = request.getfixturevalue("sample_repository" if request.param else "sample_root")
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    if in_git:
-        git("init", "-q")
-        git("add", "-A")
-        git("commit", "-qm", "begin")
+    return request.param
+
+
+def test_the_root_without_a_fault_has_no_findings(in_git):
     assert json.loads(run("check", "--json").stdout)["problems"] == []
 
+
+@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
+def test_a_planted_fault_is_the_only_finding_at_its_file_and_line(plant, in_git):
     expected = plant()
 
     result = run("check", "--json")

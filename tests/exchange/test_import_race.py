@@ -14,13 +14,14 @@ RECORDS = tuple(f"docs/adr/{number:04}-use-queue-{number}.md" for number in rang
 #: A program that waits until all processes are ready, so that all plan from the same memory, and then imports.
 SYNCHRONISED_START = """
 import sys
+import time
 from pathlib import Path
 
 from jidomem_cli.main import main
 
 Path(sys.argv[1]).touch()
 while len(list(Path(sys.argv[1]).parent.glob("ready-*"))) < int(sys.argv[2]):
-    pass
+    time.sleep(0.002)
 sys.argv = ["jidomem", *sys.argv[3:]]
 sys.exit(main())
 """

@@ -544,7 +544,7 @@ def write_state(base, state):
         (base / path).write_text(text)
 
 
-@settings(max_examples=examples(12), phases=PHASES)
+@settings(max_examples=examples(6), phases=PHASES)
 @given(histories())
 def test_each_synchronisation_gives_the_memories_of_a_fresh_import(states):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
@@ -568,7 +568,7 @@ def test_each_synchronisation_gives_the_memories_of_a_fresh_import(states):
         synchronised.memory.close()
 
 
-@settings(max_examples=examples(12), phases=PHASES)
+@settings(max_examples=examples(6), phases=PHASES)
 @given(histories(STATUSES[:3]), st.data())
 def test_synchronisation_keeps_edits_withdrawals_and_rejections_of_a_curator(states, data):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
@@ -620,7 +620,7 @@ def test_a_record_superseded_by_a_renamed_one_stays_superseded(repository, name,
 LINKS = (*STATUSES[:3], *(f"Superseded by [it]({Path(place).name})" for place in PLACES))
 
 
-@settings(max_examples=examples(20), phases=PHASES)
+@settings(max_examples=examples(10), phases=PHASES)
 @given(histories(LINKS))
 def test_one_synchronisation_applies_links_to_renamed_files(states):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:

@@ -290,7 +290,7 @@ ENDS = ["", "", "@en", "@EN", "^^", "^^<urn:x:y>", *(f"^^<{vocab.XSD}{name}>" fo
 TEXTS = st.builds('"{}"{}'.format, MIXED, st.sampled_from(ENDS))
 
 
-@settings(max_examples=examples(1500))
+@settings(max_examples=examples(500))
 @given(st.tuples(st.sampled_from(range(3)), IRIS) | st.tuples(st.just(2), TEXTS | MIXED | st.text().map(terms.literal)))
 def test_a_commit_of_any_term_is_refused_or_reads_back_as_it_was_built(place):
     # C074

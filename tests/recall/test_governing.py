@@ -2,8 +2,6 @@
 
 import json
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -14,8 +12,6 @@ from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import TYPE, jido
 from jidomem.recall.governing import related_memories
 from jidomem_cli.main import cli
-
-JIDOMEM = str(Path(sys.executable).parent / "jidomem")
 
 
 def rule(summary, level="Advisory", **fields):
@@ -272,27 +268,24 @@ def test_paths_are_relative_to_the_working_directory_without_a_repository(tmp_pa
     assert "Use x" in run("governing", "a.py").stdout
 
 
-def test_the_command_line_resolves_paths_and_reports_changed_and_missing_files(tmp_path):
+def test_the_command_line_resolves_paths_and_reports_changed_and_missing_files(tmp_path, monkeypatch):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text("x\n")
-
-    def run(*words, folder=tmp_path):
-        process = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-        assert process.returncode == 0, process.stderr
-        return process.stdout
-
-    run("git", "init", "-q")
-    run(JIDOMEM, "init", "-q", "--project", "p")
-    run(JIDOMEM, "remember", "Use x", "--type", "decision", "--rationale", "r", "--about", "src/a.py")
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "-q"], check=True)
+    run("init", "-q", "--project", "p")
+    run("remember", "Use x", "--type", "decision", "--rationale", "r", "--about", "src/a.py")
     (tmp_path / "src" / "a.py").write_text("y\n")
 
-    (row,) = json.loads(run(JIDOMEM, "governing", "a.py", "--json", folder=tmp_path / "src"))["rows"]
+    monkeypatch.chdir("src")
+    (row,) = json.loads(run("governing", "a.py", "--json").stdout)["rows"]
     assert (row["path"], row["freshness"][0]["state"]) == ("src/a.py", "changed")
-    assert "src/a.py changed" in run(JIDOMEM, "governing", "src/a.py")
-    assert "The file was changed since." in run(JIDOMEM, "ask", "changed-files", "-v")
-    assert ": info: FileIsAsItWas: " in run(JIDOMEM, "check")
+    monkeypatch.chdir(tmp_path)
+    assert "src/a.py changed" in run("governing", "src/a.py").stdout
+    assert "The file was changed since." in run("ask", "changed-files", "-v").stdout
+    assert ": info: FileIsAsItWas: " in run("check").stdout
     (tmp_path / "src" / "a.py").unlink()
-    assert "src/a.py is gone" in run(JIDOMEM, "check")
+    assert "src/a.py is gone" in run("check").stdout
 
 
 def test_inactive_governing_memories_are_counted_by_status(governed):

@@ -86,7 +86,7 @@ def intent_of(values):
     return intent(rationale="because", **applicable)
 
 
-@settings(max_examples=examples(50), derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30), derandomize=True, suppress_health_check=list(HealthCheck))
 @given(first=fields, more=extra)
 @example(first={"type": "error"}, more={"extra_triples": [["jido:checkSeverity", "jido:Hgih"]]})
 @example(first={"type": "root_cause"}, more={})

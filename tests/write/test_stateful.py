@@ -307,7 +307,7 @@ def assert_no_undeclared_conflict(active_items, kinds, keys_of, conflicts=lambda
 
 TestMemory = Memory.TestCase  # C014 C079 C118
 TestMemory.settings = settings(
-    max_examples=examples(30),
+    max_examples=examples(20),
     stateful_step_count=25,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

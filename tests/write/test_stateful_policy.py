@@ -119,7 +119,7 @@ class Policed(Memory):
 
 TestPoliced = Policed.TestCase  # C016 C118
 TestPoliced.settings = settings(
-    max_examples=examples(15),
+    max_examples=examples(10),
     stateful_step_count=20,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
