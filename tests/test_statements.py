@@ -23,9 +23,9 @@ def test_the_statements_of_a_series_are_numbered_without_a_gap(letter):
     )
 
 
-@pytest.mark.parametrize("path", files_of_tests(), ids=lambda path: str(path.relative_to(TESTS)))
-def test_a_test_names_at_most_three_statements(path):
-    assert {test.name: found for test, found in named(path) if len(found) > 3} == {}
+def test_a_test_names_at_most_three_statements():
+    every = (each for path in files_of_tests() for each in named(path))
+    assert {str(test): found for test, found in every if len(found) > 3} == {}
 
 
 def results(tmp_path, **cases):
