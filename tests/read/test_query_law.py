@@ -304,25 +304,6 @@ def test_every_query_as_of_a_moment_answers_as_the_memory_of_that_moment(seed):
 
 
 @settings(max_examples=examples(3))
-@given(st.integers(0, 2**32))
-def test_the_disagreements_of_a_memory_equal_its_pairs_among_all_conflicts(seed):
-    scribe, index = Scribe(), new_index()
-    for commit, news in enumerate(drawn_history(Random(seed))):
-        for graph, rows in scribe.commit(commit, news).items():
-            index.apply(graph, str(commit), rows)
-    reader = reader_of(index, playbook=PLAYBOOK)
-    pairs = {(row["a"], row["b"], row["kind"]) for row in reader.ask("conflicts", project="demo")}
-
-    disagreements = set()
-    for item in {name for pair in pairs for name in pair[:2]}:
-        for row in reader.ask("disagreements", project="demo", item=item):
-            if row["kind"] != "proposal":
-                disagreements.add((*sorted((item, row["other"])), row["kind"]))
-
-    assert disagreements == pairs
-
-
-@settings(max_examples=examples(3))
 @given(st.integers(0, 2**32), st.integers(0, 6))
 def test_a_memory_invalid_at_a_moment_counts_as_withdrawn(seed, number):
     scribe, index, withdrawn = Scribe(), new_index(), new_index()
