@@ -496,7 +496,7 @@ class SearchIndexReader(SearchIndexWriter):
         sql = f"""SELECT m.number, m.item, m.agent, {ended}, text.summary FROM json_each(?) JOIN memory m
             ON m.number = value JOIN text ON text.rowid = number WHERE {clause} AND (m.inactive IS NULL OR has_ended)"""
         rows = self._store.execute(sql, (json.dumps([*numbers]), *values))
-        return [SummaryRow(*row)._replace(stems=row[-1].split()) for row in rows]
+        return [SummaryRow(number, item, agent, ended, summary.split()) for number, item, agent, ended, summary in rows]
 
     def _count_holding(self, stems: Iterable[str], moment: str) -> dict[str, int]:
         """Return the number of memories recorded by *moment* that have each of *stems*.

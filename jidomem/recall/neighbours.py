@@ -165,7 +165,7 @@ class NeighbourSearch:
         self._stream, self._stems, self._within, self._new = stream, stems, within, new
         self._own = frozenset(stems)
         self._least, self._limit = least, limit
-        self._memories, self._recent = 0, Counter[str]()
+        self._memories, self._rare, self._recent = 0, inf, Counter[str]()
         self._holding: dict[str, int] = {}
         self._is_excluded: Callable[[str], bool] = {}.__contains__
         #: The memories that nearly repeat the statement and ended, by their words; the nearest first.
@@ -188,6 +188,7 @@ class NeighbourSearch:
         """
         new = {each.item: each for each in recent}
         self._memories = (file.metadata("memories") or 0) + len(new)
+        self._rare = _rare(self._memories, 1)
         self._recent = Counter(chain.from_iterable({*each.stems} for each in new.values()))
         self._is_excluded = excluded or self._is_excluded
         self._holding, self._weights, self._compared = {}, {}, {}  # a damaged file is read again
@@ -342,7 +343,7 @@ class NeighbourSearch:
         return _common(self._own, {*stems}, self._weights) + _common_letters(self._stems, stems)
 
     def _likeness(self, stems: Sequence[str], cosine: float | None) -> float:
-        return _likeness(self._stems, stems, self._weights, cosine, _rare(self._memories, 1))
+        return _likeness(self._stems, stems, self._weights, cosine, self._rare)
 
 
 def likeness_of_pairs(file: SearchIndexReader, pairs: Sequence[tuple[SearchRow, SearchRow, float]]) -> list[float]:
@@ -475,7 +476,7 @@ def _has_ended(each: SummaryRow | Statement) -> bool:
 
 
 def _significant_rows(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    return [row._replace(stems=significant(row.stems)) for row in rows]
+    return [SummaryRow(*row[:-1], significant(row.stems)) for row in rows]
 
 
 def _weights(holding: Mapping[str, int], memories: int, recent: Mapping[str, int]) -> dict[str, float]:

@@ -8,11 +8,11 @@ the place of one or two (tests/records/test_differences.py has the rates on labe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 
 from jidomem.base.regex import lazy
@@ -183,7 +183,21 @@ def _words_of(text: str) -> dict[str, Token]:
 
 
 def _shared(words: Mapping[str, Token], others: Mapping[str, Token]) -> int:
-    return sum(any(_is_same_word(word, each) for each in others.values()) for word in words.values())
+    """Return the number of *words* that are among *others*, both given by their keys."""
+    same = partial(_is_among, others=[*others.values()])
+    return sum(key in others or same(word) for key, word in words.items())
+
+
+def _is_among(word: Token, others: Iterable[Token]) -> bool:
+    """Return whether *word* is one of *others*, a form or a synonym of one."""
+    first, group = word.key[:1], _SYNONYMS.get(word.key)
+    for each in others:
+        if first == each.key[:1]:
+            if _is_same_word(word, each):
+                return True
+        elif group is not None and group == _SYNONYMS.get(each.key):
+            return True
+    return False
 
 
 def _is_same_word(one: Token, two: Token) -> bool:
@@ -202,6 +216,18 @@ def _is_same_or_inflected(one: Token, two: Token) -> bool:
     if len(shorter) > len(longer):
         shorter, longer = longer, shorter
     return len(shorter) > 2 and longer.startswith(shorter) and longer[len(shorter) :] in _INFLECTIONS
+
+
+def _find_same(word: Token, others: Iterable[Token]) -> Token | None:
+    """Return the first of *others* that is the same as *word* or inflected; None if none is."""
+    first, group = word.folded[0], _SYNONYMS.get(word.key)
+    for each in others:
+        if first == each.folded[0]:
+            if _is_same_or_inflected(word, each):
+                return each
+        elif group is not None and group == _SYNONYMS.get(each.key):
+            return each
+    return None
 
 
 #: Words in the place of any other.
@@ -472,7 +498,7 @@ class _Comparison:
 
     def _turned(self) -> Iterator[_Pair]:
         """Yield what turns round or limits one of two texts with the same words, and list members that one lacks."""
-        for turn in turns(self._one, self._two, _is_same_or_inflected):
+        for turn in turns(self._one, self._two, _find_same):
             yield _Pair(*turn)
 
     def _quotes(self) -> Iterator[_Pair]:
@@ -503,7 +529,7 @@ class _Comparison:
             yield _Pair("name", left[0], right[0], (_joined(left[1:], left[0]), _joined(right[1:], right[0])))
 
     def _is_in(self, word: Token, other: StatementTokens) -> bool:
-        return any(_is_same_word(word, each) for each in other.content)
+        return _is_among(word, other.content)
 
     def _complements(self) -> Iterator[_Pair]:
         """Yield the words after the same verb and preposition: "formatted with Black" and "formatted with ruff"."""

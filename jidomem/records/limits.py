@@ -31,8 +31,8 @@ from jidomem.records.tokens import (
     words_of,
 )
 
-#: Two words that may stand for each other.
-SameWord = Callable[[Token, Token], bool]
+#: Returns the first of some words that may stand for a word; None if none may.
+FindSame = Callable[[Token, Iterable[Token]], Token | None]
 
 
 class Contrast(NamedTuple):
@@ -143,18 +143,18 @@ _LINK = lazy(rf"\s*(?:[,;]\s*(?:{_AND}\s+)?|\s{_AND}\s+|&\s*|/\s*)(?:(?:the|a|an
 _ALSO = frozenset(["only", "just", "nur", "solo", "solamente"])
 
 
-def turns(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
+def turns(one: StatementTokens, two: StatementTokens, find_same: FindSame) -> Iterator[Contrast]:
     """Yield how two near statements with the same words differ in what turns or limits them, or in list members."""
     if max(len(one.content), len(two.content)) > _MOST:
         return
-    yield from _negated(one, two, is_same)
+    yield from _negated(one, two, find_same)
     yield from ended(one, two)
     for own, other, is_swapped in ((one, two, False), (two, one, True)):
-        for found in (*_limited(own, other, is_same), *_added(own, other, is_same)):
+        for found in (*_limited(own, other, find_same), *_added(own, other, find_same)):
             yield Contrast(found.kind, found.two, found.one, found.shown[::-1]) if is_swapped else found
 
 
-def _negated(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
+def _negated(one: StatementTokens, two: StatementTokens, find_same: FindSame) -> Iterator[Contrast]:
     whole = _whole(one), _whole(two)
     if not (whole[0].signs or whole[1].signs):
         return
@@ -163,16 +163,16 @@ def _negated(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> I
             left, right = _without_shared(first, second), _without_shared(second, first)
             if len(left.signs) % 2 == len(right.signs) % 2:
                 continue
-            least = 1 if _are_close(whole[0].said, whole[1].said, is_same) else 2
-            if not _are_close(left.said, right.said, is_same, least):
+            least = 1 if _are_close(whole[0].said, whole[1].said, find_same) else 2
+            if not _are_close(left.said, right.said, find_same, least):
                 continue
             turned, plain, texts = (left, right, (one, two)) if len(left.signs) % 2 else (right, left, (two, one))
             if _has_turn_of_its_own(plain.words, texts[0]):
                 continue
-            if _is_weak_sign(turned.signs[0]) and not _are_within(plain.said, turned.said, is_same):
+            if _is_weak_sign(turned.signs[0]) and not _are_within(plain.said, turned.said, find_same):
                 continue
             for word in _turned_words(turned, turned.signs[0]):
-                if same := next((each for each in plain.said if is_same(word, each)), None):
+                if same := find_same(word, plain.said):
                     sides = _shown(turned.signs[0], word), same.text
                     yield (
                         Contrast("negation", word, same, sides)
@@ -180,10 +180,10 @@ def _negated(one: StatementTokens, two: StatementTokens, is_same: SameWord) -> I
                         else Contrast("negation", same, word, sides[::-1])
                     )
                     return  # one is enough: the statement is turned round
-    yield from _exchanged(whole[0], whole[1], is_same)
+    yield from _exchanged(whole[0], whole[1], find_same)
 
 
-def _exchanged(left: _Part, right: _Part, is_same: SameWord) -> Iterator[Contrast]:
+def _exchanged(left: _Part, right: _Part, find_same: FindSame) -> Iterator[Contrast]:
     """Yield the word that the first text negates and the second has, if it also is the other way round with another.
 
     "Integers, never floats" and "floats, never integers".
@@ -193,18 +193,12 @@ def _exchanged(left: _Part, right: _Part, is_same: SameWord) -> Iterator[Contras
         for part in (left, right)
     ]
     found = [
-        [
-            (word, same)
-            for word in mine
-            if not any(is_same(word, each) for each in others)
-            for same in part.said
-            if is_same(word, same)
-        ]
+        [(word, same) for word in mine if not find_same(word, others) and (same := find_same(word, part.said))]
         for mine, others, part in ((negated[0], negated[1], right), (negated[1], negated[0], left))
     ]
     if not found[0] or not found[1]:
         return
-    if _are_within(left.said, right.said, is_same) and _are_within(right.said, left.said, is_same):
+    if _are_within(left.said, right.said, find_same) and _are_within(right.said, left.said, find_same):
         word, same = found[0][0]
         sign = next(sign for sign in left.signs if word in _turned_words(left, sign))
         yield Contrast("negation", word, same, (_shown(sign, word), same.text))
@@ -420,15 +414,15 @@ def _is_used(clause: Sequence[Token], start: int, end: int) -> bool:
     return before[-1].folded in _USE | _BEFORE_OBJECT or is_after_verb
 
 
-def _limited(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
+def _limited(own: StatementTokens, other: StatementTokens, find_same: FindSame) -> Iterator[Contrast]:
     """Yield the exception, condition or "only" of the first text that the second has not."""
     limit, but = _limits(own)
     if not (limit or but) or _limits(other)[0] or not other.content or _has_turn_of_its_own(other.words, own):
         return
-    if limit and _are_close(_whole(own).said, _whole(other).said, is_same):
-        yield _limit(own, other, limit[1].start(), limit[1].end(), limit[0], is_same)
-    elif but and _are_within(_whole(other).said, _whole(own).said, is_same):
-        yield _limit(own, other, but.start("but") + 1, but.end("but") - 1, "no exception", is_same)
+    if limit and _are_close(_whole(own).said, _whole(other).said, find_same):
+        yield _limit(own, other, limit[1].start(), limit[1].end(), limit[0], find_same)
+    elif but and _are_within(_whole(other).said, _whole(own).said, find_same):
+        yield _limit(own, other, but.start("but") + 1, but.end("but") - 1, "no exception", find_same)
 
 
 @_cached
@@ -440,22 +434,22 @@ def _limits(statement: StatementTokens) -> tuple[tuple[str, re.Match[str]] | Non
 
 
 def _limit(
-    own: StatementTokens, other: StatementTokens, start: int, end: int, instead: str, is_same: SameWord
+    own: StatementTokens, other: StatementTokens, start: int, end: int, instead: str, find_same: FindSame
 ) -> Contrast:
     """Return the difference that the sign from *start* to *end* of the first text makes."""
     after = [token for token in own.tokens if token.start >= end - 1][:_SHOWN]
     word = next((each for each in after if is_content(each)), after[0] if after else own.content[0])
-    same = next((each for each in other.content if is_same(word, each)), other.content[0])
+    same = find_same(word, other.content) or other.content[0]
     kind = "antonym" if instead == "not only" else "negation"
     return Contrast(kind, word, same, (f"{own.text[start:end]} {word.text}", instead))
 
 
-def _added(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> Iterator[Contrast]:
+def _added(own: StatementTokens, other: StatementTokens, find_same: FindSame) -> Iterator[Contrast]:
     """Yield the member of a list of the first text that the second lacks, which has the other words of the first."""
     items, others = _items(own), _items(other)
     if not others:
         return
-    known = _among(items, others, is_same)
+    known = _among(items, others, find_same)
     for at, item in enumerate(items):
         if known[at]:
             continue
@@ -464,10 +458,10 @@ def _added(own: StatementTokens, other: StatementTokens, is_same: SameWord) -> I
         if not before and not after:
             continue
         rest = [each for place, each in enumerate(items) if place != at]
-        found = _shared(others, rest, is_same)
+        found = _shared(others, rest, find_same)
         if found >= max(2, _CLOSE * len(others)) and sum(known) >= _CLOSE * len(rest):
             partner = items[at - 1] if before else items[at + 1]
-            same = next(each for each in others if _is_equal(partner, each, is_same))
+            same = next(each for each in others if _is_equal(partner, each, find_same))
             yield Contrast("name", item, same, (item.text, f"without {item.text}"))
 
 
@@ -483,26 +477,26 @@ def _between(statement: StatementTokens, one: Token, two: Token) -> str:
     return fold(statement.text[one.start + len(one.text) : two.start])
 
 
-def _is_equal(one: Token, two: Token, is_same: SameWord) -> bool:
-    return is_same(one, two) if one.kind == two.kind == "word" else one.key == two.key
+def _is_equal(one: Token, two: Token, find_same: FindSame) -> bool:
+    return find_same(one, (two,)) is not None if one.kind == two.kind == "word" else one.key == two.key
 
 
-def _are_close(one: Sequence[Token], two: Sequence[Token], is_same: SameWord, least: int = 2) -> bool:
+def _are_close(one: Sequence[Token], two: Sequence[Token], find_same: FindSame, least: int = 2) -> bool:
     """Return whether two texts share nearly all words of the briefer, at least *least* or all of them."""
     briefer, longer = sorted((one, two), key=len)
-    shared = _shared(briefer, longer, is_same)
+    shared = _shared(briefer, longer, find_same)
     return shared >= _CLOSE * len(briefer) and shared >= min(least, len(briefer)) and shared > 0
 
 
-def _are_within(words: Sequence[Token], others: Sequence[Token], is_same: SameWord) -> bool:
-    return bool(words) and _shared(words, others, is_same) == len(words)
+def _are_within(words: Sequence[Token], others: Sequence[Token], find_same: FindSame) -> bool:
+    return bool(words) and _shared(words, others, find_same) == len(words)
 
 
-def _shared(words: Collection[Token], others: Collection[Token], is_same: SameWord) -> int:
-    return sum(_among(words, others, is_same))
+def _shared(words: Collection[Token], others: Collection[Token], find_same: FindSame) -> int:
+    return sum(_among(words, others, find_same))
 
 
-def _among(words: Iterable[Token], others: Collection[Token], is_same: SameWord) -> list[bool]:
+def _among(words: Iterable[Token], others: Collection[Token], find_same: FindSame) -> list[bool]:
     """Return for each of *words* whether it is among *others*."""
     keys, plain = {each.key for each in others}, [each for each in others if each.kind == "word"]
-    return [word.key in keys or (word.kind == "word" and any(is_same(word, each) for each in plain)) for word in words]
+    return [word.key in keys or (word.kind == "word" and find_same(word, plain) is not None) for word in words]

@@ -23,9 +23,9 @@ from jidomem.base.words import TELL_LITTLE
 _LONGEST, _COUNTED, _FIRST = 2_000, 3, 3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen: a frozen one takes three times as long to make, and there are many
 class Token:
-    """A word or a value; `key` is the same for the same word or value, values of one slot share one of `slots`.
+    """A word or a value, never changed; `key` is the same for the same one, values of one slot share one of `slots`.
 
     The `amount` of a number is that of the least unit of its dimension; `is_rough` is for "about 5",
     `folded` is the text without case and accents.
@@ -45,7 +45,7 @@ class Token:
 
     def __post_init__(self) -> None:
         if not self.folded:
-            object.__setattr__(self, "folded", fold(self.text))
+            self.folded = fold(self.text)
 
 
 class StatementTokens:
@@ -213,7 +213,7 @@ def stem(word: str) -> str:
 
 def is_content(token: Token) -> bool:
     """Return whether *token* is a word that says something about the subject of its text."""
-    return token.kind == "word" and token.folded not in _LITTLE and token.folded not in NEGATIONS
+    return token.kind == "word" and token.folded not in _NO_CONTENT
 
 
 def is_unit(token: Token) -> bool:
@@ -411,6 +411,7 @@ NEGATIONS = words_of("""
     nicht niemand kein keine keinen keinem keiner keines nie niemals ohne nichts
     nadie nunca jamas sin ningun ninguna ninguno ni nada tampoco
 """)
+_NO_CONTENT = _LITTLE | NEGATIONS
 #: Words that end the thing before them.
 ENDS = words_of("""
     removed dropped banned forbidden prohibited gone abolished discontinued rejected unsupported disabled
@@ -435,6 +436,10 @@ TURNS = lazy(
 )
 
 
+#: The words that may be values.
+_VALUED = _CLASSES.keys() | _PERIODS.keys() | _EACH | _A | _MONTHS_AND_WORDS | _OFTEN.keys() | _COUNTS.keys()
+
+
 def _tokens(text: str) -> list[Token]:
     """Return the tokens of *text*; a quantity has its unit, and as slots its dimension or the words that it counts."""
     tokens: list[Token] = []
@@ -454,8 +459,11 @@ def _tokens(text: str) -> list[Token]:
             tokens.append(Token("port", port[1], port[1], *place, frozenset(["port", "puert"]), Fraction(port[1])))
         key = _key(kind, written, folded)
         tokens.append(Token(kind, written, key, *place, frozenset([kind]), unit=unit, folded=folded))
-    valued = (_valued(tokens, place) for place in range(len(tokens)) if not _is_within_number(tokens, place))
-    return [*valued]
+    return [
+        _valued(tokens, place) if token.kind != "word" or token.folded in _VALUED else token
+        for place, token in enumerate(tokens)
+        if token.folded not in _COUNTS or not _is_within_number(tokens, place)
+    ]
 
 
 def _spelt(tokens: Sequence[Token], place: int) -> tuple[Fraction, int]:
@@ -473,9 +481,9 @@ def _spelt(tokens: Sequence[Token], place: int) -> tuple[Fraction, int]:
 
 
 def _is_within_number(tokens: Sequence[Token], place: int) -> bool:
-    """Return whether the word at *place* belongs to the number before it."""
+    """Return whether the count at *place* belongs to the number before it."""
     before, folded = tokens[place - 1] if place else None, tokens[place].folded
-    if before is None or folded not in _COUNTS:
+    if before is None:
         return False
     if before.kind == "number":
         return folded in _TIMES and not before.unit

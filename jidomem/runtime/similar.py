@@ -524,6 +524,7 @@ class _Standing(NamedTuple):
 
 def _standing(item: Term, view: WriteSnapshot) -> _Standing:
     """Return the standing of a memory: how it ended, that its task or error is over, or that it was rejected."""
+    view.properties(item)  # all are read at once, which takes less time than to look up each
     if view.has_ended(item):
         return _ended(item, view)
     if (state := next(filter(None, (view.first(item, each) for each in _STATES)), None)) is not None:
