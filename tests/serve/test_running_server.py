@@ -142,6 +142,7 @@ ADDRESSES = [
 #: Runs command lines in order, each in a copy of its process, and prints the exit code after each to standard error.
 RUN = """
 import json, os, sys
+import jidomem.serve.app, jidomem_cli.serve
 from jidomem_cli.main import cli
 for words in json.loads(sys.argv[1]):
     if os.fork() == 0:
@@ -157,7 +158,7 @@ def test_a_public_server_without_tokens_does_not_start(tmp_path):
         for address in ADDRESSES
     ]
     command = [sys.executable, "-c", RUN, json.dumps(lines)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60 * len(lines), check=True)
 
     errors = result.stderr.split("ended with 2\n")
     assert errors.pop() == ""
