@@ -30,7 +30,7 @@ from jidomem.records.recall import NearPair
 from jidomem.write import conflict
 from jidomem.write.corrections import needs_review_date
 from jidomem.write.permissions import check_waits
-from jidomem.write.settlement import ACTIONS, Settlement, ended_by, ends_strict
+from jidomem.write.settlement import ACTIONS, Settlement, ended_by, ends_strict, newer_proposal
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.writer import MemoryWriter
 
@@ -321,7 +321,7 @@ def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> li
 def newer_versions(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> dict[str, str]:
     """Return the newest pending version of each proposal of *waiting* that has a newer one."""
     view = present_rows(reader, project)
-    newer = {one.item: conflict.newer_proposal(iri(one.item), view) for one in waiting if one.kind == "proposal"}
+    newer = {one.item: newer_proposal(iri(one.item), view) for one in waiting if one.kind == "proposal"}
     return {item: plain_value(other) for item, other in newer.items() if other is not None}
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from jidomem.base.words import topic_key
-from jidomem.exchange.adr_markdown import Reference, number_in, ordered_dates, slug, stem, unnumbered
+from jidomem.exchange.adr_markdown import Reference, number_in, number_of, ordered_dates, slug, stem, unnumbered
 from jidomem.exchange.adr_parser import Record, RecordNote, Severity, read_record
 from jidomem.exchange.importer import ForeignEntry
 from jidomem.exchange.memory_md import Find, mentions
@@ -29,6 +29,7 @@ from jidomem.rdf.vocab import BASE
 from jidomem.records.policy import LITERAL_LIMIT
 
 _VERB = {"ends": "supersedes", "ended": "superseded by", "amends": "amends", "amended": "amended by"}
+_NOWHERE = "which is neither in these files nor in memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,16 @@ class Links:
 
 
 def resolve_links(
-    records: Mapping[str, Record], is_known: Callable[[str], bool], moved: Mapping[str, str] = MappingProxyType({})
+    records: Mapping[str, Record],
+    known: Mapping[str, str] = MappingProxyType({}),
+    moved: Mapping[str, str] = MappingProxyType({}),
 ) -> Links:
     """Return the links between *records* (by name).
 
-    *is_known* returns whether memory has the record of a file with that name that is not in *records*; such a record
-    can be superseded and amended. *moved* maps each earlier path of a record to its present path.
+    *known* are the paths of the records in memory, each with its title; those that are not in *records* can be
+    superseded and amended too. *moved* maps each earlier path of a record to its present path.
     """
-    resolver = _LinkResolver(records, is_known, moved)
+    resolver = _LinkResolver(records, known, moved)
     resolver.claim()
     resolver.choose_successors()
     order = resolver.order()
@@ -71,11 +74,8 @@ class _Claim:
 class _LinkResolver:
     """The resolver of links: collects claims, chooses successors and sorts the records."""
 
-    def __init__(
-        self, records: Mapping[str, Record], is_known: Callable[[str], bool], moved: Mapping[str, str]
-    ) -> None:
+    def __init__(self, records: Mapping[str, Record], known: Mapping[str, str], moved: Mapping[str, str]) -> None:
         self.records = records
-        self.is_known = is_known
         self.notes: list[RecordNote] = []
         self.claims: dict[str, list[_Claim]] = defaultdict(list)
         self.ends: dict[str, set[str]] = defaultdict(set)
@@ -88,12 +88,16 @@ class _LinkResolver:
             self.by_name[stem(record.path)].append(name)
             self.by_number[record.number].append(name)
             self.by_title[slug(record.title)].append(name)
-        present = {*self.by_name}
-        for old, path in moved.items():
-            if (moved_name := self.by_path.get(path)) is not None:
-                self.by_path.setdefault(old, moved_name)
-                if stem(old) not in present and moved_name not in self.by_name[stem(old)]:
-                    self.by_name[stem(old)].append(moved_name)
+        earlier = {path: self.by_path[now] for path, now in moved.items() if now in self.by_path}
+        absent = {path: stem(path) for path in known if path not in earlier and stem(path) not in self.by_name}
+        tables: tuple[dict[Any, list[str]], ...] = (self.by_name, self.by_number, self.by_title)
+        present = [{None, "", *table} for table in tables]
+        for path, name in {**earlier, **absent}.items():
+            self.by_path.setdefault(path, name)
+            keys = [stem(path)] if path in earlier else [name, number_of(path, ""), slug(known[path])]
+            for table, own, key in zip(tables, present, keys, strict=False):
+                if key not in own and name not in table[key]:
+                    table[key].append(name)
 
     def note(self, severity: Severity, name: str, line: int | None, message: str) -> None:
         self.notes.append(RecordNote(self.records[name].path, None if line is None else line + 1, message, severity))
@@ -108,15 +112,13 @@ class _LinkResolver:
         if file:
             present = self.by_path.get(normpath(join(dirname(record.path), file)))
             matches = [present] if present else self.by_name.get(stem(file), [])
-            if not matches and self.is_known(stem(file)):
-                matches = [stem(file)]
             if matches or address.netloc or dirname(normpath(file)):
                 return matches
         numbers = [number_in(text) for text in (reference.text, stem(file))]
         number = next((number for number in numbers if number is not None), None)
         if number is not None and self.by_number.get(number):
             folder = dirname(record.path)
-            near = [i for i in self.by_number[number] if dirname(self.records[i].path) == folder]
+            near = [each for each in self.by_number[number] if dirname(self.path(each)) == folder]
             return near or self.by_number[number]
         return self.by_title.get(slug(unnumbered(reference.text)), [])
 
@@ -129,12 +131,9 @@ class _LinkResolver:
     def _claim(self, name: str, record: Record, reference: Reference) -> None:
         matches = self.find(record, reference)
         verb = f"{_VERB[reference.relation]} {' '.join(reference.text.split())!r}"
-        if len(matches) != 1:
-            names = (
-                f"which names {', '.join(map(self.path, matches))}"
-                if matches
-                else "which is neither in these files nor in memory"
-            )
+        if len(matches) != 1 or matches == [name]:
+            names = f"which names {', '.join(map(self.path, matches))}" if matches else _NOWHERE
+            names = "which is this record" if matches == [name] else names
             severity: Severity = "warning" if reference.relation in ("ends", "ended") else "info"
             self.note(severity, name, reference.line, f"{verb}, {names}; kept as text")
             return
@@ -253,14 +252,14 @@ def read_records(
     files: Sequence[tuple[str, bytes]],
     *,
     largest: int = LITERAL_LIMIT,
-    is_known: Callable[[str], bool] = lambda name: False,
+    known: Mapping[str, str] = MappingProxyType({}),
     find: Callable[[str], Find] = lambda path: lambda named: None,
     moved: Mapping[str, str] = MappingProxyType({}),
 ) -> AdrReading:
     """Return an entry for every record in *files* (path and content).
 
     A decision is about its record and the files that the record names, if *find* of its path finds them. Links name the
-    records it supersedes and amends: those in *files*, and those in memory (*is_known* by name). *moved* maps each
+    records it supersedes and amends: those in *files*, and those in memory (*known*: path and title). *moved* maps each
     earlier path of a record to its present path, so that links to the old path resolve.
 
     A note gives the reason for each file without an entry and for each part of a record that fits no field; such a part
@@ -270,7 +269,7 @@ def read_records(
     records = _records(files, largest, notes)
     refused = frozenset(note for note in notes if note.severity == "error")
     skipped = frozenset(note for note in notes if note.is_skip)
-    links = resolve_links(records, is_known, moved)
+    links = resolve_links(records, known, moved)
     notes += links.notes
     titles = Counter(topic_key(slug(record.title)) for record in records.values())
     first_of: dict[tuple[str, str], str] = {}
@@ -359,5 +358,7 @@ def _status(name: str, record: Record, links: Links, notes: list[RecordNote]) ->
         return record.status
     if name in links.ended:
         return "accepted"
-    notes.append(RecordNote(record.path, None, "superseded, but by no known record; imported as deprecated", "warning"))
+    notes.append(
+        RecordNote(record.path, None, "superseded without a link to its successor; imported as deprecated", "warning")
+    )
     return "deprecated"

@@ -1,15 +1,26 @@
-"""The lineage of an entry: the memories that were imported, one after the other, from one entry of a source. Pure."""
+"""An entry of a source, and its lineage: the memories that were imported from it, one after the other. Pure."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+from jidomem.base.words import TELL_LITTLE, line_sentences, normal_text, words
+from jidomem.exchange.importer import ForeignEntry
+from jidomem.repository.other_tools import ADR
 
 #: The states of an entry's memory: active, only proposed, superseded by that of another entry, withdrawn by a
 #: synchronisation, and ended in another way.
 ACTIVE, PENDING, SUCCEEDED, GONE, SETTLED = "active", "pending", "succeeded", "gone", "settled"
 
+#: The properties by which a decision record without a digest is compared, and their fields.
+_READ: Mapping[str, str] = {
+    "summary": "summary",
+    "rationale": "rationale",
+    "detailedExplanation": "detailed_explanation",
+    "decisionStatus": "status",
+}
 #: The reasons of a synchronisation to withdraw a memory: the values of `jido:sourceState`.
 REMOVED, REPLACED = "removed", "replaced"
 
@@ -53,10 +64,10 @@ class SourceVersion:
         return not self.ended_by
 
     @property
-    def text(self) -> str:
-        """Return its content as one text, for comparison with others."""
+    def texts(self) -> tuple[str, str, str]:
+        """Return title, decision and all other text of a record."""
         content = dict(self.content)
-        return " ".join(content[name] for name in ("summary", "rationale", "detailedExplanation") if name in content)
+        return self.summary, content.get("rationale", ""), content.get("detailedExplanation", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +205,115 @@ def _lineage(
     lasting = next((each for each in reversed(group) if each.withdrawn_as != REPLACED), None)
     is_gone = lasting is None or lasting.withdrawn_as == REMOVED
     return Lineage(tuple(group), GONE if is_gone else SETTLED, rejected)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """An entry as its source has it now: its file, the content id of the file, and its key there.
+
+    A decision record has a file of its own, and no key there. `digests` are that of the entry and that of the form of
+    version 0.1.0. With `alone` no other entry has its key.
+    """
+
+    kind: str
+    path: str
+    blob: str
+    key: str
+    entry: ForeignEntry
+    source_type: str | None
+    alone: bool
+    digests: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, kind: str, path: str, blob: str, entry: ForeignEntry, *, source_type: str | None, alone: bool
+    ) -> SourceEntry:
+        """Return *entry* of the file *path*."""
+        key = "" if kind == ADR else key_in(path, entry.key)
+        digests = dict.fromkeys((entry.digest_under(key), entry.digest))
+        return cls(kind, path, blob, key, entry, source_type, alone, tuple(digests))
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of the content, independent of the path of the file."""
+        return self.digests[0]
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """Return title, decision and all other text of a record."""
+        fields = self.entry.fields
+        return self.entry.summary, fields.get("rationale") or "", fields.get("detailed_explanation") or ""
+
+    def matches(self, version: SourceVersion) -> bool:
+        """Return whether *version* has the content of the entry; False for a redacted version, whose content is
+        unknown.
+        """
+        if version.is_redacted:
+            return False
+        return version.digest in self.digests if version.digest is not None else self._reads_as(version)
+
+    def _reads_as(self, version: SourceVersion) -> bool:
+        """Return whether *version*, which has no digest, has the texts of the entry."""
+        content, fields = dict(version.content), self.entry.fields
+        return all(_words(content.get(name)) == _words(fields.get(field_name)) for name, field_name in _READ.items())
+
+
+def _words(text: str | None) -> list[str]:
+    return (text or "").split()
+
+
+def key_in(path: str, key: str) -> str:
+    """Return the key of an entry within its file: without the path of the file, if it begins with that.
+
+    >>> key_in("CLAUDE.md", "CLAUDE.md: Build"), key_in("CLAUDE.md", "CLAUDE.md"), key_in("issues.jsonl", "bd-1")
+    ('Build', '', 'bd-1')
+    """
+    return "" if key == path else key.removeprefix(f"{path}: ")
+
+
+#: The weights of the title, the decision and all other text of a record, and the characters of each that are compared.
+_WEIGHTS, _COMPARED = (1, 2, 1), 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class RecordText:
+    """The words of the title, of the decision and of all other text of a record, by which a renamed one is recognised.
+
+    Headings, and words that say little, are left out.
+    """
+
+    parts: tuple[Counter[str], ...]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], common: frozenset[str] = frozenset()) -> RecordText:
+        """Return the words of *texts*; outside the title those in *common* sentences are left out."""
+        title, *others = texts
+        own = [title, *(" ".join(each for each in _sentences(text) if each not in common) for text in others)]
+        return cls(tuple(Counter(each for each in words(text) if each not in TELL_LITTLE) for text in own))
+
+    def likeness(self, other: RecordText) -> float:
+        """Return the weighted mean of the shared words of each part, from 0 to 1; 0 if only the titles can be compared.
+
+        >>> one = RecordText.of(("Ship with DHL", "DHL collects at noon.", "It is cheap."))
+        >>> one.likeness(RecordText.of(("Use DHL", "DHL collects at noon.", "It is cheap.")))
+        0.875
+        >>> one.likeness(RecordText.of(("Cache in Redis", "Redis runs beside the shop.", "It is cheap.")))
+        0.25
+        """
+        pairs = [pair for pair in zip(_WEIGHTS, self.parts, other.parts, strict=True) if pair[1] or pair[2]]
+        if not any(ours and theirs for _, ours, theirs in pairs[1:]):
+            return 0.0
+        shared = sum(weight * 2 * (a & b).total() / (a.total() + b.total()) for weight, a, b in pairs)
+        return shared / sum(weight for weight, _, _ in pairs)
+
+
+def common_sentences(records: Iterable[Sequence[str]]) -> frozenset[str]:
+    """Return the sentences of decision and other text that several of *records* contain."""
+    counts = Counter(each for _, *texts in records for each in {*_sentences("\n".join(texts))})
+    return frozenset(sentence for sentence, count in counts.items() if count > 1)
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of *text* in normal form, without headings."""
+    lines = (line for line in text[:_COMPARED].split("\n") if not line.lstrip().startswith("#"))
+    return (normal_text(sentence) for line in lines for sentence in line_sentences(line))

@@ -1,7 +1,8 @@
 """The plan of a synchronisation: the changes that make memory agree with its sources. Pure.
 
 Entries of sources are matched with the lineages of earlier imports, the most certain matches first: the same place and
-text, the same text elsewhere, the same place, and then the most similar text.
+text, the same text elsewhere, the same place, and then the most similar text. A record is never matched with one that
+it supersedes or amends.
 """
 
 from __future__ import annotations
@@ -12,92 +13,32 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
 from jidomem.exchange.adr_markdown import number_of, slug, stem
-from jidomem.exchange.importer import ForeignEntry
-from jidomem.exchange.lineage import ACTIVE, GONE, PENDING, SETTLED, SUCCEEDED, Lineage, SourceVersion
+from jidomem.exchange.lineage import (
+    ACTIVE,
+    GONE,
+    PENDING,
+    SETTLED,
+    SUCCEEDED,
+    Lineage,
+    RecordText,
+    SourceEntry,
+    SourceVersion,
+    common_sentences,
+)
 from jidomem.rdf.vocab import REDACTED
 from jidomem.repository.other_tools import ADR, GRAPH, ISSUES, NOTES
+from jidomem.repository.record_files import folder_of
 
 #: The least similarity of an edited text to its original, and the characters of a text that are compared.
 ALIKE, _COMPARED = 0.6, 1_000
 #: The kinds whose entries have the same identity in any file.
 _ANYWHERE = (ISSUES, GRAPH)
-#: The properties by which a decision record without a digest is compared, and their fields.
-_READ: Mapping[str, str] = {
-    "summary": "summary",
-    "rationale": "rationale",
-    "detailedExplanation": "detailed_explanation",
-    "decisionStatus": "status",
-}
 #: The properties for the status of a decision, a task or an error.
 _STATES = ("decisionStatus", "hasTaskStatus", "hasErrorStatus")
 #: The note on an entry that may still contain the text that was redacted from its memory.
 REDACTED_SOURCE = "a text was redacted from its memory, so it is not imported"
 #: The changes of an entry, in the order in which they are shown.
 CHANGES = ("added", "changed", "moved", "removed", "conflict", "redacted", "unchanged")
-
-
-@dataclass(frozen=True, slots=True)
-class SourceEntry:
-    """An entry as its source has it now: its file, the content id of the file, and its key there.
-
-    A decision record has a file of its own, and no key there. `digests` are that of the entry and that of the form of
-    version 0.1.0. With `alone` no other entry has its key.
-    """
-
-    kind: str
-    path: str
-    blob: str
-    key: str
-    entry: ForeignEntry
-    source_type: str | None
-    alone: bool
-    digests: tuple[str, ...]
-
-    @classmethod
-    def of(
-        cls, kind: str, path: str, blob: str, entry: ForeignEntry, *, source_type: str | None, alone: bool
-    ) -> SourceEntry:
-        """Return *entry* of the file *path*."""
-        key = "" if kind == ADR else key_in(path, entry.key)
-        digests = dict.fromkeys((entry.digest_under(key), entry.digest))
-        return cls(kind, path, blob, key, entry, source_type, alone, tuple(digests))
-
-    @property
-    def digest(self) -> str:
-        """Return the digest of the content, independent of the path of the file."""
-        return self.digests[0]
-
-    @property
-    def text(self) -> str:
-        """Return its content as one text, for comparison with others."""
-        fields = self.entry.fields
-        return " ".join(fields[name] for name in ("summary", "rationale", "detailed_explanation") if fields.get(name))
-
-    def matches(self, version: SourceVersion) -> bool:
-        """Return whether *version* has the content of the entry; False for a redacted version, whose content is
-        unknown.
-        """
-        if version.is_redacted:
-            return False
-        return version.digest in self.digests if version.digest is not None else self._reads_as(version)
-
-    def _reads_as(self, version: SourceVersion) -> bool:
-        """Return whether *version*, which has no digest, has the texts of the entry."""
-        content, fields = dict(version.content), self.entry.fields
-        return all(_words(content.get(name)) == _words(fields.get(field_name)) for name, field_name in _READ.items())
-
-
-def _words(text: str | None) -> list[str]:
-    return (text or "").split()
-
-
-def key_in(path: str, key: str) -> str:
-    """Return the key of an entry within its file: without the path of the file, if it begins with that.
-
-    >>> key_in("CLAUDE.md", "CLAUDE.md: Build"), key_in("CLAUDE.md", "CLAUDE.md"), key_in("issues.jsonl", "bd-1")
-    ('Build', '', 'bd-1')
-    """
-    return "" if key == path else key.removeprefix(f"{path}: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +166,7 @@ def plan(
     holders = {step.holder.iri for step in steps if step.holder is not None}
     # only a person can tell whether the entry of a redacted memory was removed or is one of the blocked entries
     left = (lineage for lineage in left if lineage.redacted is None or lineage.redacted.iri not in holders)
-    removed = [(lineage, _removal(lineage)) for lineage in left]
+    removed = [(lineage, _removal(lineage, planning.successor_of(lineage, steps))) for lineage in left]
     steps += [step for _, step in removed if step is not None]
     looked_at = [*((step.entry, step.lineage, step) for step in steps if step.entry is not None),
                  *((None, lineage, step) for lineage, step in removed)]  # fmt: skip
@@ -322,8 +263,13 @@ def _is_local(pending: SourceVersion, lineage: Lineage) -> bool:
     return (pending.path, pending.key, pending.digest) == (accepted.path, accepted.key, accepted.digest)
 
 
-def _removal(lineage: Lineage) -> SyncStep | None:
-    """Return the step of a lineage whose source is removed; None if nothing is left to end or to propose."""
+def _removal(lineage: Lineage, successor: str | None) -> SyncStep | None:
+    """Return the step of a lineage whose source is removed; None if nothing is left to end or to propose.
+
+    If the entry of the file *successor* supersedes it in the same synchronisation, its withdrawal is not proposed.
+    """
+    if successor is not None and lineage.active:
+        return SyncStep("removed", None, lineage, ends=_stale(lineage), note=f"{successor} supersedes it")
     doubted = [each for each in lineage.active if not each.is_doubted]
     pending = tuple(each.iri for each in lineage.pending if not each.is_doubted)
     if not doubted and not pending:
@@ -370,6 +316,15 @@ class _Planning:
         if not lineage.active:
             return ""
         return "edited" if lineage.is_edited else "" if any(map(entry.matches, lineage.active)) else "rejected"
+
+    def successor_of(self, lineage: Lineage, steps: Iterable[SyncStep]) -> str | None:
+        """Return the file of the entry by whose memory one of *steps* supersedes *lineage*, or None."""
+        newest = lineage.newest
+        keys = {stem(newest.path), newest.path} if newest.kind == ADR else {newest.key}
+        keys = {key for key in keys if (newest.kind, key) not in self._by_key}  # else a link means the present entry
+        entries = (step.entry for step in steps if step.entry is not None and step.write == "version")
+        named = (each for each in entries if each.kind == newest.kind and not keys.isdisjoint(_superseded_by(each)))
+        return next((each.path for each in named), None)
 
     def _step(self, entry: SourceEntry) -> SyncStep:
         lineage = self.lineage_of.get(id(entry))
@@ -549,6 +504,12 @@ class _Matching:
     is_absent: Callable[[str], bool]
     lineages: dict[int, Lineage] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
+    _texts: dict[int, RecordText] = field(default_factory=dict)
+    _keys: frozenset[str] = frozenset()
+    _common: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        self._keys = frozenset(each.entry.key for each in self.entries if each.kind == ADR)
 
     def matches(self) -> dict[int, Lineage]:
         """Return the lineage of each entry that has one, by the number of the entry."""
@@ -569,7 +530,7 @@ class _Matching:
         self._by(lambda entry: [_place(entry)] if entry.alone else [], _place)
         self._alike(lambda one: _place(one) if one.kind != ADR else None)
         self._by(lambda entry: [_name(entry)] if entry.kind == ADR else [], _name, moved=True)
-        self._alike(_number, least=0, moved=True)
+        self._alike(_numbered_place, least=0, moved=True)
         self._by(lambda entry: [entry.key] if entry.kind == ISSUES else [], lambda version: version.key)
         self._alike(lambda one: one.key if one.kind == GRAPH else None)
         self._alike(lambda one: one.path)
@@ -608,7 +569,7 @@ class _Matching:
             if number in self.lineages:
                 continue
             candidates = [each for one in names(entry) for each in by_name.get((entry.kind, one), ())]
-            free = [each for each in candidates if id(each) not in self.taken]
+            free = [each for each in candidates if id(each) not in self.taken and not self._follows(entry, each)]
             if free:
                 self._assign(number, min(free, key=lambda each: (_preference(each), _distance(entry, each))))
 
@@ -629,12 +590,31 @@ class _Matching:
             if number in self.lineages or (name := group(entry)) is None:
                 continue
             for order, lineage in enumerate(lineages.get((entry.kind, name), ())):
-                likeness = _likeness(entry, lineage.read, least)
-                if likeness >= least:
+                likeness = self._likeness(entry, lineage, least)
+                if likeness >= least and not self._follows(entry, lineage):
                     rated.append((-likeness, _preference(lineage), number, order, lineage))
         for _, _, number, _, lineage in sorted(rated, key=lambda each: each[:4]):
             if number not in self.lineages and id(lineage) not in self.taken:
                 self._assign(number, lineage)
+
+    def _likeness(self, entry: SourceEntry, lineage: Lineage, least: float) -> float:
+        """Return the similarity of an entry and a lineage, from 0 to 1."""
+        if entry.kind != ADR:
+            return _likeness(entry, lineage.read, least)
+        if self._common is None:  # what several records contain, such as the sentences of a template, identifies none
+            known = (each.read.texts for each in self.known if each.newest.kind == ADR)
+            own = (each.texts for each in self.entries if each.kind == ADR)
+            self._common = common_sentences(own) | common_sentences(known)
+        for key, texts in ((id(entry), entry.texts), (id(lineage), lineage.read.texts)):
+            if key not in self._texts:
+                self._texts[key] = RecordText.of(texts, self._common)
+        return self._texts[id(entry)].likeness(self._texts[id(lineage)])
+
+    def _follows(self, entry: SourceEntry, lineage: Lineage) -> bool:
+        """Return whether *entry* is a record that names the record of *lineage*, whose file is absent, in a link."""
+        path = lineage.newest.path
+        keys = {path, stem(path)} - self._keys if entry.kind == ADR and path != entry.path else ()
+        return any(key in keys for _, key in entry.entry.links)
 
     def _assign(self, number: int, lineage: Lineage) -> None:
         self.lineages[number] = lineage
@@ -667,6 +647,10 @@ def _number(one: SourceEntry | SourceVersion) -> int | None:
     return number_of(one.path, "") if one.kind == ADR else None
 
 
+def _numbered_place(one: SourceEntry | SourceVersion) -> tuple[str, int] | None:
+    return None if (number := _number(one)) is None else (folder_of(one.path), number)
+
+
 def _likeness(entry: SourceEntry, version: SourceVersion, least: float) -> float:
     """Return the similarity of the texts of an entry and a version, 0 if it is certainly less than *least*."""
     return max(_ratio(ours, theirs, least) for ours, theirs in _compared(entry, version))
@@ -674,9 +658,6 @@ def _likeness(entry: SourceEntry, version: SourceVersion, least: float) -> float
 
 def _compared(entry: SourceEntry, version: SourceVersion) -> Iterator[tuple[str, str]]:
     """Yield the pairs of texts that are compared: for a note also the whole text if the summary is shortened."""
-    if entry.kind == ADR:
-        yield entry.text[:_COMPARED], version.text[:_COMPARED]
-        return
     yield entry.entry.summary, version.summary
     if entry.kind == NOTES:
         whole = str(entry.entry.fields.get("detailed_explanation") or entry.entry.summary)

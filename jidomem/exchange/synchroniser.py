@@ -20,10 +20,10 @@ from jidomem.exchange import adr, memory_md, other_formats
 from jidomem.exchange.adr import named_iri, record_iri
 from jidomem.exchange.adr_markdown import stem
 from jidomem.exchange.importer import ImportedEntry, ImportReport, Reading, UnreadableEntry
-from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, SourceVersion, lineages
+from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, SourceEntry, SourceVersion, key_in, lineages
 from jidomem.exchange.memory_md import Find
 from jidomem.exchange.other_formats import STATEMENT
-from jidomem.exchange.sync_plan import SourceEntry, SyncPlan, SyncStep, end_of, key_in, moved_records, plan
+from jidomem.exchange.sync_plan import SyncPlan, SyncStep, end_of, moved_records, plan
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import Term, iri, is_iri, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, REDACTED, TYPE, UNDATED, graph_iri, jido, local_name
@@ -208,19 +208,19 @@ def read_sources(
     files: Sequence[SourceFile],
     *,
     largest: int = LITERAL_LIMIT,
-    is_known: Callable[[str], bool] = lambda name: False,
+    known: Mapping[str, str] = MappingProxyType({}),
     find: Callable[[str], Find] = lambda path: lambda named: None,
     moved: Mapping[str, str] = MappingProxyType({}),
 ) -> SourceEntries:
     """Return the entries of *files*, decision records first; an entry that a file repeats counts once.
 
-    *find* returns, for the path of a file, the function that resolves words of it to files. *is_known* returns whether
-    memory has the record with a name, and *moved* maps earlier paths of records to present ones.
+    *find* returns, for the path of a file, the function that resolves words of it to files. *known* are the
+    records in memory, path and title, and *moved* maps earlier paths of records to present ones.
     """
     sources = SourceEntries()
     records = [file for file in files if file.kind == ADR]
     if records:
-        _read_records(records, sources, largest, is_known, find, moved)
+        _read_records(records, sources, largest, known, find, moved)
     for file in files:
         if file.kind != ADR:
             reading = _READERS[file.kind](file.path, file.data, find(file.path))
@@ -232,13 +232,13 @@ def _read_records(
     files: Sequence[SourceFile],
     sources: SourceEntries,
     largest: int,
-    is_known: Callable[[str], bool],
+    known: Mapping[str, str],
     find: Callable[[str], Find],
     moved: Mapping[str, str],
 ) -> None:
     by_path = {file.path: file for file in files}
     pairs = [(file.path, file.data) for file in files]
-    reading = adr.read_records(pairs, largest=largest, is_known=is_known, find=find, moved=moved)
+    reading = adr.read_records(pairs, largest=largest, known=known, find=find, moved=moved)
     for entry in reading.entries:
         blob = blob_id(by_path[entry.place].data)
         sources.entries.append(SourceEntry.of(ADR, entry.place, blob, entry, source_type=None, alone=True))
@@ -333,8 +333,8 @@ class Synchronisation:
         """
         if known is None:
             known = imported_lineages(writer, reader, project)
-        records = {stem(each.newest.path) for each in known if each.newest.kind == ADR and each.active}
-        read = partial(read_sources, files, largest=writer.literal, is_known=records.__contains__, find=find)
+        records = {each.newest.path: each.newest.summary for each in known if each.newest.kind == ADR}
+        read = partial(read_sources, files, largest=writer.literal, known=records, find=find)
         sources = read()
 
         def is_absent(path: str) -> bool:
@@ -482,8 +482,8 @@ class Intents:
 
     def __post_init__(self) -> None:
         self._taken = {version.iri for lineage in self.synchronisation.known for version in lineage.versions}
-        records = [each for each in self.synchronisation.known if each.newest.kind == ADR and each.active]
-        self._lineage_of = {(ADR, stem(each.newest.path)): each for each in records}
+        known = sorted(self.synchronisation.known, key=lambda each: bool(each.active))
+        self._lineage_of = {(ADR, stem(each.newest.path)): each for each in known if each.newest.kind == ADR}
         for step in self.synchronisation.plan.steps:
             if step.entry is not None:
                 self._lineage_of.pop(_key(step.entry), None)
@@ -580,7 +580,8 @@ class Intents:
             current = lineage.current.iri if lineage and lineage.current else None
             other = self._made.get((entry.kind, key)) or current
             if other is None:
-                self.notes.append(f"{entry.entry.place}: the link to {key:.80} is left out: it is not imported yet")
+                why = "it is not imported yet" if lineage is None else "its memory has ended"
+                self.notes.append(f"{entry.entry.place}: the link to {key:.80} is left out: {why}")
             elif name in ("about", "evidence"):
                 values[name] = [*values.get(name, ()), other]
             else:

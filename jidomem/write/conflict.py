@@ -19,6 +19,7 @@ from jidomem.errors import ConflictItem
 from jidomem.rdf.terms import Term, iri, literal, moment_in, parse_literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido, local_name, type_of, type_uri
 from jidomem.records.active import OVER, REASON, Convention, is_accepted
+from jidomem.records.file_anchor import anchors_of
 from jidomem.records.intent import (
     CLASH,
     CONFLICT_KEY,
@@ -318,8 +319,22 @@ def rivals(item: Term, view: WriteSnapshot) -> list[Term]:
 def places_taken(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return what took the place of each ended memory that the proposal *item* names; `accept` does not end that."""
     replaced = (place_taken(old, view) for old in view.objects(item, jido("supersedes")) if view.has_ended(old))
-    withdrawn = (end_of_chain(old, view) for old in view.objects(item, jido("invalidates")) if view.has_ended(old))
+    withdrawn = (left_to_withdraw(item, old, view) for old in view.objects(item, jido("invalidates")))
     return [*dict.fromkeys(end for end in (*replaced, *withdrawn) if end is not None)]
+
+
+def left_to_withdraw(item: Term, old: Term, view: WriteSnapshot) -> Term | None:
+    """Return the active memory in the place of the ended *old* to which the withdrawal *item* of *old* applies as well.
+
+    A withdrawal because of a removed source applies only to memories from that source.
+    """
+    end = end_of_chain(old, view) if view.has_ended(old) else None
+    if end is None or not view.objects(item, jido("sourceState")):
+        return end
+    before, after = (
+        {anchor.path for anchor in anchors_of(view.objects(each, jido("sourceBlob")))} for each in (old, end)
+    )
+    return end if before == after or not before else None
 
 
 def place_taken(item: Term, view: WriteSnapshot) -> Term | None:
@@ -386,21 +401,6 @@ def is_replaced_by_proposal(item: Term, view: WriteSnapshot) -> bool:
     """Return whether a pending proposal supersedes or withdraws *item*."""
     others = {other for link in ("supersedes", "invalidates") for other in view.subjects(jido(link), item)}
     return any(view.is_pending(other) for other in others - {item})
-
-
-def newer_proposal(item: Term, view: WriteSnapshot) -> Term | None:
-    """Return the last pending version of the proposal *item*, by `supersedes` or later imports of its source, or None.
-
-    Of several versions that follow the same one, the first by IRI is followed; the others conflict with it.
-    """
-    newest, seen = item, {item}
-    while True:
-        versions = {other for link in ("supersedes", "previousImport") for other in view.subjects(jido(link), newest)}
-        pending = sorted(other for other in versions - seen if view.is_pending(other))
-        if not pending:
-            return newest if newest != item else None
-        newest = pending[0]
-        seen.add(newest)
 
 
 def _by_keys(item: Term, view: WriteSnapshot, is_rival: Callable[[Term], bool] | None = None) -> Iterable[Term]:

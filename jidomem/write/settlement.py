@@ -242,7 +242,7 @@ class Settlements:
         values: dict[str, Any] = {"supersedes": [*dict.fromkeys(map(plain_value, replaced))]}
         withdrawn = view.objects(item, jido("invalidates")) if proposed else []
         if withdrawn or rejected:
-            ended = {each: conflict.end_of_chain(each, view) for each in withdrawn if view.has_ended(each)}
+            ended = {each: conflict.left_to_withdraw(item, each, view) for each in withdrawn if view.has_ended(each)}
             if action != "accept":
                 withdrawn = [each for each in withdrawn if each not in ended]
             else:  # an ended memory with a successor stays in, as a conflict for the curator
@@ -292,12 +292,27 @@ def _is_explained(old: Mapping[str, Any], changes: Mapping[str, Any] | None, *, 
     return rationale not in ("", before) or bool(is_proposed and (old.get("reason") or before))
 
 
+def newer_proposal(item: Term, view: WriteSnapshot) -> Term | None:
+    """Return the last pending version of the proposal *item*, by `supersedes` or later imports of its source, or None.
+
+    Of several versions that follow the same one, the first by IRI is followed; the others conflict with it.
+    """
+    newest, seen = item, {item}
+    while True:
+        versions = {other for link in ("supersedes", "previousImport") for other in view.subjects(jido(link), newest)}
+        pending = sorted(other for other in versions - seen if view.is_pending(other))
+        if not pending:
+            return newest if newest != item else None
+        newest = pending[0]
+        seen.add(newest)
+
+
 def _is_moot(item: Term, view: WriteSnapshot) -> bool:
     """Return whether *item* is a proposed withdrawal of memories that have all ended without an active successor."""
     if not view.is_proposed(item) or jido("DeletedMarker") not in view.types(item):
         return False
     withdrawn = view.objects(item, jido("invalidates"))
-    return all(view.has_ended(each) and conflict.end_of_chain(each, view) is None for each in withdrawn)
+    return all(view.has_ended(each) and conflict.left_to_withdraw(item, each, view) is None for each in withdrawn)
 
 
 def _rivals(item: Term, view: WriteSnapshot) -> list[Term]:
@@ -418,7 +433,7 @@ def _ended(detail: str, hint: str) -> InvalidRequest:
 
 def _check_is_newest(item: Term, view: WriteSnapshot) -> None:
     """Raise InvalidRequest if a newer version of the proposal *item* is pending."""
-    if (newer := conflict.newer_proposal(item, view)) is not None:
+    if (newer := newer_proposal(item, view)) is not None:
         name = plain_value(newer)
         raise InvalidRequest(
             f"{plain_value(item)} has a newer version, which is pending: {name}",

@@ -7,7 +7,7 @@ import pytest
 from cli_world import FACT, MEMORY, OLD, create_repository, rows, run
 
 import jidomem
-from jidomem.exchange.sync_plan import SourceEntry
+from jidomem.exchange.lineage import SourceEntry
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import iri
 from jidomem_cli.fields import entries_now

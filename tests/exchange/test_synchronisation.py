@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import jidomem
 from jidomem.base.clock import Sources
+from jidomem.errors import InvalidRequest
 from jidomem.records.policy import PolicyChange
 from jidomem.repository.other_tools import SOURCE_KINDS, from_path, scan_folder
 from jidomem.runtime.adoption import Scope, adopt, compare
@@ -280,6 +281,117 @@ def test_moved_records_of_one_number_are_recognised_by_their_content(repository)
             [f"{folder}/0001-b.md"],
             [title],
         )
+
+
+NYGARD = """# {title}
+
+## Status
+
+{status}
+
+## Context
+
+We need to decide.
+
+## Decision
+
+{decision}
+
+## Consequences
+
+We must train the team and update the documentation.
+"""
+
+
+def page(title, decision, status="Accepted"):
+    return NYGARD.format(title=title, decision=decision, status=status)
+
+
+def test_a_new_record_is_not_the_renamed_form_of_a_removed_one_that_has_its_template(repository):
+    repository.write("docs/adr/0001-ship-with-dhl.md", page("Ship with DHL", "We ship with DHL."))
+    repository.write("docs/adr/0002-log-as-json.md", page("Log as JSON", "We log as JSON."))
+    repository.sync()
+    repository.remove("docs/adr/0001-ship-with-dhl.md")
+    repository.write("docs/adr/0003-cache-in-redis.md", page("Cache in Redis", "We cache in Redis."))
+
+    assert repository.sync() == {"added": 1, "removed": 1}
+
+    assert [row[0] for row in repository.active()] == ["Cache in Redis", "Log as JSON", "Ship with DHL"]
+    assert [*repository.pending().values()] == [
+        "Withdraw, as its source is removed from docs/adr/0001-ship-with-dhl.md: Ship with DHL"
+    ]
+
+
+def test_a_record_of_another_folder_with_the_number_of_a_removed_one_is_another_record(repository):
+    repository.write("docs/adr/0001-ship.md", page("Ship with DHL", "We ship with DHL."))
+    repository.sync()
+    repository.remove("docs/adr/0001-ship.md")
+    repository.write("web/adr/0001-cache.md", page("Cache in Redis", "Redis runs beside the shop."))
+
+    assert repository.sync() == {"added": 1, "removed": 1}
+
+
+def test_a_record_with_a_new_title_and_number_and_the_same_decision_is_a_renamed_one(repository):
+    decision = "Parcels go to DHL: it collects at noon, and its returns cost nothing."
+    repository.write("docs/adr/0001-ship-with-dhl.md", page("Ship with DHL", decision))
+    repository.write("docs/adr/0002-log-as-json.md", page("Log as JSON", "We log as JSON."))
+    repository.sync()
+    old = repository.item("Ship with DHL")
+    repository.remove("docs/adr/0001-ship-with-dhl.md")
+    repository.write("docs/adr/0003-parcels.md", page("Parcel service of the shop", decision))
+
+    assert repository.sync() == {"changed": 1}
+
+    new = repository.said(repository.item("Parcel service of the shop"))["properties"]
+    assert (new["supersedes"], repository.pending()) == ([old], {})
+
+
+@pytest.mark.parametrize("link", ["[25. Print ZPL](0025-print-zpl.md)", "ADR-0025", "Print ZPL"])
+def test_a_record_may_be_removed_in_the_step_that_adds_its_successor(repository, link):
+    repository.write("docs/adr/0025-print-zpl.md", record("Print ZPL", why="Labels."))
+    repository.sync()
+    old = repository.item("Print ZPL")
+    repository.remove("docs/adr/0025-print-zpl.md")
+    repository.write("docs/adr/0026-print-pdf.md", record("Print PDF", f"Accepted\n\nSupersedes {link}", "Labels."))
+
+    assert repository.sync() == {"added": 1, "removed": 1}
+
+    assert repository.said(repository.item("Print PDF"))["properties"]["supersedes"] == [old]
+    assert (repository.pending(), repository.report.notes) == ({}, [])
+    assert (repository.sync(), repository.report.notes, repository.differences()) == ({}, [], [])
+
+
+def test_the_withdrawal_of_a_removed_record_is_moot_once_another_memory_took_its_place(repository):
+    repository.write("docs/adr/0025-print-zpl.md", record("Print ZPL", why="Labels."))
+    repository.sync()
+    old, writer = repository.item("Print ZPL"), repository.memory.writer
+    repository.remove("docs/adr/0025-print-zpl.md")
+    assert repository.sync() == {"removed": 1}
+    (withdrawal,) = repository.pending()
+    fields = {"type": "decision", "rationale": "Printers were sold.", "topic": "print", "supersedes": [old]}
+    new = writer.remember("p", "Print PDF", reason="Printers were sold.", **fields).iri
+
+    assert repository.pending() == {}
+    with pytest.raises(InvalidRequest, match="disagrees with no active memory"):
+        writer.settle("p", withdrawal, "supersede", reason="no")
+
+    writer.undo("p", new, reason="They were not.")
+    assert [*repository.pending()] == [withdrawal]
+    writer.settle("p", withdrawal, "supersede", reason="gone")
+    assert repository.active() == []
+
+
+def test_an_edited_memory_of_a_removed_record_may_still_be_withdrawn(repository):
+    repository.write("docs/adr/0025-print-zpl.md", record("Print ZPL", why="Labels."))
+    repository.sync()
+    repository.remove("docs/adr/0025-print-zpl.md")
+    repository.sync()
+    old, (withdrawal,), writer = repository.item("Print ZPL"), repository.pending(), repository.memory.writer
+    writer.revise("p", old, changes={"rationale": "Zebras read it."}, reason="clearer")
+
+    assert [*repository.pending()] == [withdrawal]
+    assert writer.settle("p", withdrawal, "supersede", reason="gone").status == "asserted"
+    assert repository.active() == []
 
 
 def test_accepted_notes_stay_accepted_when_their_page_is_renamed(repository):
