@@ -10,7 +10,7 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -40,9 +40,10 @@ from jidomem.rdf.terms import (
     short_parse_error,
 )
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.intent import parse_json
+from jidomem.records.intent import CONFLICT_KEY, JUDGED, parse_json
 from jidomem.schema.ontology import Schema
 from jidomem.write.normalize import ITEM_LISTS
+from jidomem.write.snapshot import ITEM_MARK
 from jidomem.write.triples import restate
 
 _GENID = vocab.BASE + ".well-known/genid/"
@@ -161,7 +162,8 @@ def _refuse_unnamed(name: str, terms: tuple[Term, ...]) -> None:
 OWL = "http://www.w3.org/2002/07/owl#"
 _STRING = vocab.XSD + "string"
 PREFIXES = {"jido": vocab.JIDO, "owl": OWL, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD}
-#: The bookkeeping properties of the journal: how and when memories were recorded. Exports omit them.
+#: The bookkeeping properties of the journal: how and when memories were recorded. Exports omit them, but the keys of
+#: judgements.
 BOOKKEEPING = frozenset(
     map(jido, ("recordedAt", "recordedIn", "conflictKey", "idempotencyKey", "requestDigest", "receipt"))
 )
@@ -214,7 +216,14 @@ def _asserted_triples(commits: Iterable[Commit]) -> list[Triple]:
 
 def _is_content(triple: Triple) -> bool:
     subject, predicate, _ = triple
-    return not (predicate in BOOKKEEPING or subject.startswith((f"<{COMMIT}", f"<{vocab.BASE}submissions/")))
+    if predicate in BOOKKEEPING and not _is_judgement(triple):
+        return False
+    return not subject.startswith((f"<{COMMIT}", f"<{vocab.BASE}submissions/"))
+
+
+def _is_judgement(triple: Triple) -> bool:
+    """Return whether *triple* has the key of a judgement, which no other statement of the memory implies."""
+    return triple[1] == CONFLICT_KEY and triple[2].startswith(f'"{JUDGED}')
 
 
 def _node(subject: Term, statements: Iterable[Triple], context: Mapping[str, str]) -> dict[str, Any]:
@@ -253,6 +262,10 @@ _SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission"), jido("Pol
 LINKS = {jido("supersededBy"): "supersedes", jido("invalidatedBy"): "invalidates"}
 _NO_REASON = "The document it was imported from gives no reason."
 _INTERNAL_PROPERTIES = BOOKKEEPING | LINKS.keys()
+#: The records of the writer on a memory that an import restores, by the form of their values. What a curator confirmed
+#: and what is not trusted is judged anew.
+_RECORDS_OF_IRIS = frozenset(map(jido, ("settledBy", "conflictsWith")))
+_RECORDS_OF_TEXTS = frozenset(map(jido, ("proposedBecause", "aboutBlob", "judgement")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,14 +273,14 @@ class MemoryStatement:
     """One memory of a file: its intent, and the first line of its description if known.
 
     `assumed` are the fields missing in the file. A memory that was `proposed` in the file is imported as a proposal.
-    `settlers` are the agents that settled it.
+    `records` are those of the writer on a memory that it recorded elsewhere; None for a memory written by hand.
     """
 
     intent: Mapping[str, Any]
     line: int | None
     assumed: frozenset[str] = frozenset()
     proposed: bool = False
-    settlers: tuple[str, ...] = ()
+    records: tuple[Triple, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +310,12 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
         intents[plain_value(node)] = {**stand_in, **_shortened(intent)} if node in foreign else intent
         assumed[plain_value(node)] = frozenset(stand_in.keys() - intent.keys() if node in foreign else ())
     _link(intents, (triple for rows in about.values() for triple in rows))
-    _give_reasons(intents, assumed)
+    records = {
+        plain_value(node): tuple(filter(_is_record, about[node]))
+        for node in items
+        if any(predicate == ITEM_MARK for _, predicate, _ in about[node])
+    }
+    _give_reasons(intents, assumed, records)
     skipped = sorted(plain_value(node) for node, classes in kinds.items() if classes & _SKIPPED)
     rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
     proposed = {
@@ -305,15 +323,11 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
         for node, intent in about.items()
         if (node, jido("hasAssertionStatus"), jido("Proposed")) in intent
     }
-    settlers = {
-        plain_value(node): tuple(plain_value(value) for _, name, value in rows if name == jido("settledBy"))
-        for node, rows in about.items()
-    }
     lines = _lines(text)
     return TurtleFile(
         tuple(
-            MemoryStatement(intents[node], _line_of(node, lines), assumed[node], node in proposed, settlers[node])
-            for node in _in_order(intents)
+            MemoryStatement(intents[node], _line_of(node, lines), assumed[node], node in proposed, records.get(node))
+            for node in _in_order(intents, records)
         ),
         tuple(t for node in rest for t in about[node] if t[1] not in _INTERNAL_PROPERTIES),
         tuple(f"{node}: left out, it describes a file or a journal, not a memory" for node in skipped),
@@ -385,21 +399,33 @@ def _link(intents: dict[str, dict[str, Any]], rows: Iterable[Triple]) -> None:
                 named.append(plain_value(subject))
 
 
-def _give_reasons(intents: Mapping[str, dict[str, Any]], assumed: dict[str, frozenset[str]]) -> None:
-    """Add _NO_REASON to each memory that replaced another agent's and gives no reason."""
-    for node, intent in intents.items():
+def _is_record(triple: Triple) -> bool:
+    _, predicate, value = triple
+    return predicate in (_RECORDS_OF_IRIS if is_iri(value) else _RECORDS_OF_TEXTS) or _is_judgement(triple)
+
+
+def _give_reasons(
+    intents: Mapping[str, dict[str, Any]], assumed: dict[str, frozenset[str]], recorded: Collection[str]
+) -> None:
+    """Add _NO_REASON to each memory that replaced another agent's and gives no reason, unless it was *recorded* so."""
+    for node in intents.keys() - recorded:
+        intent = intents[node]
         ended = (intents[old] for name in LINKS.values() for old in intent.get(name, ()) if old in intents)
         if any(old.get("asserted_by") != intent.get("asserted_by") for old in ended) and not intent.get("reason"):
             intent["reason"] = _NO_REASON
             assumed[node] |= {"reason"}
 
 
-def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the memories by time, each after those it names; those of a cycle are last, for the writer to refuse."""
-    before = {
-        node: {other for field in ITEM_LISTS for other in intent.get(field, ())} & intents.keys()
+def _in_order(intents: Mapping[str, Mapping[str, Any]], records: Mapping[str, Iterable[Triple]]) -> list[str]:
+    """Return the memories by time, each after those that it and the *records* on it name.
+
+    Those of a cycle are last, for the writer to refuse.
+    """
+    named = {
+        node: {*_named(intent), *(plain_value(row[2]) for row in records.get(node, ()))}
         for node, intent in intents.items()
     }
+    before = {node: names & intents.keys() - {node} for node, names in named.items()}
     sorter = TopologicalSorter(before)
     with suppress(CycleError):
         sorter.prepare()
@@ -412,6 +438,14 @@ def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
         ordered[node] = None
         sorter.done(node)
     return [*ordered, *sorted(intents.keys() - ordered.keys())]
+
+
+def _named(intent: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what *intent* names, memories or not."""
+    for field in (*ITEM_LISTS, "about", "evidence"):
+        yield from intent.get(field, ())
+    for *_, value in intent.get("extra_triples", ()):
+        yield value.get("@id", "")
 
 
 def _lines(text: str) -> dict[str, int]:

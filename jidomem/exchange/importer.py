@@ -309,10 +309,10 @@ def _bring_in(
     """Submit the memories and return their outcomes; the hint of a refusal says how to change an existing memory."""
     is_new = [not is_in_project(writer, project, statement) for statement in statements]
     new = [statement for statement, wanted in zip(statements, is_new, strict=True) if wanted]
-    settlers = {str(each.intent.get("iri", "")): each.settlers for each in new}
+    recorded = {str(each.intent["iri"]): each.records for each in statements if each.records is not None}
     outcomes = chain.from_iterable(
         writer.submit_many(
-            project, [statement.intent for statement in some], propose=proposed, imported=True, settlers=settlers
+            project, [statement.intent for statement in some], propose=proposed, imported=True, recorded=recorded
         )
         for proposed, some in groupby(new, key=lambda statement: statement.proposed)
     )

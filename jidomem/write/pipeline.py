@@ -186,11 +186,11 @@ class Pipeline:
             intent, statements = draft.intent, self.describe(draft.intent, options, view, now)
             keys = conflict.keys(intent)
             same = None if options.as_it_was else conflict.identical(intent, keys, view)
-            if same is None:
+            if same is None or not options.is_judged_by(intent, same):
                 comparison = self._compare(intent, keys, statements, permission, options, view, now)
                 if comparison.status == triples.PROPOSED:
                     same = conflict.proposed_already(intent, keys, view)
-            if same is not None:
+            if same is not None and options.is_judged_by(intent, same):
                 return self._deduplicated(draft, same, view)
             return self._decide(draft, keys, statements, comparison, options, view, now)
         except IntentRefused as refusal:
@@ -237,9 +237,11 @@ class Pipeline:
         names = self.memory_names(project)
         intent = resolve(draft.intent, view, names.find)
         permission = permissions.permitted(intent, view, policy, self.speaker)
-        intent = permissions.check_promotion(intent, view, permission.is_curator)
+        is_recorded = intent.iri in submission.options.recorded
+        if not is_recorded:
+            intent = permissions.check_promotion(intent, view, permission.is_curator)
         validate.require_fields(intent, project)
-        validate.check_references(intent, view, policy, names.ids)
+        validate.check_references(intent, view, policy, names.ids, is_recorded=is_recorded)
         if intent.about and not (submission.options.as_it_was or submission.options.imported):
             validate.check_separators(intent)
         if intent.extra_triples:
@@ -262,8 +264,7 @@ class Pipeline:
     ) -> Comparison:
         """Stage 3: return whether the intent is asserted or proposed beside the active memories; raises Conflict."""
         conflicts, close = conflict.detect(intent, keys, view, now, self._is_functional, options.under)
-        if options.ending:
-            conflicts = [one for one in conflicts if one.kind == "stale_supersession" or one.iri not in options.ending]
+        conflicts = [one for one in conflicts if options.is_open(intent, one, view)]
         status = self._status(intent, conflicts, statements.described, options, view)
         confirmed = permissions.confirmations(intent, view) if options.relocates else ()
         proposed_because, marks = permissions.proposal_reason(
@@ -275,7 +276,7 @@ class Pipeline:
         if proposed_because is not None:
             status = triples.PROPOSED
             warnings.append(f"{PROPOSED_PREFIX}{proposed_because}")
-        if status == triples.ASSERTED:
+        if status == triples.ASSERTED and intent.iri not in options.recorded:
             permissions.check_reason(intent, statements.described, view)
         warnings += self._check_warnings(intent, status, view)
         return Comparison(status, conflicts, marks, [*warnings, *close])
@@ -302,12 +303,9 @@ class Pipeline:
         warnings += _absent_warnings(options.absent) if options.absent else ()
         if "\\" in "".join(intent.about) and not (options.as_it_was or options.imported):
             warnings += validate.separator_warnings(intent.about)
-        for path, near in options.respelt.items():
-            warnings.append(f"about names {path}: it is stored as {near}")
+        warnings += [f"about names {path}: it is stored as {near}" for path, near in options.respelt.items()]
         rows, item = [*statements.described, *statements.declared], intent.iri or ""
-        if options.imported:
-            rows += [(iri(item), jido("settledBy"), iri(each)) for each in options.settlers.get(item, ())]
-        elif intent.supersedes or intent.revives:
+        if not options.imported and (intent.supersedes or intent.revives):
             is_proposed = comparison.status == triples.PROPOSED
             rows, confirming = permissions.with_first_author(intent, rows, view, is_proposed=is_proposed)
             if draft.proposal.timestamp is None:  # else it is a correction, which carries the date of the memory
@@ -315,7 +313,11 @@ class Pipeline:
         status = STATUS_NAMES[comparison.status]
         receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows += triples.relate(intent, comparison.status, [each.iri for each in conflicts] if conflicts else ())
-        rows += [*self._key_triples(intent, keys, view), *comparison.marks]
+        records = comparison.marks
+        if options.recorded:
+            records = options.with_records(item, records, self.literal)
+            warnings += self.screen_secrets(secrets.screen_rows(records))
+        rows += [*self._key_triples(intent, keys, options, view), *records]
         if draft.request:
             rows += retry_triples(iri(receipt.iri), intent, draft.request, receipt)
         return self.decision(receipt, rows, view)
@@ -415,7 +417,7 @@ class Pipeline:
             if not (value == _EVIDENCE and predicate == TYPE and view.is_item(subject))
         ]
         schema, item = self.rules.schema, iri(intent.iri or "")
-        if intent.about:
+        if intent.about and intent.iri not in options.recorded:
             described += file_anchor_triples(item, intent.about, options.blobs or {})
         if intent.extra_triples:
             described += validate.declare_objects(intent, view, schema)
@@ -482,13 +484,15 @@ class Pipeline:
         declared = self.rules.schema.properties.get(prop)
         return declared is not None and declared.functional
 
-    def _key_triples(self, intent: MemoryUpdateIntent, keys: Iterable[str], view: WriteSnapshot) -> list[Triple]:
+    def _key_triples(
+        self, intent: MemoryUpdateIntent, keys: Iterable[str], options: SubmitOptions, view: WriteSnapshot
+    ) -> list[Triple]:
         """Return the conflict keys of *intent*, by which later submissions find it."""
         all_keys = [*keys]
         if intent.extra_triples:
             for slot in conflict.value_keys(intent, self._is_functional).items():
                 all_keys += slot
-        if intent.invalidates:
+        if intent.invalidates and not options.has_judgement(intent.iri):
             all_keys += triples.end_keys(intent, view)
         return [(iri(intent.iri or ""), CONFLICT_KEY, literal(key)) for key in all_keys]
 
@@ -533,11 +537,7 @@ def _full_fields(item: str, view: WriteSnapshot) -> dict[str, Any]:
 
 def paths_about(proposal: Given) -> list[str]:
     """Return the texts in the about of *proposal*, which may be any value."""
-    about: Any = None
-    if isinstance(proposal, MemoryUpdateIntent):
-        about = proposal.about
-    elif isinstance(proposal, Mapping):
-        about = proposal.get("about")
+    about: Any = proposal.get("about") if isinstance(proposal, Mapping) else getattr(proposal, "about", None)
     return [entry for entry in about if isinstance(entry, str)] if about and isinstance(about, (list, tuple)) else []
 
 

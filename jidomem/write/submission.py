@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from jidomem.errors import ConflictItem, IdempotencyMismatch, InvalidRequest, JidomemError
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido, local_name
-from jidomem.records.intent import CommitRef, MemoryUpdateIntent, Receipt, Version, digest
+from jidomem.records.intent import CONFLICT_KEY, CommitRef, MemoryUpdateIntent, Receipt, Version, digest
 from jidomem.write import canonical
 from jidomem.write.conflict import UniqueKey
+from jidomem.write.normalize import check_size
 from jidomem.write.snapshot import WriteSnapshot
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class SubmitOptions:
     be unique among active memories. The memories in `ending` are replaced by other members of the same commit and
     conflict with nothing, or their conflicts with the restated memory stay. With `relocates` the intent repeats a
     memory whose source was moved, with its confirmations. `imported` permits undeclared values, which earlier
-    releases accepted, and keeps the author; `settlers` has the agents that settled each imported memory, by its IRI.
+    releases accepted, and keeps the author; `recorded` are the imported memories that a writer recorded before, by IRI,
+    with its records on them: they are judged by the memories outside of it only.
     `respelt` has the paths of about with the separators of Windows, and how they are stored. `near` has the memories
     that the intent is near to, and for which it becomes a proposal. `request` is the digest by which a retry is
     recognised, by default that of the intent; with "" the intent leaves no receipt for a retry.
@@ -53,10 +55,36 @@ class SubmitOptions:
     relocates: bool = False
     absent: Mapping[str, str | None] = field(default_factory=dict)
     imported: bool = False
-    settlers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    recorded: Mapping[str, Sequence[Triple]] = field(default_factory=dict)
     respelt: Mapping[str, str] = field(default_factory=dict)
     near: tuple[str, ...] = ()
     request: str | None = None
+
+    def is_judged_by(self, intent: MemoryUpdateIntent, other: str) -> bool:
+        """Return whether *intent* is judged by the memory *other*: not if both are of one import, recorded before."""
+        return not (intent.iri in self.recorded and other in self.recorded)
+
+    def is_open(self, intent: MemoryUpdateIntent, conflict: ConflictItem, view: WriteSnapshot) -> bool:
+        """Return whether *conflict* is to be judged: not if it is among memories of one import, recorded before."""
+        if conflict.kind != "stale_supersession":
+            return conflict.iri not in self.ending and self.is_judged_by(intent, conflict.iri)
+        ends = (view.objects(iri(conflict.iri), jido(link)) for link in ("supersededBy", "invalidatedBy"))
+        return any(self.is_judged_by(intent, plain_value(end)) for some in ends for end in some)
+
+    def has_judgement(self, item: str | None) -> bool:
+        """Return whether the memory *item* was recorded before with the keys of its judgements."""
+        return any(name == CONFLICT_KEY for _, name, _ in self.recorded.get(item or "", ()))
+
+    def with_records(self, item: str, marks: Sequence[Triple], literal: int) -> list[Triple]:
+        """Return the records on the memory *item* from before, and the *marks* of other properties.
+
+        Raises TooLarge for a text of more than *literal* bytes.
+        """
+        records = self.recorded.get(item, ())
+        for _, name, value in records:
+            check_size(local_name(name), plain_value(value), literal)
+        given = {name for _, name, _ in records}
+        return [*records, *(mark for mark in marks if mark[1] not in given)]
 
 
 DEFAULT_OPTIONS = SubmitOptions()

@@ -122,11 +122,17 @@ def _missing(name: str, project: str) -> Violation:
 
 
 def check_references(
-    intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, ids: Callable[[str], list[str]]
+    intent: MemoryUpdateIntent,
+    view: WriteSnapshot,
+    policy: Policy,
+    ids: Callable[[str], list[str]],
+    *,
+    is_recorded: bool = False,
 ) -> None:
     """Raise IntentRefused unless the IRI is new and every named thing in the namespaces of jidomem exists.
 
-    *ids* returns the memories whose id begins or ends with a text, to name the nearest one in a refusal.
+    *ids* returns the memories whose id begins or ends with a text, to name the nearest one in a refusal. What a memory
+    that *is_recorded* elsewhere revives may end by a later one of the import.
     """
     violations = [*_own_iri(intent, view)]
     for field in ITEM_LISTS:
@@ -137,7 +143,7 @@ def check_references(
                 )
             elif not is_absolute(other) or not view.is_item(iri(other)):
                 violations.append(_unknown_item(field, other, ids))
-    for other in intent.revives:
+    for other in () if is_recorded else intent.revives:
         if is_absolute(other) and view.is_item(iri(other)) and not view.has_ended(iri(other)):
             message = f"{other} has not ended: there is nothing to revive"
             violations.append(Violation("shape_violation", message, field="revives", value=other))

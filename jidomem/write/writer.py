@@ -275,7 +275,7 @@ class MemoryWriter:
         atomic: bool = False,
         propose: bool = False,
         imported: bool = False,
-        settlers: Mapping[str, Sequence[str]] | None = None,
+        recorded: Mapping[str, Sequence[Triple]] | None = None,
     ) -> list[Outcome]: ...
 
     @overload
@@ -287,7 +287,7 @@ class MemoryWriter:
         atomic: Literal[True],
         propose: bool = False,
         imported: bool = False,
-        settlers: Mapping[str, Sequence[str]] | None = None,
+        recorded: Mapping[str, Sequence[Triple]] | None = None,
     ) -> list[Outcome]: ...
 
     @overload
@@ -299,7 +299,7 @@ class MemoryWriter:
         atomic: Literal[False] = False,
         propose: bool = False,
         imported: bool = False,
-        settlers: Mapping[str, Sequence[str]] | None = None,
+        recorded: Mapping[str, Sequence[Triple]] | None = None,
     ) -> SubmissionResults: ...
 
     def submit_many(
@@ -310,7 +310,7 @@ class MemoryWriter:
         atomic: bool = False,
         propose: bool = False,
         imported: bool = False,
-        settlers: Mapping[str, Sequence[str]] | None = None,
+        recorded: Mapping[str, Sequence[Triple]] | None = None,
     ) -> list[Outcome] | SubmissionResults:
         """Return one receipt or refusal for each intent, in order; each is judged with those before it in view.
 
@@ -322,10 +322,11 @@ class MemoryWriter:
         With *atomic* the first refusal is raised, with its `position`, and nothing is written. With *propose* each
         memory waits for a curator, as in `submit_intent`. No similar memories are looked up: a look-up costs as much as
         several intents, so `similar` of each receipt is None. With *imported*, for an export of an earlier release, an
-        undeclared value gets a warning instead of a refusal, and each memory keeps its author; *settlers* are the
-        agents that settled it, by its IRI.
+        undeclared value gets a warning instead of a refusal, and each memory keeps its author. *recorded* are the
+        memories of the export, by IRI, with the records of the writer on them: what was settled among them is not
+        judged again.
         """
-        options = SubmitOptions(propose=propose, imported=imported, settlers=settlers or {})
+        options = SubmitOptions(propose=propose, imported=imported, recorded=recorded or {})
         return self._batches.submit_many(project_id, intents, options, atomic=atomic)
 
     def submit_together(self, project_id: str, plan: IntentPlan, *, dry_run: bool = False) -> list[Outcome]:
