@@ -25,9 +25,9 @@ from jidomem.errors import Failed, InvalidRequest, TooLarge
 from jidomem.exchange import documents as exporting
 from jidomem.exchange import other_formats
 from jidomem.exchange.documents import DocumentFormat
-from jidomem.exchange.importer import ImportedEntry, ImportReport, import_document
+from jidomem.exchange.importer import ImportedEntry, ImportReport, SourceFile, import_document
 from jidomem.exchange.sync_plan import CHANGES
-from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation
+from jidomem.exchange.synchroniser import SourceScan, Synchronisation
 from jidomem.index.follower import after_clearing
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import NAMES, Stream

@@ -133,7 +133,8 @@ def entries_now(memory: Jidomem, paths: Collection[str]) -> dict[str, dict[int, 
     tree = memory.tree
     if tree is None or not paths:
         return {}
-    from jidomem.exchange.synchroniser import SourceFile, imported, read_sources
+    from jidomem.exchange.importer import SourceFile
+    from jidomem.exchange.synchroniser import imported, read_sources
     from jidomem.repository.other_tools import ADR
 
     memory.catch_up(memory.project)

@@ -203,10 +203,9 @@ class MarkdownPage:
 
 
 def parse_page(text: str) -> MarkdownPage:
-    """Return *text* parsed. `fault` is the reason if the front matter is invalid and stays text."""
+    """Return *text* parsed. `fault` is why the front matter is invalid; its lines `key: value` are the fields then."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    start = _front_matter_end(lines)
-    fields, fault = _fields(lines[1 : start - 1]) if start else ((), "")
+    start, fields, fault = _front_matter(lines)
     tokens = _MARKDOWN.parse("\n" * start + "\n".join(lines[start:]))
     return MarkdownPage(tuple(lines), start, fields, tuple(_sections(tokens, len(lines))), tuple(tokens), fault)
 
@@ -216,11 +215,31 @@ def parse_line(number: int, text: str) -> MarkdownLine:
     return MarkdownLine(number, *_pieces(_MARKDOWN.parseInline(text)[0].children or []))
 
 
-def _front_matter_end(lines: Sequence[str]) -> int:
-    """Return the line after the front matter, or 0 if there is none."""
+#: A line `key: value` of front matter that cannot be parsed, one that may continue it, and a heading below it.
+_PLAIN_FIELD = re.compile(r"([A-Za-z][\w -]{0,40}?)[ \t]*:[ \t]+([\"']?)(\S.*?)\2[ \t]*")
+_CONTINUED = re.compile(r"[A-Za-z][\w -]{0,40}?[ \t]*:(?:\s|\Z)|[ \t]+\S|- ")
+_HEADING_BELOW = re.compile(r"\n\n#{1,6} ")
+
+
+def _front_matter(lines: Sequence[str]) -> tuple[int, tuple[Field, ...], str]:
+    """Return the line after the front matter, 0 if there is none, its fields, and the fault if it is invalid.
+
+    Invalid front matter ends at the first line without the form of a field if it is not closed, or only below a
+    heading.
+    """
     if lines[0].rstrip() != "---":
-        return 0
-    return next((n + 1 for n, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
+        return 0, (), ""
+    end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), None)
+    fields, fault = _fields(lines[1:end]) if end else ((), "no line --- ends it")
+    if end and not fault:
+        return end + 1, fields, ""
+    start = (end or 0) + 1
+    if end is None or _HEADING_BELOW.search("\n".join(lines[:end])):
+        start = next((n for n, line in enumerate(lines) if n and not _CONTINUED.match(line)), len(lines))
+        fault = "no line --- ends it"
+    plain = ((n, _PLAIN_FIELD.fullmatch(line)) for n, line in enumerate(lines[:start]))
+    fields = tuple(Field(match[1], (match[3],), range(n, n + 1)) for n, match in plain if match)
+    return (start, fields, fault) if fields or end else (0, (), "")
 
 
 def _fields(lines: Sequence[str]) -> tuple[tuple[Field, ...], str]:

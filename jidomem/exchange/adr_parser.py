@@ -290,6 +290,10 @@ class _Reading:
         if not entries and is_request(self.path):
             self.note("info", "no status; a request for comments is read as proposed")
             return "proposed"
+        if not entries and (self.page.fault or not self._decides()):
+            lack = "the front matter cannot be read" if self.page.fault else "no decision section"
+            self.note("warning", f"no status, and {lack}; read as proposed")
+            return "proposed"
         if not entries:
             self.note("info", "no status; read as accepted")
             return "accepted"
@@ -314,6 +318,13 @@ class _Reading:
         elif word in WORDS and entry.value.plain.casefold().strip(" .") == status:
             self._use(entry)
         return status
+
+    def _decides(self) -> bool:
+        """Return whether the record states a decision: in a section of its own, or in a line with such a key."""
+        sections = any(
+            self.page.text(section.body, section.end) for section in self.top if part_of(section.title) == "decision"
+        )
+        return sections or any(part_of(entry.key) == "decision" and entry.value.plain.strip() for entry in self.entries)
 
     def _end(self) -> str | None:
         """Return the date until which the decision holds by its status, such as that of a trial."""
@@ -386,11 +397,10 @@ class _Reading:
     # -- texts ---------------------------------------------------------------------------------------------------
 
     def _front_matter(self) -> None:
-        """Leave out front matter that only places the page on a website, with a note; if it is invalid, all of it stays
-        text.
-        """
+        """Leave out front matter that only places the page on a website, with a note."""
         if self.page.fault:
-            self.note("warning", f"front matter cannot be read: {_short(self.page.fault)}; kept as text", 0)
+            fault = _short(self.page.fault)
+            self.note("warning", f"front matter cannot be read: {fault}; only its lines `key: value` count", 0)
         placed = [field for field in self.page.fields if field.key in PLACEMENT]
         if placed:
             self.note("info", f"left out: {', '.join(field.key for field in placed)}", placed[0].lines.start)
@@ -482,8 +492,8 @@ class _Reading:
             part = part_of(opened[start].title) if start in opened else None
             is_head = start == page.start and start not in opened
             blocks.append((ORDER.index("context" if is_head else part), is_head, start, text))
-        matter = [page.lines[n] for n in range(1, max(1, page.start - 1)) if n not in self.used]
-        matter = [line for line in matter if line.strip() and not line.startswith("#")]
+        matter = [page.lines[n] for n in range(1, page.start) if n not in self.used]
+        matter = [line for line in matter if line.strip() not in ("", "---", "...") and not line.startswith("#")]
         fenced = "\n".join(["```yaml", *matter, "```"]) if matter else ""
         ordered = [text for *_, text in sorted(blocks)]
         return "\n\n".join(filter(None, [*ordered, fenced]))

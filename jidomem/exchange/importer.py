@@ -8,6 +8,7 @@ RDF document, `insert` the triples that a Python caller gives.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,9 @@ from jidomem.write.writer import MemoryWriter
 
 _HINT = "correct that entry and import the file again; imported entries stay"
 _ENCODED = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE) and import it again; imported entries stay"
+_UNRESOLVED = "resolve it, and import the file again; imported entries stay"
+#: A fence of code, and the marks of an unresolved merge.
+_FENCED, _MERGED = re.compile(rb"[ \t]*(`{3,}|~{3,})"), re.compile(rb"(?:<{7}|>{7})(?= )|={7}$")
 #: Bytes at the start of a file that are checked for U+0000.
 _BEGINNING = 8192
 
@@ -76,6 +80,30 @@ class UnreadableEntry:
 
     place: str
     error: JidomemError
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file of one of `jidomem.repository.other_tools.SOURCE_KINDS`: its path in the repository and its content."""
+
+    kind: str
+    path: str
+    data: bytes
+
+    def unresolved(self) -> UnreadableEntry | None:
+        """Return the refusal of a file with the marks of an unresolved merge outside fenced code, else None."""
+        if b"\n>>>>>>> " not in self.data:
+            return None
+        marks, fence = list[int](), b""
+        for number, line in enumerate(self.data.splitlines(), start=1):
+            if fenced := _FENCED.match(line):
+                fence = b"" if fence and fenced[1].startswith(fence) else fence or fenced[1]
+            elif not fence and (mark := _MERGED.match(line)) and mark[0][:1] == b"<=>"[len(marks) :][:1]:
+                marks.append(number)
+        if len(marks) < 3:
+            return None
+        error = InvalidRequest("unresolved merge: both versions are in the file", hint=_UNRESOLVED)
+        return UnreadableEntry(f"{self.path}:{marks[0]}", error)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
 from jidomem.exchange import adr, memory_md, other_formats
 from jidomem.exchange.adr import named_iri, record_iri
 from jidomem.exchange.adr_markdown import stem
-from jidomem.exchange.importer import ImportedEntry, ImportReport, Reading, UnreadableEntry
+from jidomem.exchange.importer import ImportedEntry, ImportReport, Reading, SourceFile, UnreadableEntry
 from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, SourceEntry, SourceVersion, key_in, lineages
 from jidomem.exchange.memory_md import Find
 from jidomem.exchange.other_formats import STATEMENT
@@ -178,15 +178,6 @@ _READERS: Mapping[str, Callable[[str, bytes, Find], Reading]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """A file of one of `jidomem.repository.other_tools.SOURCE_KINDS`: its path in the repository and its content."""
-
-    kind: str
-    path: str
-    data: bytes
-
-
 @dataclass(slots=True)
 class SourceEntries:
     """The entries of some files, and notes on them.
@@ -217,7 +208,8 @@ def read_sources(
     *find* returns, for the path of a file, the function that resolves words of it to files. *known* are the
     records in memory, path and title, and *moved* maps earlier paths of records to present ones.
     """
-    sources = SourceEntries()
+    sources = SourceEntries(broken=[refusal for file in files if (refusal := file.unresolved()) is not None])
+    files = [file for file in files if file.unresolved() is None]
     records = [file for file in files if file.kind == ADR]
     if records:
         _read_records(records, sources, largest, known, find, moved)

@@ -11,10 +11,10 @@ from posixpath import dirname
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import JidomemError
-from jidomem.exchange.importer import ImportedEntry, ImportReport
+from jidomem.exchange.importer import ImportedEntry, ImportReport, SourceFile
 from jidomem.exchange.lineage import Lineage
 from jidomem.exchange.sync_plan import CHANGES
-from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation, imported_lineages
+from jidomem.exchange.synchroniser import SourceScan, Synchronisation, imported_lineages
 from jidomem.rdf.terms import literal
 from jidomem.records.file_anchor import anchors_of, path_of
 from jidomem.records.intent import Receipt

@@ -148,6 +148,49 @@ def test_front_matter_keeps_leading_zeros_and_expands_no_aliases():
     assert entries[-1].links == (("supersedes", "0012-b"),)
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "---\nstatus: rejected\ntitle: Kafka: the log\ndate: 2024-01-01\n---\n",
+        "---\nstatus:\trejected\ndate: 2024-01-01\n---\n",
+        "---\nstatus: 'rejected'\ndate: 2024-01-01\n\n",
+        "---\ndate: 2024-01-01\nstatus: rejected\n",
+    ],
+)
+@pytest.mark.parametrize("foot", ["", "\n---\nThe end: here.\n"])
+def test_status_and_date_of_front_matter_that_is_no_yaml_or_not_closed_are_read(head, foot):
+    reading = read(
+        [("0001-k.md", f"{head}# Kafka\n\n## Context\n\nEvents.\n\n## Decision\n\nUse it.\n{foot}".encode())]
+    )
+
+    (entry,) = reading.entries
+    fields = entry.fields
+    assert (fields["summary"], fields["status"], fields["timestamp"]) == ("Kafka", "rejected", "2024-01-01T00:00:00Z")
+    assert [(note.line, note.message[:28]) for note in reading.notes if note.severity == "warning"] == [
+        (1, "front matter cannot be read:")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("# Cache\n\nWe talked about caching. Nothing agreed yet.\n", "proposed"),
+        ("# Cache\n\n## Context\n\nSlow.\n\n## Consequences\n\nFast.\n", "proposed"),
+        ("# Cache\n\n## Context\n\nSlow.\n\n## Decision\n\n", "proposed"),
+        ("---\nstatus rejected\n---\n# Cache\n\n## Decision\n\nUse Redis.\n", "proposed"),
+        ("# Cache\n\nDecision: use Redis.\n", "accepted"),
+        ("# Cache\n\n## Decision Outcome\n\nUse Redis.\n", "accepted"),
+        ("# Cache\n\nStatus: Accepted\n\nUse Redis.\n", "accepted"),
+    ],
+)
+def test_a_record_without_status_is_accepted_only_if_it_states_a_decision(text, status):
+    reading = read([("docs/adr/0001-cache.md", text.encode())])
+
+    assert [entry.fields["status"] for entry in reading.entries] == [status]
+    read_as = [note.severity for note in reading.notes if note.message.endswith("read as proposed")]
+    assert read_as == ["warning"] * (status == "proposed")
+
+
 def test_a_chain_of_1001_supersessions_is_read_in_order():
     files = [(f"{n:04}-r.md", nygard(f"Release {n}", f"Accepted\n\nSupersedes ADR-{n + 1}")) for n in range(1000)]
     files.append(("1000-r.md", nygard("Release 1000")))

@@ -8,7 +8,8 @@ import pytest
 
 import jidomem
 from jidomem.base.words import EXCERPT
-from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation
+from jidomem.exchange.importer import SourceFile
+from jidomem.exchange.synchroniser import SourceScan, Synchronisation
 from jidomem.recall.briefing import markdown
 from jidomem.repository.other_tools import ADR
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from jidomem.errors import JidomemError
 from jidomem.exchange import memory_md as notes_reader
 from jidomem.exchange import note_words, other_formats
+from jidomem.exchange.importer import SourceFile
 from jidomem.exchange.memory_md import mentions, scopes
-from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation
+from jidomem.exchange.synchroniser import SourceScan, Synchronisation
 from jidomem.records.policy import PolicyChange
 
 CASES = Path(__file__).parent / "cases"

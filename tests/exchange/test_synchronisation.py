@@ -394,6 +394,41 @@ def test_an_edited_memory_of_a_removed_record_may_still_be_withdrawn(repository)
     assert repository.active() == []
 
 
+MERGED = "<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> topic\n"
+
+
+def test_a_file_in_an_unresolved_merge_is_refused_and_its_memories_stay(repository):
+    issue = '{{"id": "bd-1", "title": "{}", "status": "open"}}'.format
+    sources = {
+        ADR: (record(), record(status=MERGED.format("Rejected", "Accepted"))),
+        "CLAUDE.md": (
+            "- Never deploy on Fridays\n",
+            MERGED.format("- Never deploy on Mondays", "- Deploy on Tuesdays"),
+        ),
+        ".beads/issues.jsonl": (issue("One"), MERGED.format(issue("Two"), issue("Three"))),
+    }
+    for path, (text, _) in sources.items():
+        repository.write(path, text)
+    repository.sync()
+    for path, (_, text) in sources.items():
+        repository.write(path, text)
+
+    compared = compare(
+        repository.memory, repository.base, scan_folder(repository.base).sources, Scope(tuple(SOURCE_KINDS))
+    )
+
+    assert [step for step in compared.plan.steps if step.change != "unchanged"] == []
+    assert sorted(broken.place for broken in compared.sources.broken) == [
+        ".beads/issues.jsonl:1", "CLAUDE.md:1", f"{ADR}:5"
+    ]  # fmt: skip
+
+
+def test_the_marks_of_a_merge_in_fenced_code_are_a_sample(repository):
+    repository.write(ADR, record(why=f"A merge looks so:\n\n```\n{MERGED.format('a', 'b')}```"))
+
+    assert repository.sync() == {"added": 1}
+
+
 def test_accepted_notes_stay_accepted_when_their_page_is_renamed(repository):
     repository.write("CLAUDE.md", "# Rules\n\n- Never edit generated files\n")
     repository.sync()
