@@ -296,7 +296,7 @@ class RecordText:
 
         >>> one = RecordText.of(("Ship with DHL", "DHL collects at noon.", "It is cheap."))
         >>> one.likeness(RecordText.of(("Use DHL", "DHL collects at noon.", "It is cheap.")))
-        0.875
+        0.9166666666666666
         >>> one.likeness(RecordText.of(("Cache in Redis", "Redis runs beside the shop.", "It is cheap.")))
         0.25
         """

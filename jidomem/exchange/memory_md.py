@@ -12,9 +12,11 @@ from itertools import islice
 from posixpath import dirname
 from typing import Any
 
+from jidomem.base.json_values import decode_json
 from jidomem.errors import InvalidRequest
 from jidomem.exchange.adr_markdown import gives_reason
 from jidomem.exchange.importer import ForeignEntry, Reading, UnreadableEntry, not_utf8
+from jidomem.exchange.note_page import parse_page, text_of
 from jidomem.exchange.note_statements import IMPORT, NoteStatement, read_statements
 
 #: Returns the path of the file or folder that a page calls by a name, or None if the repository has none.
@@ -196,6 +198,8 @@ _RULES = re.compile(
     r"(?:^|/)(?:\.(?:cursor|windsurf|cline)rules|[^/]*\.mdc|[^/]*\.instructions\.md|copilot-instructions\.md"
     r"|\.(?:claude|windsurf)/rules/.*\.md)$"
 )
+#: The line of an export with type, author, date and IRI of a memory.
+_ORIGIN = re.compile(r", confidence \w+, \S+$")
 #: The rationale of a decision whose page states none.
 NO_REASON = "The file gives no reason."
 #: The largest page that is read, in bytes: the parser needs some 40 s for the worst page of this size.
@@ -235,6 +239,10 @@ def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
     except UnicodeDecodeError as error:
         reading.broken.append(UnreadableEntry(name, not_utf8(f"not UTF-8 at byte {error.start}")))
         return reading
+    if _is_json(text):
+        hint = "record a conversation turn by turn: memory.conversation(session).record()"
+        reading.broken.append(UnreadableEntry(name, InvalidRequest("JSON, not a page of notes", hint=hint)))
+        return reading
     is_rules = bool(_RULES.search(name))
     scope = scopes(name, text) if is_rules or _INSTRUCTS.search(name) else []
     page = _Page(name, tuple(scope), is_rules, find)
@@ -251,6 +259,24 @@ def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
     return reading
 
 
+def _is_json(text: str) -> bool:
+    r"""Return whether *text* is a JSON object or list, or has one in its first line.
+
+    >>> _is_json('{"role": "user"}\n{"role": "assistant"}\n'), _is_json("[docs](docs/) are here"), _is_json("[]")
+    (True, False, True)
+    """
+    whole = text.strip()
+    return whole[:1] in ("{", "[") and any(map(_is_decodable, (whole, whole.partition("\n")[0])))
+
+
+def _is_decodable(text: str) -> bool:
+    try:
+        decode_json(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _entry(page: _Page, statement: NoteStatement) -> ForeignEntry:
     kind = _kind(statement, page.is_rules)
     path = " › ".join(statement.headings)
@@ -262,7 +288,7 @@ def _entry(page: _Page, statement: NoteStatement) -> ForeignEntry:
     if statement.explanation:
         fields["detailed_explanation"] = statement.explanation
     if kind == "decision":
-        fields["rationale"] = statement.text if gives_reason(statement.text) else NO_REASON
+        fields["rationale"] = _reason(statement)
     if kind == "task" and statement.is_done:
         fields["status"] = "Completed"
     files = _files(page, " ".join((*statement.headings, statement.raw)))
@@ -274,6 +300,18 @@ def _entry(page: _Page, statement: NoteStatement) -> ForeignEntry:
         headings=statement.headings,
         line=statement.line,
     )
+
+
+def _reason(statement: NoteStatement) -> str:
+    """Return the rationale of a decision: its own text if that gives a reason, else the first paragraph below it.
+
+    In an export the paragraph comes first. One with a label, such as `Topic:`, gives no reason.
+    """
+    own = statement.text if gives_reason(statement.text) else ""
+    texts = (text_of(block) for block in parse_page(statement.more).blocks if block.type == "paragraph")
+    reasons = (text for text in texts if not text.label and not _ORIGIN.search(text.plain))
+    below = next(("\n".join(text.lines) for text in reasons), "")
+    return (below or own if _ORIGIN.search(statement.more) else own or below) or NO_REASON
 
 
 def _files(page: _Page, text: str) -> tuple[str, ...]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.parser_block import ParserBlock
 from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
 from markdown_it.tree import SyntaxTreeNode
 
 from jidomem.exchange.note_words import is_negative
@@ -38,6 +40,13 @@ _BRACKETS = re.compile(r"(?:!?\[){20,}")
 #: A component of documentation pages: a parameter, a card, an update.
 _COMPONENT = re.compile(r"<[A-Z]\w*\s[^<>]*?\b(?:path|body|query|header|type|href|icon|label)=")
 _SAMPLE_TAG = re.compile(r"(?:^|[\W_])(?:examples?|samples?|snippets?|transcripts?)(?:$|[\W_])", re.IGNORECASE)
+_ASKS, _ANSWERS = "user|human|me", r"assistant|claude(?: code)?|chatgpt|gpt-?\d[\w.-]*|gemini|copilot|codex|ai"
+#: The beginning of a turn of a conversation: the speaker before a colon, outside lists, or alone in a heading.
+_TURN = re.compile(
+    rf"[ \t>]*(?:#{{1,6}}[ \t]+[*_]*(?:({_ASKS})|({_ANSWERS}))[*_:]*[ \t]*$"
+    rf"|[*_]*(?:({_ASKS})|({_ANSWERS}))(?::[*_]*|[*_]+:)(?:[ \t]|$))",
+    re.IGNORECASE,
+)
 
 
 class _BoundedBlocks(ParserBlock):
@@ -57,8 +66,21 @@ class _BoundedBlocks(ParserBlock):
             state.line += 1
 
 
+#: Stand for escaped angle brackets, which are no tags, until the tags are removed.
+_ESCAPED, _UNESCAPED = {"<": "\ue000", ">": "\ue001"}, str.maketrans({"\ue000": "<", "\ue001": ">"})
+
+
+def _mark_escaped(state: StateCore) -> None:
+    """Replace the angle brackets of escapes and entities, which the parser joins with other text."""
+    for inline in state.tokens:
+        for token in inline.children or ():
+            if token.type == "text_special":
+                token.content = _ESCAPED.get(token.content, token.content)
+
+
 def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    markdown.core.ruler.before("text_join", "escaped", _mark_escaped)
     blocks = _BoundedBlocks()
     blocks.ruler = markdown.block.ruler
     markdown.block = blocks
@@ -116,6 +138,9 @@ def parse_page(text: str) -> NotePage:
     text = _COMMENT.sub(blank, _FRONT.sub(blank, text, count=1))
     text = _BRACKETS.sub(lambda run: run[0].replace("[", "\\["), text)
     lines = text.split("\n")
+    for talk in _conversations(lines):
+        hidden.append((talk.start + 1, "is a transcript"))
+        lines[talk.start : talk.stop] = [""] * len(talk)
     sections: list[tuple[range, str]] = []
     if any(map(_MARKUP.match, lines)):
         lines, sections = _without_markup(lines, _code_lines(lines))
@@ -124,6 +149,27 @@ def parse_page(text: str) -> NotePage:
     if env.get("too deep"):
         hidden += [(1, "is nested too deeply")] * env["too deep"]
     return NotePage(tuple(tree.children), tuple(sections), tuple(hidden))
+
+
+def _conversations(lines: Sequence[str]) -> Iterator[range]:
+    """Yield the lines of each conversation: turns of a user and of an assistant, without another heading between."""
+    turns = {number: match for number, line in enumerate(lines) if (match := _TURN.match(line))}
+    if len(turns) < 2:
+        return
+    talk: list[int] = []
+    code = _code_lines(lines)
+    for number in [*(n for n, line in enumerate(lines) if n not in code and (n in turns or line[:1] == "#")), None]:
+        if number in turns:
+            talk.append(number)
+            continue
+        sides = ["asks" if turns[each][1] or turns[each][3] else "answers" for each in talk]
+        if ("asks", "answers") in pairwise(sides):
+            talk = talk[: len(sides) - sides[::-1].index("answers")]
+            is_alone = turns[talk[-1]].end() == len(lines[talk[-1]].rstrip())
+            end = len(lines) if number is None else number
+            blank = [n for n in range(talk[-1] + 1, end) if not lines[n].strip(" \t>") and n - talk[-1] > is_alone]
+            yield range(talk[0], min([end, *blank]))
+        talk = []
 
 
 def _code_lines(lines: Sequence[str]) -> set[int]:
@@ -187,15 +233,15 @@ def text_of(block: SyntaxTreeNode) -> Text:
     wrapped = _WRAPPED.fullmatch(words)
     words = wrapped[2] if wrapped else words
     words = _ALERT.sub("", words, count=1) if _ALERT.match(words) else words
-    bare = _ALERT.sub("", "".join(piece for piece, is_bare in pieces if is_bare), count=1)
+    bare = _ALERT.sub("", "".join(piece for piece, is_bare in pieces if is_bare), count=1).translate(_UNESCAPED)
     shown = [child for child in inline.children if child.type != "text" or child.content.strip(" .:")]
     is_strong = len(shown) == 1 and shown[0].type == "strong"
-    lines = tuple(filter(None, (" ".join(line.split()) for line in words.split("\n"))))
+    lines = tuple(filter(None, (" ".join(line.split()) for line in words.translate(_UNESCAPED).split("\n"))))
     if lines and lines[-1].endswith("\\"):
         lines = (*lines[:-1], lines[-1].rstrip("\\ "))
-    raw = inline.content.strip()
     return Text(
-        " ".join(lines), raw, " ".join(bare.split()), _label(inline.children), is_strong,
+        " ".join(lines), inline.content.strip(), " ".join(bare.split()),
+        _label(inline.children).translate(_UNESCAPED), is_strong,
         any(child.type == "link" for child in inline.walk()), lines,
     )  # fmt: skip
 

@@ -302,7 +302,7 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>&#~|!]")
 _FENCE = re.compile(r"(\s*)(`{3,}(?!.*`)|~{3,}(?!.*~~~))")
 #: A line of a text that begins a list item, a heading, a table row, a quotation or code.
 _BLOCK = re.compile(r"\s*(?:[-*+•]\s+|\d+[.)]\s|#{1,6}\s|[|>]|```|~~~)")
-_BULLET, _HEADING = re.compile(r"\s*[-*+•]\s+"), re.compile(r"\s*#{1,6}\s+")
+_BULLET, _HEADING = re.compile(r"\A\s*[-*+•]\s+"), re.compile(r"\A\s*#{1,6}\s+")
 #: The beginnings of a line that Markdown would parse as a list or a heading.
 _BEGINS = re.compile(r"^([-+=]|\d+(?=[.)]))")
 _DONE = frozenset({"Completed"})

@@ -120,6 +120,31 @@ def test_the_page_is_read_back_as_notes_of_the_same_kinds(memory):
     ]
 
 
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Write <br> for line ends in HTML mails",
+        "Wrap names in <b>...</b> tags",
+        "Write &lt; for <",
+        "<b>Never print it</b>",
+    ],
+)
+def test_a_summary_with_tags_is_read_back_unchanged(memory, summary):
+    memory.writer.submit_intent("p", intent(summary=summary))
+
+    assert [entry.summary for entry in memory_md.read("m.md", page(memory).encode()).entries] == [summary]
+
+
+@pytest.mark.parametrize("summary", ["Use Jena", "Use Jena, because it is old"])
+def test_the_rationale_of_a_decision_is_read_back_from_the_page(memory, summary):
+    rationale = "1. It has *no* <limit> - C # too\n2. We know it"
+    memory.writer.submit_intent("p", decision(summary=summary, rationale=rationale))
+
+    (entry,) = memory_md.read("m.md", page(memory).encode()).entries
+
+    assert (entry.fields["summary"], entry.fields["rationale"]) == (summary, rationale)
+
+
 @given(st.one_of(st.text(max_size=40), st.text("#-+*_`[]()<>&!|~=\\ 1.x\n", max_size=20)))
 def test_any_text_is_shown_literally_in_one_entry_of_the_page(text):
     words = " ".join(text.split())

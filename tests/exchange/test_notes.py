@@ -317,6 +317,50 @@ def test_the_summary_of_a_statement_has_its_command(text, expected):
     assert summaries(text) == [expected]
 
 
+RULE = "Never deploy on Fridays."
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        f"User: Which port?\n\nAssistant: It is 5672.\n\n- {RULE}\n\nUser: Why?\n\nAssistant: {RULE}\n",
+        f"**User:** Which port?\n\n**Claude:** {RULE}\n",
+        f"> **User**: Which port?\n>\n> **ChatGPT**: {RULE}\n> {RULE}\n",
+        f"## User\n\nWhich port?\n\n## Assistant\n\n{RULE}\n\n## More\n",
+        f"**Human:**\n\nWhich port?\n\n**AI:**\n\n{RULE}\n",
+    ],
+)
+def test_a_conversation_is_omitted_and_counted_and_the_text_around_it_is_imported(talk):
+    reading = memory_md.read(
+        "CLAUDE.md", f"# Notes\n\n- Sign every commit.\n\n{talk}\nRun the tests before a push.\n".encode()
+    )
+
+    assert [entry.summary for entry in reading.entries] == ["Sign every commit.", "Run the tests before a push."]
+    assert reading.left_out["is a transcript"] == 1
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "User: the account that runs the service. It must not have a shell.\n",
+        "- User: a person who asks\n- Assistant: the program that answers\n",
+        "User: the account that runs it.\n\n## Roles\n\nAssistant: the program that answers.\n",
+    ],
+)
+def test_definitions_of_a_user_or_an_assistant_are_no_conversation(page):
+    assert memory_md.read("CLAUDE.md", page.encode()).left_out["is a transcript"] == 0
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"role": "user", "content": "Which port?"}]', '{"role": "user"}\n{"role": "assistant"}\n']
+)
+def test_json_is_no_page_of_notes(text):
+    reading = memory_md.read("chat.json", text.encode())
+
+    assert reading.entries == []
+    assert "conversation" in reading.broken[0].error.hint
+
+
 def test_an_entry_has_headings_and_line_and_keeps_its_key_when_other_text_changes():
     text = "# Guide\n\n## Tests\n\nUse pytest.\n\n- Never mock the store\n- Run `make`\n"
     first = memory_md.read("AGENTS.md", text.encode()).entries
