@@ -76,10 +76,11 @@ class ForeignEntry:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableEntry:
-    """An entry that cannot be read: its place and the reason."""
+    """An entry that cannot be read: its place, the reason, and its key in the file if that is known."""
 
     place: str
     error: JidomemError
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +123,9 @@ class Reading:
     left_out: Counter[str] = field(default_factory=Counter)
     places: list[str] = field(default_factory=list)
 
-    def refuse(self, place: str, detail: str) -> None:
-        """Record an entry in a wrong form."""
-        self.broken.append(UnreadableEntry(place, InvalidRequest(detail, hint=_HINT)))
+    def refuse(self, place: str, detail: str, key: str = "") -> None:
+        """Record an entry in a wrong form, with its key if that is known."""
+        self.broken.append(UnreadableEntry(place, InvalidRequest(detail, hint=_HINT), key))
 
     def leave_out(self, place: str, reason: str) -> None:
         """Count a part that is not a memory, and note its place."""

@@ -40,13 +40,13 @@ def read_beads(name: str, data: bytes) -> Reading:
     for place, issue in objects(name, data, reading):
         key, title, status = (text_of(issue.get(part)) for part in ("id", "title", "status"))
         if not key or not title:
-            reading.refuse(place, "an issue has an id and a title")
+            reading.refuse(place, "an issue has an id and a title", key)
         elif status == "tombstone":
             reading.left_out["deleted in beads"] += 1
         elif status not in _TASK:
-            reading.refuse(place, f"status {status!r:.80} is none of {', '.join(_TASK)}")
+            reading.refuse(place, f"status {status!r:.80} is none of {', '.join(_TASK)}", key)
         elif key in issues:
-            reading.refuse(place, f"{key:.80} is already in {issues[key][0]}")
+            reading.refuse(place, f"{key:.80} is already in {issues[key][0]}", key)
         else:
             issues[key] = place, issue
     for key in _in_order(issues):
@@ -271,11 +271,11 @@ def _whole(name: str, data: bytes) -> list[tuple[str, dict[str, Any]]]:
 def _entity(name: str, place: str, line: dict[str, Any], reading: Reading) -> None:
     entity, kind, observations = text_of(line.get("name")), text_of(line.get("entityType")), line.get("observations")
     if not entity or not isinstance(observations, list):
-        reading.refuse(place, "an entity has a name and a list of observations")
+        reading.refuse(place, "an entity has a name and a list of observations", entity)
         return
     facts = [observation_fact(entity, kind, text_of(each)) for each in observations if text_of(each)]
     if len(facts) < len(observations):
-        reading.refuse(place, f"{len(observations) - len(facts)} observations of {entity:.80} are not texts")
+        reading.refuse(place, f"{len(observations) - len(facts)} observations of {entity:.80} are not texts", entity)
     for fact in facts if observations else [entity_fact(entity, kind)]:
         fields = {**fact, "evidence": [f"{name}: entity {entity}"]}
         reading.entries.append(ForeignEntry(entity, place, fields, line=line_of(place)))

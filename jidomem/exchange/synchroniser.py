@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from types import MappingProxyType
@@ -142,11 +142,8 @@ def _kind(properties: Properties) -> str:
 def _record_path(project: str, item: Term, properties: Properties) -> str | None:
     """Return the path of the record that *item* is about, if the IRI of *item* derives from its name or path."""
     paths = [plain_value(value) for value in properties.get(jido("about"), ()) if not is_iri(value)]
-    return next((path for path in paths if plain_value(item) in _iris_of(project, path)), None)
-
-
-def _iris_of(project: str, path: str) -> Iterable[str]:
-    return record_iri(project, stem(path)), record_iri(project, path)
+    names = ((path, name) for path in paths for name in (stem(path), path))
+    return next((path for path, name in names if plain_value(item) == record_iri(project, name)), None)
 
 
 def _path_in_evidence(index: OxigraphIndex, graph: str, properties: Properties) -> str:
@@ -183,7 +180,7 @@ class SourceEntries:
     """The entries of some files, and notes on them.
 
     `passed` are the files without a record, each with the reason. `whole` are the files of which every entry was read,
-    so that an entry missing here is not in them.
+    so that an entry missing here is not in them; `partly` has the keys of the refused entries of others, "" if unknown.
     """
 
     entries: list[SourceEntry] = field(default_factory=list)
@@ -193,6 +190,7 @@ class SourceEntries:
     places: list[str] = field(default_factory=list)
     passed: list[tuple[str, str]] = field(default_factory=list)
     whole: set[str] = field(default_factory=set)
+    partly: dict[str, set[str]] = field(default_factory=dict)
 
 
 def read_sources(
@@ -259,7 +257,9 @@ def _add(file: SourceFile, reading: Reading, sources: SourceEntries) -> None:
     sources.notes += reading.notes
     sources.left_out.update(reading.left_out)
     sources.places += reading.places
-    if not reading.broken:
+    if reading.broken:
+        sources.partly[file.path] = {each.key for each in reading.broken}
+    else:
         sources.whole.add(file.path)
 
 
@@ -333,12 +333,20 @@ class Synchronisation:
             return path in sources.whole or scan.is_deleted(path)
 
         def is_removed(lineage: Lineage) -> bool:
-            path = lineage.newest.path
-            return path in sources.whole or (scan.covers(lineage) and scan.is_deleted(path))
+            path, refused = lineage.newest.path, sources.partly.get(lineage.newest.path)
+            is_read = path in sources.whole or (refused is not None and refused.isdisjoint(("", lineage.newest.key)))
+            return is_read or (scan.covers(lineage) and scan.is_deleted(path))
 
         if moved := moved_records(sources.entries, known, is_absent):
             sources = read(moved=moved)
         planned = plan(sources.entries, known, is_absent=is_absent, is_removed=is_removed)
+        matched = {id(step.lineage) for step in planned.steps}
+        left = (each.newest.path for each in known if each.current is not None and id(each) not in matched)
+        missing = Counter(path for path in left if "" in sources.partly.get(path, ()))
+        sources.notes += [
+            f"{path}: warning: entries that are missing: {count}, removed or refused; correct the refused ones first"
+            for path, count in missing.items()
+        ]
         return cls(writer, project, sources, known, planned, {file.path: file.data for file in files})
 
     def submit(self, committed: Committed = lambda paths: {}, *, dry_run: bool = False) -> ImportReport:

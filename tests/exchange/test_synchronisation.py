@@ -423,6 +423,29 @@ def test_a_file_in_an_unresolved_merge_is_refused_and_its_memories_stay(reposito
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("faulty", "removed", "note"),
+    [
+        ('{"id": "bd-3", "status": "open"}', 1, ""),
+        ('{"id": "bd-2", "title": "Two", "status": "lost"}', 0, ""),
+        ('{"title": "Three", "status": "open"}', 0, "warning: entries that are missing: 1, "),
+        ('{"id": ', 0, "warning: entries that are missing: 1, "),
+    ],
+)
+def test_an_issue_is_removed_unless_a_refused_entry_may_be_it(repository, faulty, removed, note):
+    path, issue = ".beads/issues.jsonl", '{{"id": "bd-{}", "title": "{}", "status": "open"}}\n'.format
+    repository.write(path, issue(1, "One") + issue(2, "Two"))
+    repository.sync()
+    repository.accept_all()
+    repository.write(path, issue(1, "One") + faulty)
+
+    plan = compare(repository.memory, repository.base, scan_folder(repository.base).sources, Scope(tuple(SOURCE_KINDS)))
+
+    assert [step.summary for step in plan.plan.steps if step.change == "removed"] == ["Two"] * removed
+    assert [each for each in plan.sources.notes if each.startswith(f"{path}: {note}")] == plan.sources.notes
+    assert len(plan.sources.notes) == bool(note)
+
+
 def test_the_marks_of_a_merge_in_fenced_code_are_a_sample(repository):
     repository.write(ADR, record(why=f"A merge looks so:\n\n```\n{MERGED.format('a', 'b')}```"))
 
