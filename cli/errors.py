@@ -250,11 +250,15 @@ def in_options(hint: str, app: App) -> str:
             return leave_out + app.options[name]
         if (flag := f"--{name.replace('_', '-')}") in app.options.values():
             return leave_out + flag
+        if name == "extra_triples" and "more" in app.options:
+            return f"{leave_out}--set PROPERTY=VALUE"
+        if ":" in name and not {"changes", "more"}.isdisjoint(app.options):
+            return f"{leave_out}--set {name}" if leave_out else f"--set {name}=VALUE"
         if name in INTENT_FIELDS and "changes" in app.options:
             return f"{leave_out}--set {name}" if leave_out else f"--set {name}=VALUE"
         return match[0]
 
-    return re.sub(r"(leave out )?`([a-z_]+)`", option, hint)
+    return re.sub(r"(leave out )?`([a-z_]+|[A-Za-z][\w-]*:[\w-]+)`", option, hint)
 
 
 def _violation(violation: Violation, app: App, *, is_one: bool) -> Iterator[str]:

@@ -273,7 +273,7 @@ def remember(app: App, /, text: str, more: tuple[str, ...], dry_run: bool, **fie
     except JidomemError as refusal:
         if not text.strip():
             refusal.hint = 'give the text: jidomem remember "the build needs Rust 1.80"'
-        if at_fault := [flags[each.value] for each in refusal.violations if each.value in flags]:
+        if at_fault := [flags[each.value] for each in refusal.violations if str(each.value) in flags]:
             refusal.hint = refusal.hint.replace("`extra_triples`", " and ".join(dict.fromkeys(at_fault)))
         options: Options | None = as_options if text.strip() else None
         if isinstance(refusal, Conflict) and refusal.names_ended and any(refusal.conflicts[0].resolve_with.values()):

@@ -274,7 +274,8 @@ def _hint(violations: Sequence[Violation]) -> str:
 def _remedy(violation: Violation, *, is_one: bool) -> str:
     """Return the repair of a violation in words, with the name of its field unless it is the only one."""
     if violation.code == "unknown_term" and not violation.nearest:
-        return f"{proposing(str(violation.value))}; or correct `{violation.field}` and resubmit"
+        own = f"{proposing(str(violation.value))}; or correct `{violation.field}` and resubmit"
+        return violation.hint or own
     if violation.field is None:
         return violation.hint or "correct it and resubmit"
     if violation.code == "unknown_field" and violation.nearest:
@@ -283,7 +284,8 @@ def _remedy(violation: Violation, *, is_one: bool) -> str:
         return f"set `{violation.field}` to {violation.nearest!r}"
     if is_one or not violation.remedy:
         return f"correct `{violation.field}` and resubmit"
-    return violation.remedy if f"`{violation.field}`" in violation.remedy else f"{violation.field}: {violation.remedy}"
+    is_named = f"`{violation.field}`" in violation.remedy or violation.field == "extra_triples"
+    return violation.remedy if is_named else f"{violation.field}: {violation.remedy}"
 
 
 def proposing(term: str) -> str:

@@ -369,11 +369,16 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-_OWN_PROPERTY = lazy(r"(?!jido:)(?:[A-Za-z][\w-]*:[A-Za-z_][\w-]*|(?:https?://|urn:)[^\s<>\"]+)")
+_OWN_PROPERTY = lazy(r"(?:[A-Za-z][\w-]*:[A-Za-z_][\w-]*|(?:https?://|urn:)[^\s<>\"]+)")
+
+
+def accepted_names(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return *values* with every other name of a field, and every property, in the place where an intent has it."""
+    return with_own_properties(with_accepted_names(values))
 
 
 def with_own_properties(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return *values* with each key that is a prefixed name or IRI, of a property of the project, as extra triples."""
+    """Return *values* with each key that is a prefixed name or IRI, of a property, as extra triples."""
     own = [key for key in values if ":" in str(key) and _OWN_PROPERTY.fullmatch(str(key))]
     if not own or not isinstance(extra := values.get("extra_triples") or [], list):
         return values

@@ -197,12 +197,23 @@ class Schema:
         prefix, _, name = text.partition(":")
         return self.prefixes[prefix] + name if prefix in self.prefixes and _NAME.fullmatch(name) else None
 
+    def compact(self, term: Term) -> str:
+        """Return the name of *term* with its prefix, ours or of the overlay; its IRI if it has none."""
+        text = plain_value(term)
+        for prefix, space in {**self.prefixes, "jido": JIDO}.items():
+            if text.startswith(space) and _NAME.fullmatch(text[len(space) :]):
+                return f"{prefix}:{text[len(space) :]}"
+        return text
+
+    @property
+    def all_own_kinds(self) -> list[Term]:
+        """Return the kinds of memories of the overlay."""
+        return sorted(cls for cls in self.classes if not cls.startswith(_SHIPPED) and self.is_a(cls, ITEM))
+
     def own_kinds(self, name: str) -> list[Term]:
         """Return the kinds of memories of the overlay with that local name, prefixed name or IRI."""
-        own = [cls for cls in self.classes if not cls.startswith(_SHIPPED) and self.is_a(cls, ITEM)]
-        return sorted(
-            cls for cls in own if plain_value(cls) in (name, self.expand(name)) or _letters(cls) == _plain(name)
-        )
+        named = (name, self.expand(name))
+        return [cls for cls in self.all_own_kinds if plain_value(cls) in named or _letters(cls) == _plain(name)]
 
     def ancestors(self, cls: Term) -> frozenset[Term]:
         """Return *cls* and all its superclasses."""

@@ -465,7 +465,8 @@ def _kind(normalizer: FieldNormalizer, given: str | None, extra: list[Any]) -> s
     if len(own) == 1 and (kind := canonical.other_kind(own[0], ITEM, normalizer.schema)) is not None:
         extra.append([vocab.RDF + "type", {"@id": plain_value(own[0])}])
         return kind
-    allowed = (*(name for name in vocab.CLASS_OF_TYPE if name != "deleted_marker"), *vocab.TYPE_ALIASES)
+    shipped = (name for name in vocab.CLASS_OF_TYPE if name != "deleted_marker")
+    allowed = (*map(vocab.local_name, normalizer.schema.all_own_kinds), *shipped, *vocab.TYPE_ALIASES)
     near = TYPE_SYNONYMS.get(key) or canonical.nearest(key, allowed)
     message = f"{given!r} is not a type of memory" + (f"; did you mean {near!r}?" if near else "")
     if own:

@@ -27,6 +27,7 @@ from jidomem.records.intent import (
     MemoryUpdateIntent,
     Receipt,
     Version,
+    accepted_names,
 )
 from jidomem.records.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema.ontology import EffectiveRules, Schema
@@ -238,8 +239,7 @@ class Pipeline:
         intent = resolve(draft.intent, view, names.find)
         permission = permissions.permitted(intent, view, policy, self.speaker)
         is_recorded = intent.iri in submission.options.recorded
-        if not is_recorded:
-            intent = permissions.check_promotion(intent, view, permission.is_curator)
+        intent = intent if is_recorded else permissions.check_promotion(intent, view, permission.is_curator)
         validate.require_fields(intent, project)
         validate.check_references(intent, view, policy, names.ids, is_recorded=is_recorded)
         if intent.about and not (submission.options.as_it_was or submission.options.imported):
@@ -605,7 +605,7 @@ class _FormCheck:
         A refused value is left out of the following checks, and is not reported as missing.
         """
         pipeline, view, project = self.pipeline, self.view, self.submission.project
-        names = pipeline.memory_names(project)
+        names, values = pipeline.memory_names(project), accepted_names(values)
         faults = faults_of(MemoryUpdateIntent.from_dict, values)
         intended = {violation.nearest for violation in faults if violation.repair is None}
         for violation in faults:

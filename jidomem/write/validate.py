@@ -298,12 +298,18 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
                 field=_named_field(finding.message) or field_of(finding.path),
                 shape=plain_value(finding.shape),
                 value=plain_value(finding.value) if finding.value else None,
-                hint=finding.message.partition(": ")[2].rstrip("."),
+                hint=finding.message.partition(": ")[2].rstrip(".") or _of_property(finding.path, schema),
             )
         )
     if violations:
         raise IntentRefused(violations)
     return warnings
+
+
+def _of_property(path: str | None, schema: Schema) -> str:
+    """Return the hint to correct a property without a field of its own; empty for any other, and for no property."""
+    name = (path or "").strip("<>")
+    return f"correct `{schema.compact(iri(name))}`" if field_of(name) == "extra_triples" and is_absolute(name) else ""
 
 
 def _place_of_shape(shape: Term, schema: Schema) -> str:
@@ -495,7 +501,7 @@ def check_appended(rows: Iterable[Triple], view: WriteSnapshot, schema: Schema) 
             violations.append(broken_triple(text, f"{text[:80]!r} is not written as a {datatype} is"))
         elif declared is not None and declared.functional and view.objects(subject, predicate):
             message = f"{plain_value(predicate)} has one value, and {plain_value(subject)} has one already"
-            violations.append(_misplaced((subject, predicate, value), message))
+            violations.append(_misplaced((subject, predicate, value), message, schema))
     if violations:
         raise IntentRefused(violations)
 
@@ -519,7 +525,7 @@ def _second_values(triples: Iterable[Triple], types: Mapping[Term, frozenset[Ter
             continue
         if first_values.setdefault((subject, predicate), value) != value:
             message = f"{plain_value(predicate)} has one value, and {plain_value(subject)} was given another"
-            violations.append(_misplaced(triple, message))
+            violations.append(_misplaced(triple, message, schema))
     return violations
 
 
@@ -598,7 +604,9 @@ def _value_problem(
 
 def _undeclared_term(term: Term, word: str, near: Term | None, field: str | None = None) -> Violation:
     """Return the violation for an undeclared *term*, used as a *word*, with the declared term that it misspells."""
-    field = field or "extra_triples"
+    field, hint = field or "extra_triples", ""
+    if word == "value" and near is None:
+        hint = f"declare it in ontology/*.ttl of the root, or correct `{field}` and resubmit"
     return Violation(
         "unknown_term",
         f"{plain_value(term)} is not a declared {word}" + (f"; did you mean {plain_value(near)}?" if near else ""),
@@ -606,6 +614,7 @@ def _undeclared_term(term: Term, word: str, near: Term | None, field: str | None
         value=plain_value(term),
         nearest=plain_value(near) if near else None,
         repair=_spelling_repair(field, plain_value(term), plain_value(near)) if near else None,
+        hint=hint,
     )
 
 
@@ -626,31 +635,42 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
     domain, range_ = declared.domain, declared.range
     classes = kinds_of(subject)
     if domain and classes and not schema.fits(classes, domain):
+        if classes.isdisjoint(schema.classes):
+            return _of_undeclared_class(subject, min(classes), name, schema)
         message = f"{name} is a property of {_or_joined(domain)}, and {plain_value(subject)} is not one"
-        return _misplaced(triple, message)
+        return _misplaced(triple, message, schema)
     if not range_:
         return None
     if not is_iri(value):
         given = parse_literal(value)
         if iri(given.datatype) not in range_:
-            return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not {given.text[:80]!r}")
+            return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not {given.text[:80]!r}", schema)
         return None
     if any(cls.startswith(f"<{XSD}") for cls in range_):
-        return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not the IRI {plain_value(value)}")
+        return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not the IRI {plain_value(value)}", schema)
     classes = kinds_of(value) | schema.individuals.get(value, _NONE)
     if schema.fits(classes, range_) or (jido("Evidence") in range_ and schema.fits(classes, _ITEM)):
         return None
     if classes or any(range_ & kinds for kinds in schema.individuals.values()) or value.startswith(f"<{vocab.JIDO}"):
         allowed = sorted(vocab.local_name(i) for i, kinds in schema.individuals.items() if range_ & kinds)
         return _misplaced(
-            triple, f"{name} takes {_or_joined(range_)}, and {plain_value(value)} is not one", tuple(allowed)
+            triple, f"{name} takes {_or_joined(range_)}, and {plain_value(value)} is not one", schema, tuple(allowed)
         )
     return None
 
 
-def _misplaced(triple: Triple, message: str, allowed: tuple[str, ...] = ()) -> Violation:
-    field = field_of(plain_value(triple[1]))
-    return Violation("shape_violation", message, field=field, value=plain_value(triple[2]), allowed=allowed)
+def _of_undeclared_class(subject: Term, cls: Term, name: str, schema: Schema) -> Violation:
+    """Return the violation of a thing that has a property of memories or others, whose class is undeclared."""
+    kind = plain_value(cls)
+    message = f"{kind} is not a declared class, so {plain_value(subject)}, which has {name}, is nothing that is stored"
+    hint = f"declare it in ontology/*.ttl of the root, below a type: <{kind}> rdfs:subClassOf jido:Fact; or give a type"
+    return Violation("unknown_term", message, field="type", value=kind, hint=hint)
+
+
+def _misplaced(triple: Triple, message: str, schema: Schema, allowed: tuple[str, ...] = ()) -> Violation:
+    path, value = plain_value(triple[1]), plain_value(triple[2])
+    hint = "" if allowed else _of_property(path, schema)
+    return Violation("shape_violation", message, field=field_of(path), value=value, allowed=allowed, hint=hint)
 
 
 def _or_joined(classes: Iterable[Term]) -> str:

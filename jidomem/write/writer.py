@@ -30,6 +30,7 @@ from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, PolicyChange, ro
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import permissions
 from jidomem.write.batch import Batches, IntentPlan, SubmissionResults
+from jidomem.write.canonical import expand
 from jidomem.write.conflict import NEARBY, UniqueKey
 from jidomem.write.context import Similar, SimilarQuestion, SimilarSearch, WriteContext
 from jidomem.write.conversation import ConversationWriter, EntryChanges, TurnTexts
@@ -480,7 +481,7 @@ class MemoryWriter:
         if "extra_triples" not in changes and not any(":" in name for name in changes):
             return changes
         schema, given = self._pipeline.rules.schema, with_own_properties(changes)
-        replaced = {schema.expand(name) or name for name in changes if name not in given}
+        replaced = {schema.expand(name) or expand(name) or name for name in changes if name not in given}
         old = self.restated(project_id, item).get("extra_triples", [])
         is_whole = "extra_triples" in changes
         kept = [each for each in old if each[0] not in replaced and (not is_whole or each[0] == f"{RDF}type")]

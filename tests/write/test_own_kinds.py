@@ -23,6 +23,9 @@ shop:pages a owl:DatatypeProperty ; rdfs:domain shop:Runbook ; rdfs:range xsd:in
 """
 
 
+WHO = {"type": "fact", "asserted_by": "a", "asserted_in": "s", "confidence": "high", "applies_to_project": "p"}
+
+
 def run(*words, code=0, stdin=None):
     result = CliRunner().invoke(cli, [str(word) for word in words], input=stdin)
     assert result.exit_code == code, result.stdout + result.stderr
@@ -104,3 +107,64 @@ def test_a_rule_of_the_policy_on_an_own_kind_applies_to_its_memories_alone(root)
     run("access", "policy", "set", "assert", "--kind", "fact")
     assert run("access", "policy", "may", "ana", "Runbook").stdout == "propose\n"
     run("access", "policy", "may", "ana", "Rnbook", code=2)
+
+
+SHAPE = f"""@prefix sh: <http://www.w3.org/ns/shacl#> .
+@prefix shop: <{SHOP}> .
+<https://shop.example/rules#HasPages> a sh:NodeShape ; sh:targetClass shop:Runbook ;
+  sh:property [ sh:path shop:pages ; sh:minCount 1 ; sh:message "Give shop:pages." ] .
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--confidence", "sure"), "confidence is low, medium, high or a number from 0 to 1, not 'sure'"),
+        (("--set", "shop:paeges=3"), "did you mean https://shop.example/ns#pages?"),
+        (("--set", "shop:severity=shop:x", "--type", "task"), "shop:severity"),
+    ],
+)
+def test_a_mistake_elsewhere_does_not_violate_the_shape_of_a_given_own_property(root, words, message):
+    (root / "shapes").mkdir()
+    (root / "shapes" / "shop.ttl").write_text(SHAPE)
+
+    refused = run("remember", "restart", "--type", "Runbook", "--set", "shop:pages=3", *words, code=3)
+
+    assert "Give shop:pages" not in refused.stderr
+    lacking = run("remember", "restart", "--type", "Runbook", code=3).stderr
+    assert "hint: correct --set shop:pages=VALUE" in lacking
+
+
+@pytest.mark.parametrize(
+    ("setting", "properties"),
+    [("jido:context=abc", {"context": ["abc"]}), ("jido:affectedModule=x", {"affectedModule": ["x"]})],
+)
+def test_a_shipped_property_without_a_field_is_set_by_its_prefixed_name(root, setting, properties):
+    item = run("remember", "it holds", "--set", setting).stdout.strip()
+    name, _, value = setting.partition("=")
+    again = run("edit", item, "--set", f"{name}={value} and more").stdout.strip()
+    run("submit", "-", stdin=json.dumps({"summary": "too", name: value, **WHO}))
+
+    assert {key: shown(item)["properties"][key] for key in properties} == properties
+    assert shown(again)["properties"][name.removeprefix("jido:")] == [f"{value} and more"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("jido:foo=1", "https://jido.ai/ontology#foo is not a declared property"),
+        ("jido:assertedBy=me", "jido:assertedBy has a field of its own: use asserted_by"),
+        ("jido:recordedAt=2026-01-01", "jido:recordedAt is set by the writer only"),
+    ],
+)
+def test_a_property_that_cannot_be_set_is_refused_in_the_words_of_the_option(root, setting, message):
+    refused = run("remember", "it holds", "--set", setting, code=3).stderr
+
+    assert message in refused
+    assert "extra_triples" not in refused
+
+
+def test_a_misspelt_own_kind_has_the_nearest_one(root):
+    refused = run("remember", "restart", "--type", "Rnbook", code=3).stderr
+
+    assert "did you mean 'Runbook'?" in refused
