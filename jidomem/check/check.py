@@ -223,6 +223,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         source = JournalSource(follower.journal, stream, is_new, single)
         findings = _judged(source, schema, settings)
         gated, rows, unchecked = answers.result()
+        gated = [*rules.of_ontology(gated, source, schema)]
     others = gated + [_unsettled(row, source) for row in _apart_from_ends(rows, findings)]
     others += [*_changed_files(settings.changed_files(), source), *_due(settings.stale(), settings)]
     others += [_unsettled_rule(*pair) for pair in settings.unsettled_rules()]

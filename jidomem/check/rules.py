@@ -72,6 +72,23 @@ def shipped() -> list[GateQuery]:
     return [read_gates(path) for path in files.query_files() if path.parent.name == FOLDER]
 
 
+def of_ontology(findings: Iterable[UnplacedFinding], source: TripleSource, schema: Schema) -> Iterator[UnplacedFinding]:
+    """Yield *findings* without those of shipped gates by axioms that only the memory has.
+
+    A vocabulary outside of `ontology/` is foreign, and a write keeps it unjudged.
+    """
+    judged = {gate.rule for gate in shipped()}
+    disjoint = {(subject, value) for subject, predicate, value in schema.triples if predicate == _DISJOINT}
+    for each in findings:
+        if each.rule not in judged or each.property in schema.properties:
+            yield each
+        elif each.property is None:  # disjoint classes; the types of nodes of other graphs are not here
+            classes = source.types.get(each.item)
+            kinds = {above for cls in classes or () for above in schema.ancestors(cls)}
+            if classes is None or any({*pair} <= kinds for pair in disjoint):
+                yield each
+
+
 def of_root(root: Path) -> tuple[list[GateQuery], list[str]]:
     """Return the gates of a root, and the reasons for refusing its other gate files: outside access or wrong form."""
     own: list[GateQuery] = []
@@ -176,6 +193,7 @@ def _bad(path: Path, what: str, hint: str) -> Failed:
     return Failed(f"{path}: {what}", hint=hint, code="invalid_config")
 
 
+_DISJOINT = iri(OWL + "disjointWith")
 _PATH, _INVERSE, _FIRST = iri(SH + "path"), iri(SH + "inversePath"), iri(RDF + "first")
 _STEPS = {_PATH, _FIRST, _INVERSE, *(iri(SH + name) for name in ("zeroOrMorePath", "oneOrMorePath", "zeroOrOnePath"))}
 _OBJECTS_OF, _SUBJECTS_OF = iri(SH + "targetObjectsOf"), iri(SH + "targetSubjectsOf")

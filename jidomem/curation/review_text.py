@@ -212,8 +212,12 @@ def _plain_value(value: Any) -> str:
 
 
 def changed_fields(end: Mapping[str, Any], *, is_reworded: bool) -> list[Mapping[str, Any]]:
-    """Return the changes of a memory of `Waiting.ends`, without the texts if their rewording is shown."""
-    return [change for change in end["changes"] if not (is_reworded and change["field"] in _REWORDED)]
+    """Return the changes of a memory of `Waiting.ends`, without the texts if their rewording is shown.
+
+    A proposal is not verified before it is accepted, so the lack of that mark is no change.
+    """
+    left_out = {"verified", *(_REWORDED if is_reworded else ())}
+    return [change for change in end["changes"] if change["field"] not in left_out]
 
 
 def without_settled(

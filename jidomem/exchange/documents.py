@@ -285,11 +285,15 @@ class MemoryStatement:
 
 @dataclass(frozen=True, slots=True)
 class TurtleFile:
-    """The content of a file: memories, each after those it replaces, declarations, and notes."""
+    """The content of a file: memories, each after those it replaces, declarations, and notes.
+
+    `lines` are the numbers of the lines that begin with a name, as `line_of` takes them.
+    """
 
     statements: tuple[MemoryStatement, ...]
     declarations: tuple[Triple, ...]
     notes: tuple[str, ...]
+    lines: Mapping[str, int]
 
 
 def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any], text: str = "") -> TurtleFile:
@@ -326,11 +330,12 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
     lines = _lines(text)
     return TurtleFile(
         tuple(
-            MemoryStatement(intents[node], _line_of(node, lines), assumed[node], node in proposed, records.get(node))
+            MemoryStatement(intents[node], line_of(node, lines), assumed[node], node in proposed, records.get(node))
             for node in _in_order(intents, records)
         ),
         tuple(t for node in rest for t in about[node] if t[1] not in _INTERNAL_PROPERTIES),
         tuple(f"{node}: left out, it describes a file or a journal, not a memory" for node in skipped),
+        lines,
     )
 
 
@@ -457,6 +462,7 @@ def _lines(text: str) -> dict[str, int]:
     return line_numbers
 
 
-def _line_of(node: str, lines: Mapping[str, int]) -> int | None:
+def line_of(node: str, lines: Mapping[str, int]) -> int | None:
+    """Return the first line that begins with the IRI or the local name of *node*; None if none does."""
     numbers = [lines[name] for name in (node, ":" + vocab.local_name(node)) if name in lines]
     return min(numbers, default=None)

@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain, groupby
@@ -18,16 +19,16 @@ from typing import Any
 
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.exchange import documents
-from jidomem.exchange.documents import DocumentFormat, parse
+from jidomem.exchange.documents import OWL, DocumentFormat, parse
 from jidomem.journal.journal import NAMES, Stream
-from jidomem.rdf.terms import Term, Triple, ntriples_line, plain_value
-from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
+from jidomem.rdf.terms import Term, Triple, iri, ntriples_line, plain_value
+from jidomem.rdf.vocab import BASE, RDF, RDFS, TYPE, jido, local_name
 from jidomem.records.file_anchor import plain_path
 from jidomem.records.intent import WRITER_ONLY, MemoryUpdateIntent, Receipt, parse_line
 from jidomem.schema.ontology import Schema
 from jidomem.write.conflict import NEARBY
 from jidomem.write.triples import SINGLE_VALUED
-from jidomem.write.validate import broken_triple
+from jidomem.write.validate import EXPORTED_RECORDS, WRITER_RECORDS, broken_triple, check_axioms, check_declared
 from jidomem.write.writer import MemoryWriter
 
 _HINT = "correct that entry and import the file again; imported entries stay"
@@ -282,14 +283,67 @@ def import_document(
             writer.append(project, stream, part)
         report.notes.append(f"{name}: {len(rows):,} statements of {NAMES[stream]} imported")
     if document.declarations:
-        known = writer.declare(project, document.declarations)
-        if not document.statements:
-            many = len(document.declarations)
+        known, refused = _declare(writer, schema, project, document.declarations)
+        many = sum(subject not in refused for subject, _, _ in document.declarations)
+        if not document.statements and many:
             report.notes.append(f"{name}: contains no memory; {many:,} other statements imported")
         report.notes += [f"{name}: {node} already has another description here, which is unchanged" for node in known]
+        for subject, refusal in refused.items():
+            line = documents.line_of(plain_value(subject), document.lines)
+            place = f"{name}:{line}" if line else name
+            report.entries.append(ImportedEntry(plain_value(subject), plain_value(subject), place, refusal))
+    report.notes += [f"{name}: {note}" for note in _vocabulary_notes(document, schema)]
     places = [f"{name}:{statement.line}" if statement.line else name for statement in document.statements]
     report.entries += _bring_in(writer, project, document.statements, places)
     return report
+
+
+def _declare(
+    writer: MemoryWriter, schema: Schema, project: str, rows: Sequence[Triple]
+) -> tuple[list[str], dict[Term, IntentRefused]]:
+    """Append the descriptions *rows*; return those that differ here, as `MemoryWriter.declare` does, and the refused.
+
+    Raises IntentRefused, and appends nothing, for rows that only the writer states or that change the ontology.
+    """
+    try:
+        return writer.declare(project, rows), {}
+    except IntentRefused as refusal:
+        check_declared(rows, schema, writer.literal, WRITER_RECORDS - EXPORTED_RECORDS)
+        check_axioms(rows, schema)
+        subjects = [*dict.fromkeys(subject for subject, _, _ in rows)]
+        if len(subjects) == 1:
+            return [], {subjects[0]: refusal}
+    known, refused = list[str](), dict[Term, IntentRefused]()
+    for half in ({*subjects[: len(subjects) // 2]}, {*subjects[len(subjects) // 2 :]}):
+        others, faults = _declare(writer, schema, project, [row for row in rows if row[0] in half])
+        known, refused = known + others, refused | faults
+    for subject in [*refused]:  # it may have named what the other half describes
+        with suppress(IntentRefused):
+            known += writer.declare(project, [row for row in rows if row[0] == subject])
+            del refused[subject]
+    return known, refused
+
+
+_VOCABULARY = {iri(OWL + name) for name in ("Class", "ObjectProperty", "DatatypeProperty", "AnnotationProperty")}
+_VOCABULARY |= {iri(RDFS + "Class"), iri(RDF + "Property")}
+
+
+def _vocabulary_notes(document: documents.TurtleFile, schema: Schema) -> Iterator[str]:
+    """Yield a note on the terms that *document* declares, and on the kinds of its memories that nothing declares."""
+    terms = {subject for subject, predicate, value in document.declarations
+             if predicate == TYPE and value in _VOCABULARY and subject not in schema.declared}  # fmt: skip
+    if terms:
+        yield (
+            f"{len(terms)} terms of a vocabulary are kept as statements and declare nothing: to use them as types and"
+            " properties, put them into ontology/ of the root, and run: jidomem ontology check"
+        )
+    kinds = {value["@id"] for each in document.statements for name, value in each.intent.get("extra_triples", ())
+             if iri(name) == TYPE and iri(value.get("@id", "")) not in schema.classes}  # fmt: skip
+    if kinds:
+        yield (
+            f"memories of kinds that are not declared here are kept by their type alone: {', '.join(sorted(kinds))};"
+            " copy ontology/ and shapes/ of the root that they come from"
+        )
 
 
 def _parts(rows: Sequence[Triple]) -> Iterator[Sequence[Triple]]:

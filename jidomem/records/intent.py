@@ -323,6 +323,9 @@ def properties_of(*forms: str) -> dict[str, str]:
     return {each.field: each.name for each in FIELD_PROPERTIES.values() if each.form in forms}
 
 
+ONE_OBJECT = "send one JSON object"
+
+
 def parse_json(text: str | bytes) -> Any:
     """Return the JSON value in *text*; raises InvalidRequest `malformed_json` with line and column.
 
@@ -338,7 +341,7 @@ def parse_json(text: str | bytes) -> Any:
         raise InvalidRequest("nested too deeply", hint="send a flat JSON object", code="malformed_json") from error
     except json.JSONDecodeError as error:
         raise InvalidRequest(
-            f"line {error.lineno} column {error.colno}: {error.msg}", hint="send one JSON object", code="malformed_json"
+            f"line {error.lineno} column {error.colno}: {error.msg}", hint=ONE_OBJECT, code="malformed_json"
         ) from error
     except ValueError as error:
         raise InvalidRequest(
@@ -353,7 +356,8 @@ def parse_line(number: int, line: str | bytes) -> Any:
     except InvalidRequest as error:
         detail = error.detail.removeprefix("line 1 ")
         place = f"line {number} " if detail != error.detail else f"line {number}: "
-        raise InvalidRequest(place + detail, hint=error.hint, code=error.code) from None
+        hint = "send one JSON object a line" if error.hint == ONE_OBJECT else error.hint
+        raise InvalidRequest(place + detail, hint=hint, code=error.code) from None
 
 
 def _no_constant(name: str) -> Any:

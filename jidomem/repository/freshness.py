@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from operator import attrgetter
 from os.path import lexists
 from pathlib import Path
-from posixpath import basename, dirname
+from posixpath import basename, dirname, splitext
 
 from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.records.file_anchor import Anchor
@@ -220,12 +220,13 @@ def nearest_of(paths: Iterable[str], path: str) -> str | None:
     """Return the most similar of *paths* to *path*.
 
     It is a path with the same name and the most folders in common, else one in the same folder with a similar name,
-    else any with a similar name.
+    else any with a similar name and the same extension.
 
     >>> nearest_of(["src/db/pool.py", "src/db/line.py", "docs/pool.md"], "src/pool.py")
     'src/db/pool.py'
     >>> nearest_of(["src/db/pool.py", "lib/pol.py"], "src/db/pol2.py")
     'src/db/pool.py'
+    >>> nearest_of([".cursor/rules/labels.mdc"], "src/labels.py")
     """
     every = sorted(set(paths) - {path})
     name, folder = basename(path), dirname(path)
@@ -233,7 +234,8 @@ def nearest_of(paths: Iterable[str], path: str) -> str | None:
     if same:
         return min(same, key=lambda each: (-_shared(each, path), each))
     beside = {basename(each): each for each in every if dirname(each) == folder}
-    for known in (beside, {basename(each): each for each in every[:COMPARED]}):
+    elsewhere = {basename(each): each for each in every[:COMPARED] if splitext(each)[1] == splitext(name)[1]}
+    for known in (beside, elsewhere):
         if near := nearest_names(name, known, likeness=0.7):
             return known[near[0]]
     return None

@@ -569,7 +569,7 @@ def _term_problem(
             warnings[f"{plain_value(term)} is a {word} of a foreign vocabulary: kept, not judged"] = None
         return None
     fitting = known if predicate == TYPE else _properties_of(kinds_of(subject), schema)
-    return _undeclared_term(term, word, schema.misspelt(term, fitting))
+    return _undeclared_term(term, word, schema.misspelt(term, fitting), schema)
 
 
 def _properties_of(classes: frozenset[Term], schema: Schema) -> list[Term]:
@@ -599,13 +599,16 @@ def _value_problem(
         return None
     range_ = schema.properties[predicate].range if predicate in schema.properties else _NONE
     individuals = [each for each, kinds in schema.individuals.items() if not range_ or schema.fits(kinds, range_)]
-    return _undeclared_term(value, "value", schema.misspelt(value, individuals), field_of(plain_value(predicate)))
+    field = field_of(plain_value(predicate))
+    return _undeclared_term(value, "value", schema.misspelt(value, individuals), schema, field)
 
 
-def _undeclared_term(term: Term, word: str, near: Term | None, field: str | None = None) -> Violation:
+def _undeclared_term(term: Term, word: str, near: Term | None, schema: Schema, field: str | None = None) -> Violation:
     """Return the violation for an undeclared *term*, used as a *word*, with the declared term that it misspells."""
     field, hint = field or "extra_triples", ""
-    if word == "value" and near is None:
+    if near is not None and field == "extra_triples":
+        hint = f"write {schema.compact(near)} for {schema.compact(term)}"
+    elif word == "value" and near is None:
         hint = f"declare it in ontology/*.ttl of the root, or correct `{field}` and resubmit"
     return Violation(
         "unknown_term",

@@ -9,6 +9,7 @@ from conftest import decision, intent
 from jidomem.check.check import check_files, check_project
 from jidomem.check.rules import check_data
 from jidomem.errors import InvalidRequest
+from jidomem.exchange.importer import import_document
 from jidomem.journal.journal import Stream
 from jidomem.schema import ontology as schemas
 
@@ -237,3 +238,22 @@ def test_an_assignee_is_advised_for_open_tasks_alone(memory):
     ]
 
     assert advised == [open_]
+
+
+VOCABULARY = """@prefix m: <https://m.example/#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix jido: <https://jido.ai/ontology#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+m:Rule a owl:Class ; rdfs:subClassOf jido:Fact . m:Hall a owl:Class . m:Yard a owl:Class ; owl:disjointWith m:Hall .
+m:hall a owl:ObjectProperty ; rdfs:domain m:Rule ; rdfs:range m:Hall . m:y a m:Yard , m:Hall . m:z a m:Yard .
+m:one a owl:DatatypeProperty , owl:FunctionalProperty ; rdfs:range xsd:integer .
+"""
+
+
+def test_a_vocabulary_in_memory_judges_no_accepted_memory(memory):
+    import_document(memory.writer, memory.schema, "p", "o.ttl", VOCABULARY.encode())
+    values = [["hall", {"@id": "https://m.example/#z"}], ["one", "a"], ["one", "b"]]
+    memory.writer.submit_intent("p", intent(extra_triples=[[f"https://m.example/#{name}", to] for name, to in values]))
+
+    report = check_project(memory.follower, memory.schema, "p")
+
+    assert [problem.rule for problem in report.problems if problem.severity == "violation"] == []

@@ -623,7 +623,7 @@ def test_repeated_refusals_are_grouped_with_the_numbers_of_their_intents(tmp_pat
         "error: intent 11: confidence is low, medium, high or a number from 0 to 1, not 'whatever'",
     ]
     assert messages.count("hint: set `confidence` to one of: high, medium, low") == 1
-    assert (messages.count("hint: send one JSON object"), sum("line 8" in line for line in messages)) == (1, 1)
+    assert (messages.count("hint: send one JSON object a line"), sum("line 8" in line for line in messages)) == (1, 1)
     assert messages[-2:] == ["each refusal with its repair: --json", "1 of 11 accepted"]
     refused = [each for each in map(json.loads, values.stdout.splitlines()) if "hint" in each]
     assert [each["position"] for each in refused] == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10]

@@ -282,3 +282,39 @@ def test_statements_reserved_to_the_writer_are_refused(memory, row):
 
     assert refusal.value.code in ("shape_violation", "unknown_term")
     assert files(memory.settings.root) == {}
+
+
+FACT = """a jido:Fact ; jido:summary "Good" ; jido:hasConfidence jido:High ;
+    jido:appliesToProject <https://jido.ai/projects/p> ; jido:assertedBy <https://jido.ai/agents/ana> ;
+    jido:assertedIn <https://jido.ai/sessions/s-1> ; jido:hasTimestamp "2026-01-01T00:00:00Z"^^xsd:dateTime"""
+
+
+def test_things_that_cannot_be_stored_are_refused_with_their_lines_and_the_rest_is_imported(memory):
+    text = (
+        f'{PREFIXES}ex:one {FACT} .\nex:rule a ex:Regel ; jido:summary "own class" .\n'
+        'ex:ana a jido:Agent ; jido:agentNmae "ana" .\nex:cem a jido:Agent ; jido:agentName "cem" ;\n'
+        "    jido:hasRole jido:Architect ; jido:hasCapability jido:CanPlan .\n"
+    )
+
+    report = imported(memory, text)
+
+    assert [(entry.place, entry.outcome.code) for entry in report.refusals] == [
+        ("memory.ttl:7", "unknown_term"),
+        ("memory.ttl:8", "unknown_term"),
+    ]
+    unknown, misspelt = (entry.outcome for entry in report.refusals)
+    assert "https://example.org/Regel is not a declared class" in unknown.detail
+    assert "ontology/*.ttl" in unknown.hint
+    assert misspelt.hint == "write jido:agentName for jido:agentNmae"
+    assert [entry.iri for entry in report.accepted] == ["https://example.org/one"]
+    assert 'agentName "cem"' in export(memory).decode()
+
+
+def test_a_vocabulary_and_memories_of_undeclared_kinds_are_noted(memory):
+    owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
+    text = f"{PREFIXES}{owl}ex:Rule a owl:Class .\nex:one {FACT.replace('jido:Fact', 'jido:Fact, ex:Recipe')} ."
+
+    notes = imported(memory, text).notes
+
+    assert [note for note in notes if "1 terms of a vocabulary" in note and "ontology/ of the root" in note]
+    assert [note for note in notes if "https://example.org/Recipe" in note and "copy ontology/ and shapes/" in note]
