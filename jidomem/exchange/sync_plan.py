@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from posixpath import commonprefix
 
 from jidomem.exchange.adr_markdown import number_of, slug, stem
 from jidomem.exchange.lineage import (
@@ -658,12 +659,26 @@ def _likeness(entry: SourceEntry, version: SourceVersion, least: float) -> float
 
 def _compared(entry: SourceEntry, version: SourceVersion) -> Iterator[tuple[str, str]]:
     """Yield the pairs of texts that are compared: for a note also the whole text if the summary is shortened."""
-    yield entry.entry.summary, version.summary
+    yield (
+        _distinct(entry.entry.summary, version.summary)
+        if entry.kind == NOTES
+        else (entry.entry.summary, version.summary)
+    )
     if entry.kind == NOTES:
         whole = str(entry.entry.fields.get("detailed_explanation") or entry.entry.summary)
         before = dict(version.content).get("detailedExplanation") or version.summary
         if (whole, before) != (entry.entry.summary, version.summary):
             yield whole[:_COMPARED], before[:_COMPARED]
+
+
+def _distinct(ours: str, theirs: str) -> tuple[str, str]:
+    """Return two summaries without the headings and lead-ins that both begin with.
+
+    >>> _distinct("Build › Tests: run make", "Build › Tests: ask Ana")
+    ('run make', 'ask Ana')
+    """
+    start = commonprefix((ours, theirs)).rfind(": ") + 1
+    return ours[start:].strip(), theirs[start:].strip()
 
 
 def _ratio(ours: str, theirs: str, least: float) -> float:

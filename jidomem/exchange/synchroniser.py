@@ -167,7 +167,7 @@ def _moment(value: Term) -> str:
     return format_timestamp(moment) if moment else plain_value(value)
 
 
-_UNREAD = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE), or shorter, and import it again; imported entries stay"
+_UNREAD = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE) or shorter, or leave it out: mv FILE FILE.txt"
 _READERS: Mapping[str, Callable[[str, bytes, Find], Reading]] = {
     NOTES: memory_md.read,
     GRAPH: lambda path, data, find: other_formats.read_mcp_memory(path, data),

@@ -465,6 +465,18 @@ def test_accepted_notes_stay_accepted_when_their_page_is_renamed(repository):
     assert [row[3] for row in repository.active()] == ["AGENTS.md"]
 
 
+def test_a_note_is_not_the_changed_form_of_another_below_the_same_long_heading(repository):
+    page = "# Rules\n\n## When you review a pull request of the billing service\n\n- {}\n".format
+    repository.write("CLAUDE.md", page("Recompute all taxes by hand"))
+    repository.sync()
+    repository.accept_all()
+    repository.write("CLAUDE.md", page("Name the ticket in its title"))
+    assert repository.sync() == {"added": 1, "removed": 1}
+
+    repository.write("CLAUDE.md", page("Recompute some of the taxes by hand"))
+    assert repository.differences() == [("changed", "CLAUDE.md"), ("removed", "CLAUDE.md")]
+
+
 def test_notes_moved_to_another_folder_are_proposed_again(repository):
     repository.write("web/AGENTS.md", "# Rules\n\n- Never edit generated files\n")
     repository.sync()
