@@ -208,14 +208,15 @@ def _rdf(memory: Jidomem, form: str, moment: str | None) -> bytes:
 def _active_export(app: App, memory: Jidomem, form: str, moment: str | None) -> bytes:
     """Return the active memories, oldest first, and print the number of others."""
     ask, project = memory.reader.ask, memory.project
-    every = {row["item"] for row in ask("timeline", project=project, as_of=moment, include_inactive=True)}
+    listed = ask("timeline", project=project, as_of=moment, include_inactive=True)
+    every = {row["item"]: row["summary"] or row["item"] for row in listed}
     rows = reversed(ask("timeline", project=project, as_of=moment))
     items = dict.fromkeys(row["item"] for row in rows)
     memories = [memory.reader.get_memory(project, item, as_of=moment) for item in items]
     if left := len(every) - len(memories):
         app.info(f"{left} inactive memories left out: --format turtle has them")
     if form == "mcp-memory":
-        return other_formats.export_mcp_memory(project, memories)
+        return other_formats.export_mcp_memory(project, memories, every)
     worded = (node for one in memories for name in other_formats.WORDED for node in one["properties"].get(name, ()))
     texts = node_texts(memory.reader, project, worded)
     moment = moment or now().isoformat(timespec="seconds")

@@ -232,8 +232,8 @@ def diff(app: App, old: str, new: str | None, first: int) -> int:
     Exits with 1 if a memory that is valid under the former would fail under the new one.
 
     Examples:
-      jidomem ontology diff
-      jidomem ontology diff --from shipped --to now --json
+      jidomem ontology diff --from shipped --to now
+      jidomem ontology diff --json
     """
     from jidomem.check.overlay import changes, now_failing, version
 

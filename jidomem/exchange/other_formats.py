@@ -340,11 +340,14 @@ def markdown(
     ).encode()
 
 
-def export_mcp_memory(project: str, memories: Iterable[Memory]) -> bytes:
+def export_mcp_memory(
+    project: str, memories: Iterable[Memory], summaries: Mapping[str, str] = MappingProxyType({})
+) -> bytes:
     """Return the memories as the file of the reference MCP memory server: entities, then relations, one a line.
 
     Statements imported from such a file are exported unchanged. Any other memory becomes an observation of each entity
-    it is about, or of the project if it is about none.
+    it is about, or of the project if it is about none. An entity that is a memory has the name that *summaries* gives
+    its IRI, as that names nothing elsewhere.
     """
     graph = EntityGraph()
     for memory in _without_withdrawals(memories):
@@ -352,7 +355,8 @@ def export_mcp_memory(project: str, memories: Iterable[Memory]) -> bytes:
         if statements:
             graph.add(memory["iri"], json.loads(statements[0]), _one(memory, "summary"))
             continue
-        things = [(str(name), "subject") for name in memory["properties"].get("about", ())]
+        names = map(str, memory["properties"].get("about", ()))
+        things = [(summaries.get(name, name), "subject") for name in names]
         for name, kind in things or [(project, "project")]:
             text = _memory_text(memory)
             graph.add(memory["iri"], ["observation", name, kind, text], observation_fact(name, kind, text)["summary"])

@@ -1,7 +1,8 @@
-"""Commits that stayed in the folder of a stream when git checked another branch out, and the commands that move them.
+"""Commits in the folder of a stream whose parents are on another git branch, and the commands that move them there.
 
 A commit that git does not track yet stays in the folder when another branch is checked out, while its parents are
-removed: it belongs on the branch that has them. `Revision` reads the commits and files of an earlier revision.
+removed; `git cherry-pick` takes a commit without its parents. `Revision` reads the commits and files of an earlier
+revision.
 """
 
 from __future__ import annotations
@@ -216,6 +217,8 @@ class _Move:
         self._bases = [name for name in _ancestors(folder, self._files) if short_id(name) not in known]
         self._committed = self._list("ls-tree", "-z", "--name-only", "HEAD", "./")
         self._staged = self._list("ls-files", "-z", "--", ".") - self._committed
+        #: Whether this branch and the other one both have the commits: git cherry-pick copied them.
+        self._is_picked = not self._lacked and self._committed.issuperset(self._files)
 
     def _list(self, *words: str) -> set[str]:
         return {name for name in (git.read_git(self._place, *words) or b"").decode().split("\0") if name}
@@ -226,6 +229,15 @@ class _Move:
         project, stream = self._place.parts[-2:]
         named = ", ".join(ids[:_NAMED]) + (f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else "")
         many = f"{len(ids)} commits" if len(ids) > 1 else "1 commit"
+        if self._is_picked:
+            detail = (
+                f"{many} of {project}/{stream} ({named}) {'are' if len(ids) > 1 else 'is'} on"
+                f" {current or 'this revision'} without the parents, which are on the branch {self._branch}, as git"
+                f" cherry-pick takes a commit: nothing is lost, and nothing can be written to {project}/{stream} until"
+                " the parents come, or what was picked is taken out"
+            )
+            hint = f"bring the parents: git merge {quote(self._branch)}; or take it out here: {self._command()}"
+            return BranchChanged(detail, damage=damage, branch=self._branch, commits=ids, hint=hint)
         detail = (
             f"{many} of {project}/{stream} ({named}) {'were' if len(ids) > 1 else 'was'} written on the branch"
             f" {self._branch} and stayed in the folder when {current or 'another revision'} was checked out: nothing is"
@@ -262,7 +274,8 @@ class _Move:
                 steps.append(f"git restore -s {branch} -- {' '.join(restored)}")
         if committed:
             own = '"$@"' if committed == moved else _short(committed)
-            steps += [f"git rm -q -- {own}", f"git commit -qm 'Memory: move commits to {self._branch}' -- ."]
+            what = f"take out commits of {self._branch}" if self._is_picked else f"move commits to {self._branch}"
+            steps += [f"git rm -q -- {own}", f"git commit -qm 'Memory: {what}' -- ."]
         return f"({' && '.join(steps)})"
 
 

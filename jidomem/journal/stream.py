@@ -131,8 +131,9 @@ def _checksum(text: bytes, place: str) -> bytes:
 
 LOCK = ".lock"
 _STAYED = (
-    "check out the branch or revision that this file was written on; else restore the parent from git or a backup,"
-    " then run: jidomem journal verify"
+    "check out the branch or revision that this file was written on (git cherry-pick takes no parents along); else"
+    " restore the parent from git or a backup, then run: jidomem journal verify; if it is lost, go on without it:"
+    " jidomem journal verify --quarantine {} --reason TEXT"
 )
 #: If more than `_FEW` files are damaged, they are read again not by each look, but after `_EACH` nanoseconds for each.
 _FEW, _EACH = 100, 25_000
@@ -561,7 +562,7 @@ class Folder:
         problem = parent_fault(entry, self.contents)
         if problem:
             parent = missing_parent(problem)
-            line, hint = self.contents.line_of(name, parent), _STAYED if parent else ""
+            line, hint = self.contents.line_of(name, parent), _STAYED.format(parent[:SHORT]) if parent else ""
             self._unfit[name] = self.contents.damaged(name, problem, line=line, identity=entry.head.id, hint=hint)
         return not problem
 

@@ -282,3 +282,17 @@ def test_a_note_in_pages_of_several_folders_governs_the_files_of_each_folder(run
             ("Run the tests before committing", folder)
         ]
     assert json.loads(run("governing", "a.yml", "--json").stdout)["rows"] == []
+
+
+def test_an_export_for_the_mcp_server_names_memories_by_their_texts_and_is_imported_elsewhere(run, tmp_path):
+    first = run("remember", "We use Redis").stdout.strip()
+    run("remember", "It is fast", "--about", first)
+    run("edit", first, "--supersede", "We use Valkey")
+    run("root", "export", "--format", "mcp-memory", "-o", "memory.jsonl")
+    run("init", "--project", "q")
+
+    run("--project", "q", "root", "import", "mcp-memory", "memory.jsonl")
+
+    names = {json.loads(line)["name"] for line in (tmp_path / "memory.jsonl").read_text().splitlines()}
+    assert names == {"p", "We use Redis"}
+    assert "We use Redis (subject): Fact: It is fast" in run("--project", "q", "review").stdout

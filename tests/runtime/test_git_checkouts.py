@@ -468,3 +468,47 @@ def test_pack_prints_the_command_that_commits_the_pack_and_the_removed_files(rep
     assert git(repository, "status", "--porcelain").stdout == ""
     assert git(repository, "log", "--format=%s", "-1").stdout == "Memory: pack commits\n"
     assert "commit to git" not in cli_run("--root", repository / ".jidomem", "journal", "pack")[1]  # nothing was packed
+
+
+@pytest.fixture
+def picked(tmp_path):
+    """Return a repository whose branch main has the last of two memories of the branch feature, by git cherry-pick."""
+    git(tmp_path, "init", "-q", "-b", "main")
+    init(tmp_path, "p")
+    with jidomem.open(tmp_path / ".jidomem") as memory:
+        record(memory, "before")
+        commit_all(tmp_path)
+        git(tmp_path, "checkout", "-qb", "feature")
+        for text in ("first of the feature", "second of the feature"):
+            record(memory, text)
+            commit_all(tmp_path)
+    git(tmp_path, "checkout", "-q", "main")
+    git(tmp_path, "cherry-pick", "feature")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("way", "facts"), [("merge", 4), ("take it out", 2)])
+def test_a_memory_picked_without_its_parents_is_reported_with_two_ways_out(picked, way, facts):
+    with jidomem.open(picked / ".jidomem") as memory:
+        with pytest.raises(BranchChanged, match=r"1 commit of p/memory .* is on main without the parents") as refusal:
+            record(memory, "on the picked one")
+        merge, _, removal = refusal.value.hint.partition("; or take it out here: ")
+        assert merge == "bring the parents: git merge feature"
+        execute_hint(removal if way == "take it out" else "git merge -q --no-edit feature", folder=picked)
+
+        record(memory, "writing goes on")
+        assert (len(memory.reader.ask("facts")), memory.journal.verify(STREAM)) == (facts, ())
+
+
+def test_a_memory_picked_from_a_branch_that_is_gone_stays_without_its_parent(picked):
+    git(picked, "branch", "-qD", "feature")
+    with jidomem.open(picked / ".jidomem") as memory:
+        with pytest.raises(JournalDamaged) as refusal:
+            record(memory, "on the picked one")
+        _, _, command = refusal.value.hint.rpartition(" --quarantine ")
+        cli_run("--root", picked / ".jidomem", "journal", "verify", "--quarantine", command.split()[0], "--reason", "r")
+
+        record(memory, "writing goes on")
+        assert {row["summary"] for row in memory.reader.ask("facts")} == {
+            "before", "second of the feature", "writing goes on"
+        }  # fmt: skip
