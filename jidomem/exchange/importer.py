@@ -294,8 +294,19 @@ def import_document(
             report.entries.append(ImportedEntry(plain_value(subject), plain_value(subject), place, refusal))
     report.notes += [f"{name}: {note}" for note in _vocabulary_notes(document, schema)]
     places = [f"{name}:{statement.line}" if statement.line else name for statement in document.statements]
-    report.entries += _bring_in(writer, project, document.statements, places)
+    entries = _bring_in(writer, project, document.statements, places)
+    report.entries += entries
+    if waiting := sum(
+        not each.proposed and _is_proposal(one) for each, one in zip(document.statements, entries, strict=True)
+    ):
+        were = "1 accepted memory is a proposal" if waiting == 1 else f"{waiting} accepted memories are proposals"
+        why = "a curator of this project accepts what is not trusted, or what the policy only lets be proposed"
+        report.notes.append(f"{name}: {were} here, as {why}: jidomem review")
     return report
+
+
+def _is_proposal(entry: ImportedEntry) -> bool:
+    return isinstance(entry.outcome, Receipt) and entry.outcome.status == "proposed"
 
 
 def _declare(

@@ -9,6 +9,7 @@ from jidomem.exchange import documents
 from jidomem.exchange.documents import DocumentFormat, parse
 from jidomem.exchange.importer import import_document
 from jidomem.journal.journal import Stream
+from jidomem.records.policy import PolicyChange
 
 PREFIXES = """\
 @prefix jido: <https://jido.ai/ontology#> .
@@ -318,3 +319,16 @@ def test_a_vocabulary_and_memories_of_undeclared_kinds_are_noted(memory):
 
     assert [note for note in notes if "1 terms of a vocabulary" in note and "ontology/ of the root" in note]
     assert [note for note in notes if "https://example.org/Recipe" in note and "copy ontology/ and shapes/" in note]
+
+
+def test_an_accepted_memory_of_an_untrusted_source_is_a_proposal_again_and_noted(memory, tmp_path):
+    memory.writer.change_policy("p", [PolicyChange(agent="ana", grants="Curator")])
+    note = memory.writer.submit_intent("p", intent(source_type="ExternalDocumentSource"))
+    curator = memory.writer.speaking_for("ana")
+    curator.settle("p", note.iri, "accept", reason="it is so")
+
+    with jidomem.open(tmp_path / "other") as other:
+        report = imported(other, export(memory))
+
+    assert [entry.outcome.status for entry in report.accepted] == ["proposed", "proposed"]
+    assert [note for note in report.notes if "1 accepted memory is a proposal here" in note]
