@@ -147,10 +147,12 @@ def test_every_settlement_of_a_root_is_restored(start, proposed, steps):
         for each, propose in [*((one, False) for one in start), *((one, True) for one in proposed)]:
             with suppress(JidomemError):
                 items.append(submit(memory, *each, propose=propose).iri)
+        assert_is_restored(memory, Path(folder), [DocumentFormat.TURTLE])
         for step, one, other in steps:
             with suppress(JidomemError):
                 items.append(STEPS[step](memory, items[one % len(items)], items[other % len(items)], one).iri)
-        assert_is_restored(memory, Path(folder), [DocumentFormat.TURTLE])
+        assert_is_restored(memory, Path(folder), [DocumentFormat.TURTLE])  # also on top of the earlier export
+        assert_is_restored(memory, Path(folder, "new"), [DocumentFormat.TURTLE])
 
 
 def test_every_format_restores_a_decision_that_won_over_another_branch(clones, tmp_path):  # noqa: F811
