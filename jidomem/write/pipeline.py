@@ -159,7 +159,7 @@ class Pipeline:
 
         It reads files, so it is called before the submission waits for the lock.
         """
-        about = paths_about(intent)
+        about = paths_about(intent) if getattr(intent, "about", True) else ()
         return Submission(project, intent, self._with_files(about, options) if about else options)
 
     def _with_files(self, about: Sequence[str], options: SubmitOptions) -> SubmitOptions:
@@ -264,7 +264,7 @@ class Pipeline:
     ) -> Comparison:
         """Stage 3: return whether the intent is asserted or proposed beside the active memories; raises Conflict."""
         conflicts, close = conflict.detect(intent, keys, view, now, self._is_functional, options.under)
-        conflicts = [one for one in conflicts if options.is_open(intent, one, view)]
+        conflicts = conflicts and [one for one in conflicts if options.is_open(intent, one, view)]
         status = self._status(intent, conflicts, statements.described, options, view)
         confirmed = permissions.confirmations(intent, view) if options.relocates else ()
         proposed_because, marks = permissions.proposal_reason(
