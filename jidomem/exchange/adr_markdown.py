@@ -216,7 +216,7 @@ def parse_line(number: int, text: str) -> MarkdownLine:
 
 
 #: A line `key: value` of front matter that cannot be parsed, one that may continue it, and a heading below it.
-_PLAIN_FIELD = re.compile(r"([A-Za-z][\w -]{0,40}?)[ \t]*:[ \t]+([\"']?)(\S.*?)\2[ \t]*")
+_PLAIN_FIELD = re.compile(r"([A-Za-z][\w -]{0,40}?)[ \t]*:[ \t]+(\S.*)")
 _CONTINUED = re.compile(r"[A-Za-z][\w -]{0,40}?[ \t]*:(?:\s|\Z)|[ \t]+\S|- ")
 _HEADING_BELOW = re.compile(r"\n\n#{1,6} ")
 
@@ -238,7 +238,7 @@ def _front_matter(lines: Sequence[str]) -> tuple[int, tuple[Field, ...], str]:
         start = next((n for n, line in enumerate(lines) if n and not _CONTINUED.match(line)), len(lines))
         fault = "no line --- ends it"
     plain = ((n, _PLAIN_FIELD.fullmatch(line)) for n, line in enumerate(lines[:start]))
-    fields = tuple(Field(match[1], (match[3],), range(n, n + 1)) for n, match in plain if match)
+    fields = tuple(Field(match[1], (match[2].strip(" \t\"'"),), range(n, n + 1)) for n, match in plain if match)
     return (start, fields, fault) if fields or end else (0, (), "")
 
 

@@ -16,7 +16,7 @@ from jidomem.base.json_values import decode_json
 from jidomem.errors import InvalidRequest
 from jidomem.exchange.adr_markdown import gives_reason
 from jidomem.exchange.importer import ForeignEntry, Reading, UnreadableEntry, not_utf8
-from jidomem.exchange.note_page import parse_page, text_of
+from jidomem.exchange.note_page import FRONT_MATTER, parse_page, text_of
 from jidomem.exchange.note_statements import IMPORT, NoteStatement, read_statements
 
 #: Returns the path of the file or folder that a page calls by a name, or None if the repository has none.
@@ -34,7 +34,6 @@ _NAMED = re.compile(r"`([^`\n]+)`|\]\(<?([^)\s>]{1,1024}+)>?[^)\n]{0,1024}+\)")
 _ADDRESS = re.compile(r"https?://[^\s)>\]\"'`]{1,1024}+")
 _PLACE_IN = re.compile(r"(?::\d+(?:[-:]\d+)*|#[\w-]+)$")
 _GLOBS = re.compile(r"^(?:globs|applyTo|paths)[ \t]*:[ \t]*(.*(?:\n[ \t]*-[ \t].*)*)", re.MULTILINE)
-_FRONT = re.compile(r"\A\ufeff?---\n(.*?)\n---(?=\n|\Z)", re.DOTALL)
 _BRACES = re.compile(r"\{([^{}]*)\}")
 #: Pages of instructions for their own folder, and folders of agents, whose pages are for the folder above.
 _FOR_ITS_FOLDER = re.compile(r"(?:^|/)(?:CLAUDE|AGENTS?|GEMINI)\.md$")
@@ -122,8 +121,8 @@ def scopes(name: str, text: str) -> list[str]:
     """
     hidden = _OF_AN_AGENT if _FOR_ITS_FOLDER.search(name) else _HIDDEN
     folder = hidden.split(dirname(name), maxsplit=1)[0].rstrip("/")
-    front = _FRONT.match(text.replace("\r\n", "\n"))
-    globs_match = _GLOBS.search(front[1]) if front else None
+    front = FRONT_MATTER.match(text.replace("\r\n", "\n"))
+    globs_match = _GLOBS.search(front[1] or front[2]) if front else None
     globs = (
         [_anywhere(glob) for glob in islice(_listed(globs_match[1][:_FRONT_MOST]), _GLOBS_MOST)] if globs_match else []
     )

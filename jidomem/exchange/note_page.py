@@ -19,7 +19,12 @@ from markdown_it.tree import SyntaxTreeNode
 
 from jidomem.exchange.note_words import is_negative
 
-_FRONT = re.compile(r"\A---\n.*?\n---(?=\n|\Z)", re.DOTALL)
+#: Front matter; without the line that closes it, it ends before a blank line or a heading.
+FRONT_MATTER = re.compile(
+    r"\A\ufeff?---\n(?!\n)((?:(?!\n\n(?:#+|[-*]) ).)*?)\n---(?=\n|\Z)"
+    r"|\A\ufeff?---((?:\n(?:[A-Za-z][\w-]*:|[ \t]*- )[^\n]*)+)(?=\n\n|\n#)",
+    re.DOTALL,
+)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*)(?:\s[^<>]*)?(/?)>")
 _TAGS_ONLY = re.compile(rf"[ \t>]*(?:{_TAG.pattern}[ \t]*)+")
@@ -66,12 +71,13 @@ class _BoundedBlocks(ParserBlock):
             state.line += 1
 
 
-#: Stand for escaped angle brackets, which are no tags, until the tags are removed.
-_ESCAPED, _UNESCAPED = {"<": "\ue000", ">": "\ue001"}, str.maketrans({"\ue000": "<", "\ue001": ">"})
+#: Stand for escaped brackets and backslashes, which are no markup, until markup is removed.
+_ESCAPED = {sign: chr(0xE000 + number) for number, sign in enumerate("<>[]\\")}
+_UNESCAPED = str.maketrans({mark: sign for sign, mark in _ESCAPED.items()})
 
 
 def _mark_escaped(state: StateCore) -> None:
-    """Replace the angle brackets of escapes and entities, which the parser joins with other text."""
+    """Replace the signs of escapes and entities, which the parser joins with other text."""
     for inline in state.tokens:
         for token in inline.children or ():
             if token.type == "text_special":
@@ -135,7 +141,7 @@ def parse_page(text: str) -> NotePage:
         return "\n" * match[0].count("\n")
 
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _COMMENT.sub(blank, _FRONT.sub(blank, text, count=1))
+    text = _COMMENT.sub(blank, FRONT_MATTER.sub(blank, text, count=1))
     text = _BRACKETS.sub(lambda run: run[0].replace("[", "\\["), text)
     lines = text.split("\n")
     for talk in _conversations(lines):
@@ -236,9 +242,10 @@ def text_of(block: SyntaxTreeNode) -> Text:
     bare = _ALERT.sub("", "".join(piece for piece, is_bare in pieces if is_bare), count=1).translate(_UNESCAPED)
     shown = [child for child in inline.children if child.type != "text" or child.content.strip(" .:")]
     is_strong = len(shown) == 1 and shown[0].type == "strong"
-    lines = tuple(filter(None, (" ".join(line.split()) for line in words.translate(_UNESCAPED).split("\n"))))
+    lines = tuple(filter(None, (" ".join(line.split()) for line in words.split("\n"))))
     if lines and lines[-1].endswith("\\"):
         lines = (*lines[:-1], lines[-1].rstrip("\\ "))
+    lines = tuple(line.translate(_UNESCAPED) for line in lines)
     return Text(
         " ".join(lines), inline.content.strip(), " ".join(bare.split()),
         _label(inline.children).translate(_UNESCAPED), is_strong,

@@ -462,7 +462,7 @@ class _Reader:
             return
         text = text_of(head)
         done = None
-        if box := _BOX.match(text.plain):
+        if not text.raw.startswith("\\") and (box := _BOX.match(text.plain)):
             done = box[1] in "xX"
             text = replace(
                 text, plain=text.plain[box.end() :], bare=_BOX.sub("", text.bare), raw=_BOX.sub("", text.raw)

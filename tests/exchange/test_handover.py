@@ -127,6 +127,9 @@ def test_the_page_is_read_back_as_notes_of_the_same_kinds(memory):
         "Wrap names in <b>...</b> tags",
         "Write &lt; for <",
         "<b>Never print it</b>",
+        "[!NOTE] opens a note on a page",
+        "[ ] is how open boxes are shown",
+        "Lines of a macro end with \\",
     ],
 )
 def test_a_summary_with_tags_is_read_back_unchanged(memory, summary):

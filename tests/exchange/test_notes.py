@@ -361,6 +361,25 @@ def test_json_is_no_page_of_notes(text):
     assert "conversation" in reading.broken[0].error.hint
 
 
+@pytest.mark.parametrize("end", ["---\n\n", "\n", "---\n", "\n---\n\n", "\n# Keys\n\n"])
+def test_front_matter_gives_the_files_of_a_page_also_if_no_line_closes_it(end):
+    page = f"---\nglobs: src/**\nalwaysApply: false\n{end}- Never commit keys.\n\n---\n\n- Rotate keys each year.\n"
+    entries = memory_md.read(".cursor/rules/keys.mdc", page.encode()).entries
+
+    assert [(entry.summary.removeprefix("Keys: "), entry.files) for entry in entries] == [
+        ("Never commit keys.", ("src/**",)),
+        ("Rotate keys each year.", ("src/**",)),
+    ]
+
+
+def test_a_page_that_begins_with_a_line_has_no_front_matter():
+    page = b"---\n\n- Never commit keys.\n\n---\n\n- Rotate keys each year.\n"
+
+    assert [each.summary for each in memory_md.read("CLAUDE.md", page).entries] == [
+        "Never commit keys.", "Rotate keys each year."
+    ]  # fmt: skip
+
+
 def test_an_entry_has_headings_and_line_and_keeps_its_key_when_other_text_changes():
     text = "# Guide\n\n## Tests\n\nUse pytest.\n\n- Never mock the store\n- Run `make`\n"
     first = memory_md.read("AGENTS.md", text.encode()).entries
