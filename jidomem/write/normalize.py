@@ -472,9 +472,12 @@ def _kind(normalizer: FieldNormalizer, given: str | None, extra: list[Any]) -> s
     if own:
         message = f"{given!r} names {' and '.join(map(plain_value, own))}: give the IRI of one that is below a type"
     repair = canonical.put("type", near) if near else None
+    name = given if re.fullmatch(r"[A-Z]\w+", given) else "NAME"
+    kind = f"jidomem ontology propose {name} --kind class --parent Fact --definition TEXT --reason TEXT"
+    hint = "" if near or own else f"correct `type`, or propose a kind: {kind}"
     if key in _SUMMARIES:
         message += f"; {_OF_A_SESSION}"
-    normalizer.refuse("unknown_type", "type", given, message, allowed=allowed, nearest=near, repair=repair)
+    normalizer.refuse("unknown_type", "type", given, message, allowed=allowed, nearest=near, repair=repair, hint=hint)
     return None
 
 

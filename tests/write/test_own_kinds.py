@@ -168,3 +168,9 @@ def test_a_misspelt_own_kind_has_the_nearest_one(root):
     refused = run("remember", "restart", "--type", "Rnbook", code=3).stderr
 
     assert "did you mean 'Runbook'?" in refused
+
+
+def test_an_unknown_kind_has_the_command_that_proposes_it(root):
+    refused = run("remember", "restart", "--type", "Hanoi", code=3).stderr
+
+    assert "hint: correct --type, or propose a kind: jidomem ontology propose Hanoi --kind class --parent" in refused
