@@ -42,6 +42,7 @@ def test_a_changed_note_is_listed_and_shown_with_the_changed_sentence(run, tmp_p
         assert "now: Mock the store in unit tests only." in text
     fields = dict(line.split(None, 1) for line in fields_text.splitlines())
     assert (fields["was"], fields["now"]) == ("Never mock the store.", "Mock the store in unit tests only.")
+    assert not any("verified" in text for text in (table, todo))  # the accepted note is, and no proposal is
 
 
 def properties(summary, explanation=None):
