@@ -47,6 +47,8 @@ _KINDS = {iri(OWL + "ObjectProperty"), iri(OWL + "DatatypeProperty"), iri(OWL + 
           iri(RDF + "Property"), iri(OWL + "AnnotationProperty")}  # fmt: skip
 _SUBPROPERTY, _INVERSE = iri(RDFS + "subPropertyOf"), iri(OWL + "inverseOf")
 _EQUIVALENT = iri(OWL + "equivalentProperty")
+_OF_VOCABULARIES = {_DOMAIN, _RANGE, _SUBPROPERTY, iri(RDFS + "subClassOf")}
+_OF_THINGS = {iri(OWL + "sameAs"), iri(OWL + "differentFrom")}
 #: An axiom with a property inside a restriction or a chain counts as this.
 _PART_OF = iri(OWL + "onProperty")
 _STAND_IN = "urn:jido:stand-in:"
@@ -65,10 +67,15 @@ def inconsistencies(
 ) -> list[UnplacedFinding]:
     """Return the contradictions that owlrl finds in ontology and memory; with *reference* it judges all triples.
 
+    The axioms are those of the ontology: a vocabulary that only the memory has is foreign.
+
     Messages about disjoint classes and about identity are left out at *explained* nodes, for which a gate has given the
     reason.
     """
-    rows, alike = (source.triples, dict[str, list[Term]]()) if reference else representatives(source, schema)
+    if reference:
+        rows, alike = [triple for triple in source.triples if not _is_axiom(triple)], dict[str, list[Term]]()
+    else:
+        rows, alike = representatives(source, schema)
     axioms = [triple for triple in schema.triples if not _is_for_readers(triple)]
     known = set(explained)
     findings: dict[UnplacedFinding, None] = {}
@@ -194,7 +201,7 @@ def _findings_of_message(
     if not nodes:
         subject = iri(named[-1]) if named else iri(OWL + "Ontology")
         return [UnplacedFinding(subject, CONSISTENT, "violation", text)]
-    items = [nodes[0]] if len(nodes) > 1 else alike.get(nodes[0], [iri(nodes[0])])
+    items = [iri(nodes[0])] if len(nodes) > 1 else alike.get(nodes[0], [iri(nodes[0])])
     return [
         UnplacedFinding(
             item if item[0] == "<" else iri(item), CONSISTENT, "violation", text.replace(nodes[0], plain_value(item))
@@ -362,6 +369,14 @@ def _literal_of(datatypes: Collection[Term]) -> Term | None:
 def _stand_in(term: Term) -> str:
     """Return the name of the stand-in for a term, unique among terms with the same local name."""
     return f"{_STAND_IN}{local_name(term)}-{blake2b(term.encode(), digest_size=4).hexdigest()}"
+
+
+def _is_axiom(triple: Triple) -> bool:
+    """Return whether *triple* is about a vocabulary, and not about a thing."""
+    _, predicate, value = triple
+    if predicate == TYPE:
+        return value.startswith((f"<{OWL}", f"<{RDFS}"))
+    return predicate in _OF_VOCABULARIES or (predicate.startswith(f"<{OWL}") and predicate not in _OF_THINGS)
 
 
 def _is_for_readers(triple: Triple) -> bool:

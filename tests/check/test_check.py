@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import decision, intent
 
-from jidomem.check.check import check_files, check_project
+from jidomem.check.check import Options, check_files, check_project
 from jidomem.check.rules import check_data
 from jidomem.errors import InvalidRequest
 from jidomem.exchange.importer import import_document
@@ -254,6 +254,16 @@ def test_a_vocabulary_in_memory_judges_no_accepted_memory(memory):
     values = [["hall", {"@id": "https://m.example/#z"}], ["one", "a"], ["one", "b"]]
     memory.writer.submit_intent("p", intent(extra_triples=[[f"https://m.example/#{name}", to] for name, to in values]))
 
-    report = check_project(memory.follower, memory.schema, "p")
+    for reference in (False, True):
+        report = check_project(memory.follower, memory.schema, "p", Options(reference=reference))
+        assert [problem.rule for problem in report.problems if problem.severity == "violation"] == []
 
-    assert [problem.rule for problem in report.problems if problem.severity == "violation"] == []
+
+def test_a_contradiction_that_names_two_nodes_is_a_finding_about_one(memory):
+    owl, other = "http://www.w3.org/2002/07/owl#", "https://m.example/#a"
+    same = [[f"{owl}{name}", {"@id": other}] for name in ("sameAs", "differentFrom")]
+    memory.writer.submit_intent("p", intent(extra_triples=[*same, [other, "rdfs:label", "a"]]))
+
+    report = check_project(memory.follower, memory.schema, "p", Options(reference=True))
+
+    assert any("differentFrom" in problem.message for problem in report.problems if problem.severity == "violation")
