@@ -14,6 +14,7 @@ from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.extras.servers import checkpoints
 from jidomem.extras.servers.journal import MirroredJournal
 from jidomem.journal.journal import Stream, VersionMismatch
+from jidomem.journal.stream_files import missing_parent
 from jidomem.records.intent import Version
 
 
@@ -274,6 +275,32 @@ def test_damage_of_the_log_is_reported_and_blocks_writes_until_it_is_restored(op
     replace_document(log_path, 2, commits[1].data)
     assert [journal.verify(STREAM) for journal in (here, open_journal("there"))] == [(), ()]
     assert ids(open_journal("there").read(STREAM)) == ids(commits)
+
+
+@pytest.mark.parametrize("chunk", [checkpoints.CHUNK, 3])
+@pytest.mark.parametrize("number", [1, 3, 6])
+def test_a_commit_missing_in_the_log_is_reported_by_every_later_process(
+    open_journal, log_path, monkeypatch, number, chunk
+):
+    monkeypatch.setattr(checkpoints, "CHUNK", chunk)
+    commits = [add(open_journal(), f"n{each}") for each in range(7)]
+    with sqlite3.connect(log_path) as store:
+        store.execute("DELETE FROM entries WHERE number = ?", (number,))
+    missing = commits.pop(number - 1)
+
+    assert {missing_parent(damage.detail) for damage in open_journal().verify(STREAM)} == {missing.id}
+    for machine in ("here", "here", "there", "there"):  # a later process of a machine begins with the copy of the first
+        journal = open_journal(machine)
+        assert {missing_parent(damage.detail) for damage in journal.damage(STREAM)} == {missing.id}
+        assert ids(journal.read(STREAM)) == ids(commits)
+        with pytest.raises(JournalDamaged), open_journal(machine).lock(STREAM):
+            pass
+
+    with sqlite3.connect(log_path) as store:
+        row = (STREAM.project, STREAM.name, number, missing.id, missing.data)
+        store.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)
+    assert [open_journal(machine).verify(STREAM) for machine in ("here", "there")] == [(), ()]
+    assert add(open_journal(), "next").position == 8
 
 
 def test_a_document_that_is_no_commit_is_reported_as_damage(open_journal, log_path):

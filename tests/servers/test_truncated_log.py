@@ -9,7 +9,7 @@ from jidomem.extras.servers import object_log
 from jidomem.extras.servers.journal import MirroredJournal
 from jidomem.extras.servers.object_log import Bucket, ObjectLog
 from jidomem.extras.servers.postgres_log import PostgresLog
-from jidomem.journal.journal import VersionMismatch
+from jidomem.journal.journal import Stream, VersionMismatch
 from jidomem.records.intent import Version
 
 
@@ -97,3 +97,16 @@ def test_an_older_state_of_a_bucket_is_noticed_after_a_moment(bucket, tmp_path, 
     assert (ids(new.read(STREAM)), new.verify(STREAM)) == (ids(commits), ())
     for log in logs:
         log.close()
+
+
+def test_a_log_without_its_first_commit_still_has_its_stream(open_journal, postgres, address):
+    here = open_journal("here")
+    commits = [add(here, "first"), add(here, "second")]
+    others = [Stream("another"), Stream("demo", "history"), Stream("zoo")]
+    for stream in others:
+        here.log.append(stream, 1, "0" * 64, b"")
+
+    postgres.sql(f"DELETE FROM {address.rpartition('=')[2]}.commits WHERE stream = 'demo/memory' AND number = 1")
+
+    assert open_journal("new").streams() == sorted([*others, STREAM])
+    assert [damage.commit for damage in open_journal("new").damage(STREAM)] == ids(commits[1:])

@@ -39,7 +39,7 @@ from jidomem.journal.commit import FormatError, advance, file_name, is_pack, is_
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import PackEntry, unverified_entry, verified_entry, verify_file, write_pack
 from jidomem.journal.rewrite import is_redacted
-from jidomem.journal.stream import LOCK, Folder
+from jidomem.journal.stream import LOCK, UNLISTED, Folder, FolderSnapshot
 from jidomem.journal.stream_files import each_file
 from jidomem.records.intent import SHORT, CommitRef, Version
 
@@ -231,11 +231,18 @@ def _write_chunk(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[P
 
 @contextmanager
 def _changing_folder(folder: Folder, descriptor: int) -> Iterator[None]:
-    """Change the files of a folder under its lock; then write the new state of the folder into the lock file."""
-    disk.overwrite(descriptor, replace(folder.snapshot, mtime=-1).dump())  # invalid until the change is complete
+    """Change the files of a folder under its lock; then write the new state of the folder into the lock file.
+
+    The state of a damaged folder is not written: a process that trusts it would not read the files, nor report them.
+    """
+    disk.overwrite(descriptor, replace(_undamaged(folder), mtime=-1).dump())  # invalid until the change is complete
     yield
     folder.look()
-    disk.overwrite(descriptor, folder.snapshot.dump())
+    disk.overwrite(descriptor, _undamaged(folder).dump())
+
+
+def _undamaged(folder: Folder) -> FolderSnapshot:
+    return UNLISTED if folder.is_damaged else folder.snapshot
 
 
 @contextmanager

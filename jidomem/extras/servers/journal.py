@@ -135,7 +135,7 @@ class MirroredJournal(FileJournal):
 
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
         """Return the known damage of a stream in the log; damage of the copy alone is repaired by fetching it again."""
-        if self._known(stream)[0].is_damaged:
+        if stream not in self._verified or self._known(stream)[0].is_damaged:
             self._synchronise(stream)
         return super().damage(stream)
 

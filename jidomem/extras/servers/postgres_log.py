@@ -144,6 +144,12 @@ SELECT asked.stream, coalesce(latest.number, 0), coalesce(latest.commit, ''),
 FROM unnest(%s::text[]) AS asked (stream) LEFT JOIN LATERAL (
   SELECT number, commit FROM {s}.commits c WHERE c.stream = asked.stream ORDER BY number DESC LIMIT 1
 ) AS latest ON true"""
+#: One step of the primary key for each stream, whichever of its entries the log still has.
+_STREAMS = """
+WITH RECURSIVE streams AS (
+  SELECT min(stream) AS stream FROM {s}.commits UNION ALL
+  SELECT (SELECT min(stream) FROM {s}.commits c WHERE c.stream > streams.stream) FROM streams WHERE stream IS NOT NULL
+) SELECT stream FROM streams WHERE stream IS NOT NULL"""
 _READ = """
 SELECT number, commit, document FROM {s}.commits WHERE stream = %s AND number > %s ORDER BY number LIMIT %s"""
 _COUNT = """
@@ -183,7 +189,7 @@ class PostgresLog:
 
     def streams(self) -> list[Stream]:
         """Return the streams that have an entry, sorted."""
-        rows = self._rows("SELECT stream FROM {s}.commits WHERE number = 1")
+        rows = self._rows(_STREAMS)
         return sorted(Stream(*row[0].split("/", 1)) for row in rows)
 
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
