@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -23,9 +24,9 @@ from jidomem.records.policy import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, Ac
 from jidomem.runtime import root_config as trusting
 from jidomem.runtime.logs import SERVER_LOG_TABLES, DoorLog
 from jidomem.runtime.root_config import OF_TRUST, check_root, root_folder
-from jidomem.runtime.settings import FOLDER, address_of, own_config
+from jidomem.runtime.settings import FOLDER, address_of, find, own_config
 from jidomem.runtime.state import State
-from jidomem.runtime.tokens import revoke_token
+from jidomem.runtime.tokens import Keyring, revoke_token
 from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, read
 from jidomem_cli.options import (
     ROWS,
@@ -274,18 +275,18 @@ def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects
         reached = (EVERY,) if all_projects else projects or (memory.project,)
         end = None if expires is None else _end(expires, memory.sources.now())
         secret, made = keyring.issue(agent, role, reached, memory.sources, expires=end)
-        known = [EVERY, memory.project, *memory.projects()]
+        known = sorted({memory.project, *memory.projects()})
     for project in reached:
-        if project not in known:
-            near = ", ".join(nearest_names(project, known, 3) or known[1:])
-            app.warn(f"no project {project!r} in {made.root}, so the token reaches nothing yet; there is {near}")
+        if project not in (EVERY, *known):
+            near = ", ".join(nearest_names(project, known, 3) or known)
+            app.warn(f"no project {project!r} in {made.root} yet; there is {near}")
     if app.json:
         show_json({"token": secret, **_token_row(made)})
         return
     click.echo(secret)
     until = f", until {made.expires}" if made.expires else ""
     app.info(f"for {agent} as {role}, projects {', '.join(made.projects)}{until}; it is not shown again")
-    app.info(f"revoke it: jidomem access token remove {made.id}")
+    app.info(f"revoke it: jidomem access token remove {made.id}{f' --root {quote(made.root)}' if app.root else ''}")
 
 
 def _end(text: str, now: datetime) -> datetime:
@@ -306,17 +307,18 @@ def _end(text: str, now: datetime) -> datetime:
 @token.command("list", formats=ROWS)
 @pass_app
 def list_tokens(app: App) -> None:
-    """List the issued tokens, for all folders or for the given shared root, without their secrets.
+    """List the issued tokens, for all folders or for the root of --root, without their secrets.
 
-    `last_used` is when a server of this machine last accepted it, to a minute while that runs.
+    `last_used` is when a server of this machine (shared root: of this $JIDOMEM_HOME) last accepted it, to a minute
+    while that runs.
 
     Examples:
       jidomem access token list
     """
-    shared = address_of(app.root) is not None
-    memory = app.open() if shared else None
-    tokens = read(own_config()).tokens if memory is None else memory.place.keyring().tokens
-    folders = {each.root: Path(each.root) if memory is None else memory.settings.root for each in tokens}
+    keyring = _keyring(app)
+    tokens = read(own_config()).tokens if keyring is None else keyring.tokens
+    shared = find(app.root)[0] if address_of(app.root) is not None else None
+    folders = {each.root: shared or Path(each.root) for each in tokens}
     uses = {root: DoorLog(State(folder, SERVER_LOG_TABLES)).last_uses() for root, folder in folders.items()}
     rows = [{**_token_row(each), "last_used": uses[each.root].get(each.id, "")} for each in tokens]
     show_rows(app, rows, _TOKEN_COLUMNS)
@@ -326,14 +328,21 @@ def list_tokens(app: App) -> None:
 @click.argument("id_", metavar="ID")
 @pass_app
 def remove(app: App, id_: str) -> None:
-    """Revoke the token ID.
+    """Revoke the token ID: at the root of --root, else at the one folder that has it.
 
     Examples:
       jidomem access token remove 1f2e3d4c
     """
-    shared = address_of(app.root) is not None
-    revoked = app.open().place.keyring().revoke(id_) if shared else revoke_token(own_config(), id_)
+    keyring = _keyring(app)
+    revoked = revoke_token(own_config(), id_) if keyring is None else keyring.revoke(id_)
     show_result(app, _token_row(revoked), message=f"revoked: {revoked.id} of {revoked.agent}, for {revoked.root}")
+
+
+def _keyring(app: App) -> Keyring | None:
+    """Return the tokens of the shared root, or of the folder of --root; None without one, for those of all folders."""
+    if address_of(app.root) is not None:
+        return app.open().place.keyring()
+    return None if app.root is None else Keyring(own_config(), root_folder(app.root))
 
 
 def _token_row(each: ApiToken) -> dict[str, object]:

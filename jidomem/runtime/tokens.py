@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, MutableSequence, Sequence
@@ -230,11 +231,20 @@ class SharedTokens:
 
 
 def revoke_token(path: Path, name: str) -> ApiToken:
-    """Revoke the token of that id, for any memory in a folder, and return its record; raises NotFound."""
+    """Revoke the token of that id, for the only memory in a folder that has it, and return its record.
+
+    Raises NotFound, and InvalidRequest if several have it, as after a move.
+    """
     revoked: list[ApiToken] = []
 
     def without(config: UserConfig) -> UserConfig:
         revoked[:] = _named(config.tokens, name)
+        if len(revoked) > 1:
+            roots = [shlex.quote(token.root) for token in revoked]
+            raise InvalidRequest(
+                f"{len(roots)} roots have the token {name}: {', '.join(roots)}",
+                hint="; ".join(f"jidomem access token remove {name} --root {root}" for root in roots),
+            )
         return _with_tokens(config, tuple(token for token in config.tokens if token not in revoked))
 
     user_config.change(path, without)
@@ -251,7 +261,7 @@ def _named(tokens: tuple[ApiToken, ...], name: str) -> list[ApiToken]:
     """Return the tokens of that id, at least one; raises NotFound."""
     matches = [token for token in tokens if token.id == name]
     if not matches:
-        known = [token.id for token in tokens]
+        known = list(dict.fromkeys(token.id for token in tokens))
         near = nearest_names(name, known) or known
         raise NotFound(f"there is no token {name!r}", hint=f"there is {', '.join(near) or 'none'}")
     return matches

@@ -8,7 +8,7 @@ import pytest
 from cli_world import create_repository, rows, run
 
 import jidomem
-from jidomem.base.clock import format_timestamp, now
+from jidomem.base.clock import Sources, format_timestamp, now
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
@@ -81,6 +81,29 @@ def test_a_removed_token_is_not_listed(repository):
     assert run("access", "token", "remove", token["id"]).exit_code == 4
 
 
+def test_a_token_of_a_moved_root_is_listed_and_removed_at_the_named_root_alone(repository, tmp_path):
+    here, there = repository / ".jidomem", tmp_path / "there"
+    run("remember", "the build needs Rust 1.80")
+    secret, token = Keyring(own_config(), here).issue("ana", "agent", ["p"], Sources())
+    run("root", "migrate", str(here), str(there))
+
+    ambiguous = run("access", "token", "remove", token.id)
+    unknown = run("access", "token", "remove", "nosuch")
+
+    assert (ambiguous.exit_code, unknown.exit_code) == (2, 4)
+    assert f"jidomem access token remove {token.id} --root {here};" in ambiguous.stderr
+    assert f"there is {token.id}\n" in unknown.stderr
+    assert [row["root"] for row in rows("access", "token", "list")] == [str(here), str(there)]
+    assert [row["root"] for row in rows("access", "token", "list", "--root", str(there))] == [str(there)]
+
+    removed = run("access", "token", "remove", token.id, "--root", str(here))
+
+    assert f"revoked: {token.id} of ana, for {here}\n" in removed.stderr
+    assert Keyring(own_config(), here).find(secret) is None
+    assert Keyring(own_config(), there).find(secret).agent == "ana"
+    assert run("access", "token", "remove", token.id).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("option", "end"), [("2100-12-31", "2101-01-01T00:00"), ("2100-12-31T08:00Z", "2100-12-31T08:00")]
 )
@@ -106,7 +129,17 @@ def test_a_token_for_an_unknown_project_has_a_warning(repository):
     result = run("access", "token", "add", "ana", "--project", "billlng", "--project", "billing", "--project", "p")
 
     assert result.exit_code == 0
-    assert re.findall(r"no project '(\w+)'.*there is (\w+)", result.stderr) == [("billlng", "billing")]
+    assert re.findall(r"no project '(\w+)'.*there is (.+)", result.stderr) == [("billlng", "billing")]
+
+
+def test_a_warning_of_an_unknown_project_has_each_known_one_once(repository):
+    run("remember", "the build needs Rust 1.80")
+
+    result = run("access", "token", "add", "ana", "--project", "p", "--project", "kitchen")
+
+    assert (
+        result.stderr.splitlines()[0] == f"warning: no project 'kitchen' in {repository / '.jidomem'} yet; there is p"
+    )
 
 
 @pytest.mark.parametrize(
