@@ -26,6 +26,12 @@ _ACTIVE_BUT = f"; a ?kind . {_ASSERTED_FILTER} {_STANDING} {_UNLESS % _ANY}"
 _LISTED = (
     '{ ?decision jido:hasAlternative ?item FILTER(STRSTARTS(STR(?item), CONCAT(STR(?decision), "/alternatives/"))) }'
 )
+#: A proposal to withdraw a memory of a removed source, of which no active memory is left, as in the query `proposals`.
+_MOOT = """{ ?item jido:sourceState ?state FILTER NOT EXISTS {
+    ?item jido:invalidates ?old . ?old (jido:supersededBy|^jido:revives)* ?now
+    OPTIONAL { ?old jido:sourceBlob ?before } OPTIONAL { ?now jido:sourceBlob ?after }
+    FILTER(!BOUND(?before) || STRAFTER(STR(?before), " ") = STRAFTER(STR(?after), " "))
+    FILTER NOT EXISTS { ?now jido:supersededBy|jido:invalidatedBy ?last } } }"""
 _WAITING = f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"
 _LISTED_PROPOSED = "listed"
 #: One query for each count: one index of the store answers it in seconds for a million memories. One query for all
@@ -54,7 +60,7 @@ SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE { GRAPH <%s> {
   ?item jido:hasAssertionStatus jido:Proposed .
   FILTER EXISTS { ?item jido:recordedAt ?at FILTER(?at <= %s) }
   FILTER NOT EXISTS """
-    + _LISTED
+    + f"{_LISTED} FILTER NOT EXISTS {_MOOT}"
     + """
   FILTER NOT EXISTS {
     ?item jido:supersededBy|jido:invalidatedBy ?end

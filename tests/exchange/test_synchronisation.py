@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.errors import InvalidRequest
+from jidomem.read.derived import pending
 from jidomem.records.policy import PolicyChange
 from jidomem.repository.other_tools import SOURCE_KINDS, from_path, scan_folder
 from jidomem.runtime.adoption import Scope, adopt, compare
@@ -369,9 +370,12 @@ def test_the_withdrawal_of_a_removed_record_is_moot_once_another_memory_took_its
     assert repository.sync() == {"removed": 1}
     (withdrawal,) = repository.pending()
     fields = {"type": "decision", "rationale": "Printers were sold.", "topic": "print", "supersedes": [old]}
+    reader = repository.memory.reader
+    assert pending(reader, "p") == 1
     new = writer.remember("p", "Print PDF", reason="Printers were sold.", **fields).iri
 
     assert repository.pending() == {}
+    assert pending(reader, "p") == 0
     with pytest.raises(InvalidRequest, match="disagrees with no active memory"):
         writer.settle("p", withdrawal, "supersede", reason="no")
 
