@@ -586,8 +586,8 @@ def _node_term(item: str) -> Term:
 @lru_cache(maxsize=256)
 def _definition(order: ListOrder) -> str:
     """Return everything that decides the rows of a list, as JSON: not its position in the text of the query."""
-    fields = asdict(order) | {"opening": 0, "closing": 0}
-    for name in ("contains", "due"):  # a list without them is as before there were such lists
+    fields = asdict(order) | {"opening": 0, "closing": 0, "branches": ()}
+    for name in ("contains", "due", "branches"):  # a list without them is as before there were such lists
         if not fields[name]:
             del fields[name]
     return json.dumps(fields, sort_keys=True)

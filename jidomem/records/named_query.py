@@ -55,6 +55,7 @@ _PATH = lazy(rf"{_NAME}(?:\|{_NAME})*")
 _UNLESS = lazy(rf"\?\w+ {_NAME} \?(\w+)")
 _CONTAINS = lazy(r"\?(\w+) \?(\w+)")
 _UNION = lazy(r"\{ [^{}]* \}(?: UNION \{ [^{}]* \})+")
+_TOKEN = lazy(r'"(?:[^"\\\n]|\\.)*"|<[^<>"{}|^`\\\s]*>|#.*|[{}]|\w+|\S')
 _PREFIX = lazy(r"PREFIX (\w*): <([^<>]*)>")
 _PARAM = lazy(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
 #: The parameters that have the same type and default in every query.
@@ -93,7 +94,7 @@ class ListOrder:
 
     The pattern matches at least the nodes that the query can show, by statements about a node or by conditions that
     can only remove it later. Rows are sorted by that `variable`, or first by a moment `time`. The candidates are
-    inserted at the offset `opening` of the text, in place of the text up to `closing`.
+    inserted at the offset `opening` of the text, in place of the text up to `closing`, and at the offsets `branches`.
 
     With `pairs` the list has disagreements (`jidomem.index.projection`), which no pattern finds in time: these
     variables are two memories, or only the other one in a query about one memory, and the kind of the disagreement.
@@ -114,6 +115,7 @@ class ListOrder:
     unless: str = ""
     contains: bool = False
     due: str = ""
+    branches: tuple[int, ...] = ()
 
     @property
     def is_of_commits(self) -> bool:
@@ -298,7 +300,11 @@ class NamedQuery:
         """Return the text of the query, restricted to *candidates*: a VALUES clause."""
         order = self.list_order or self.last
         assert order is not None
-        return f"{self.text[: order.opening]} {candidates} {self.text[order.closing :]}"
+        parts, start = [self.text[: order.opening]], order.closing
+        for branch in order.branches:
+            parts.append(self.text[start:branch])
+            start = branch
+        return f" {candidates} ".join((*parts, self.text[start:]))
 
     def bind(self, values: Mapping[str, object], queries: Container[str] = ()) -> dict[str, Term]:
         """Return a term for every parameter, except one without value and default.
@@ -515,12 +521,32 @@ def _list_order(where: str, pattern: str, order: tuple[str, ...], text: str) -> 
     group = _WHERE.search(text)
     if group is None:
         raise _bad(where, "over: needs a query that opens with WHERE {")
+    first, *others = _branches(text, group.end())
+    places = first, first
     if order[0] == variable:
-        return ListOrder(variable, None, False, pattern, prologue, group.end(), group.end())
+        return ListOrder(variable, None, False, pattern, prologue, *places, branches=tuple(others))
     time = order[0].lstrip("-")
     if order[1:2] != (variable,) or not re.search(rf"\?{time}\b", pattern):
         raise _bad(where, "over: opens with a ?variable whose rows stand together in the order, or come after a ?time")
-    return ListOrder(variable, time, order[0].startswith("-"), pattern, prologue, group.end(), group.end())
+    return ListOrder(variable, time, order[0].startswith("-"), pattern, prologue, *places, branches=tuple(others))
+
+
+def _branches(text: str, start: int) -> list[int]:
+    """Return where each branch of the UNION that *text* has at *start* opens, or *start*.
+
+    The engine evaluates a branch whole, again for each candidate, that is joined with the candidates only outside.
+    """
+    opened, depth, is_union = list[int](), 0, True
+    for token in _TOKEN.finditer(text, start):
+        if token[0].startswith("#"):
+            continue
+        if depth == 0 and token[0] != ("{" if is_union else "UNION"):
+            break
+        if depth == 0 and is_union:
+            opened.append(token.end())
+        depth += (token[0] == "{") - (token[0] == "}")
+        is_union = token[0] == "UNION"
+    return opened or [start]
 
 
 def _of_pairs(where: str, pattern: str, order: tuple[str, ...], text: str) -> ListOrder:
