@@ -303,6 +303,34 @@ def test_a_commit_missing_in_the_log_is_reported_by_every_later_process(
     assert add(open_journal(), "next").position == 8
 
 
+@pytest.mark.parametrize("document", [None, b"nothing"])
+def test_a_server_that_rereads_its_journal_finds_damage_of_the_log_and_keeps_its_intact_copy(
+    open_journal, log_path, document
+):
+    server = open_journal()
+    commits = [add(server, f"n{number}") for number in range(5)]
+    assert (server.reread(STREAM, "", 9)[1], server.damage(STREAM)) == (False, ())
+    with sqlite3.connect(log_path) as store:
+        if document is None:
+            store.execute("DELETE FROM entries WHERE number = 3")
+        else:
+            store.execute("UPDATE entries SET document = ? WHERE number = 3", (document,))
+
+    assert [server.reread(STREAM, "", 9)[1] for _ in range(2)] == [True, False]
+    (damage,) = server.damage(STREAM)
+    assert "entry 3 of demo/memory" in damage.path
+    assert server.known_damage("demo") == 1
+    assert ids(server.read(STREAM)) == ids(commits)
+    with pytest.raises(JournalDamaged), server.lock(STREAM):
+        pass
+
+    with sqlite3.connect(log_path) as store:
+        row = (STREAM.project, STREAM.name, 3, commits[2].id, commits[2].data)
+        store.execute("REPLACE INTO entries VALUES (?, ?, ?, ?, ?)", row)
+    assert (server.reread(STREAM, "", 9)[1], server.damage(STREAM)) == (False, ())
+    assert add(server, "next").position == 6
+
+
 def test_a_document_that_is_no_commit_is_reported_as_damage(open_journal, log_path):
     commits = [add(open_journal(), f"n{number}") for number in range(3)]
     replace_document(log_path, 2, b"nothing")

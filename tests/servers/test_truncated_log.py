@@ -5,6 +5,7 @@ import os
 import pytest
 from journal_world import STREAM, add, commit_on, ids
 
+from jidomem.errors import JournalDamaged
 from jidomem.extras.servers import object_log
 from jidomem.extras.servers.journal import MirroredJournal
 from jidomem.extras.servers.object_log import Bucket, ObjectLog
@@ -110,3 +111,19 @@ def test_a_log_without_its_first_commit_still_has_its_stream(open_journal, postg
 
     assert open_journal("new").streams() == sorted([*others, STREAM])
     assert [damage.commit for damage in open_journal("new").damage(STREAM)] == ids(commits[1:])
+
+
+def test_a_server_that_rereads_its_journal_finds_a_missing_object(bucket, tmp_path):
+    log = ObjectLog(bucket, os.environ)
+    server = MirroredJournal(log, tmp_path)
+    commits = [add(server, f"n{number}") for number in range(4)]
+    store = Bucket(bucket, os.environ, 10.0)
+    store.delete([key for key in store.below("log") if key.endswith("002")])
+
+    assert server.reread(STREAM, "", 9)[1]
+
+    assert "this object is missing" in server.damage(STREAM)[0].detail
+    assert ids(server.read(STREAM)) == ids(commits)
+    with pytest.raises(JournalDamaged), server.lock(STREAM):
+        pass
+    log.close()

@@ -21,7 +21,7 @@ from jidomem.extras.servers.checkpoints import CheckpointPosition, LogMismatch
 from jidomem.extras.servers.log import Reach, SharedLog, SingleFlight
 from jidomem.journal.commit import Commit, advance, file_name, is_redaction_record
 from jidomem.journal.journal import NAMES, FileJournal, Stream, StreamLock, VersionMismatch, check_follows
-from jidomem.journal.packs import PackEntry, prepare_pack, write_pack
+from jidomem.journal.packs import PackEntry, prepare_pack, verified_entry, write_pack
 from jidomem.journal.rewrite import BYTES, COMMITS, SEALING, pending_redactions
 from jidomem.journal.stream import Folder
 from jidomem.records.intent import CommitRef, Version
@@ -85,6 +85,7 @@ class MirroredJournal(FileJournal):
         self._writers: dict[Stream, StreamLock] = {}
         self._verified: set[Stream] = set()  # streams whose copy this process has compared with the log
         self._damaged_reaches: dict[Stream, Reach] = {}  # streams whose log, and so their copy, is damaged
+        self._log_damage: dict[Stream, JournalDamaged] = {}  # found by `reread`, while the copy is intact
         self._reach_requests = SingleFlight(self._look)
         self._local = threading.local()
         self._life = ""
@@ -137,7 +138,25 @@ class MirroredJournal(FileJournal):
         """Return the known damage of a stream in the log; damage of the copy alone is repaired by fetching it again."""
         if stream not in self._verified or self._known(stream)[0].is_damaged:
             self._synchronise(stream)
-        return super().damage(stream)
+        return super().damage(stream) or self._damage_beside_copy(stream)
+
+    def known_damage(self, project: str) -> int:
+        """Return the number of damaged files of *project*, and of entries of its log, that were found so far."""
+        beside = sum(len(self._damage_beside_copy(Stream(project, name))) for name in NAMES)
+        return super().known_damage(project) + beside
+
+    def reread(self, stream: Stream, after: str, count: int) -> tuple[list[str], bool]:
+        """Read commits again as `FileJournal.reread` does; with the first of a stream, its whole log.
+
+        Damage of the log stops writes. The copy stays as it is, and reads use it: it may be the last place of a commit.
+        """
+        known = self._log_damage.get(stream)
+        if not after and (found := self._find_log_damage(stream)):
+            self._log_damage[stream] = found
+        elif not after:
+            self._log_damage.pop(stream, None)
+        stems, is_new = super().reread(stream, after, count)
+        return stems, is_new or (known is None and stream in self._log_damage)
 
     def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
         """Return the damage of a stream: reads every byte again from the log, and compares the copy with it."""
@@ -229,6 +248,24 @@ class MirroredJournal(FileJournal):
             hint="restore that database or bucket from a backup, then: jidomem journal verify",
         )
 
+    def _damage_beside_copy(self, stream: Stream) -> tuple[JournalDamaged, ...]:
+        return (self._log_damage[stream],) if stream in self._log_damage else ()
+
+    def _find_log_damage(self, stream: Stream) -> JournalDamaged | None:
+        """Return the first damage of a stream in the log: an entry that is missing or does not fit its id."""
+        try:
+            for number, entry in enumerate(self.log.read(stream), 1):
+                linked = verified_entry(entry.document, stream.graph)
+                if entry.number != number or linked is None or linked.head.id != entry.commit:
+                    return JournalDamaged(
+                        "this entry is missing" if entry.number != number else "this entry is not the commit of its id",
+                        path=f"{self.log.name}: entry {number} of {stream.project}/{stream.name}",
+                        hint="restore the database or bucket from a backup, then restart this server",
+                    )
+        except JournalDamaged as damage:
+            return damage
+        return None
+
     # the update of the copy
 
     def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
@@ -315,6 +352,7 @@ class MirroredJournal(FileJournal):
             CheckpointPosition(Reach(0, reach.rewrites), life=self._life),
         )
         checkpoints.empty(folder, lock.file.descriptor, path)
+        self._log_damage.pop(stream, None)  # the copy gets the same damage
         try:
             position = self._fill(stream, folder, lock, nothing)
         except LogMismatch:
