@@ -90,6 +90,7 @@ class _LinkResolver:
             self.by_title[slug(record.title)].append(name)
         earlier = {path: self.by_path[now] for path, now in moved.items() if now in self.by_path}
         absent = {path: stem(path) for path in known if path not in earlier and stem(path) not in self.by_name}
+        self.absent = {name: path for path, name in absent.items()}
         tables: tuple[dict[Any, list[str]], ...] = (self.by_name, self.by_number, self.by_title)
         present = [{None, "", *table} for table in tables]
         for path, name in {**earlier, **absent}.items():
@@ -103,7 +104,7 @@ class _LinkResolver:
         self.notes.append(RecordNote(self.records[name].path, None if line is None else line + 1, message, severity))
 
     def path(self, name: str) -> str:
-        return self.records[name].path if name in self.records else name
+        return self.records[name].path if name in self.records else self.absent.get(name, name)
 
     def find(self, record: Record, reference: Reference) -> list[str]:
         """Return the records a reference can mean: by file, else by number (first in its own folder), else by title."""
@@ -116,10 +117,10 @@ class _LinkResolver:
                 return matches
         numbers = [number_in(text) for text in (reference.text, stem(file))]
         number = next((number for number in numbers if number is not None), None)
-        if number is not None and self.by_number.get(number):
-            folder = dirname(record.path)
-            near = [each for each in self.by_number[number] if dirname(self.path(each)) == folder]
-            return near or self.by_number[number]
+        numbered = self.by_number.get(number, []) if number is not None else []
+        near = [each for each in numbered if dirname(self.path(each)) == dirname(record.path)]
+        if chosen := near or [each for each in numbered if each in self.records]:
+            return chosen
         return self.by_title.get(slug(unnumbered(reference.text)), [])
 
     def claim(self) -> None:

@@ -362,6 +362,18 @@ def test_a_record_may_be_removed_in_the_step_that_adds_its_successor(repository,
     assert (repository.sync(), repository.report.notes, repository.differences()) == ({}, [], [])
 
 
+def test_a_number_names_no_removed_record_of_another_folder(repository):
+    repository.write("docs/adr/0025-print-zpl.md", record("Print ZPL", why="Labels."))
+    repository.sync()
+    repository.remove("docs/adr/0025-print-zpl.md")
+    repository.write("web/adr/0026-cache.md", record("Cache pages", "Accepted\n\nSupersedes ADR-0025", "Slow."))
+
+    assert repository.sync() == {"added": 1, "removed": 1}
+
+    assert [row[0] for row in repository.active()] == ["Cache pages", "Print ZPL"]
+    assert [note for note in repository.report.notes if "neither in these files nor in memory" in note] != []
+
+
 def test_the_withdrawal_of_a_removed_record_is_moot_once_another_memory_took_its_place(repository):
     repository.write("docs/adr/0025-print-zpl.md", record("Print ZPL", why="Labels."))
     repository.sync()
