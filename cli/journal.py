@@ -107,8 +107,9 @@ _PROPERTIES = properties_of("text", "url", "evidence", "alternative")
     "texts",
     multiple=True,
     metavar="TEXT",
-    help="Secret; each value that contains it is removed; - reads standard input.",
+    help="Secret, as a whole word; each value that contains it is removed; - reads standard input.",
 )
+@click.option("--parts", is_flag=True, help="Also remove longer words that contain the text (default: listed).")
 @reason_option()
 @dry_run_option
 @click.option("--again", is_flag=True, help="Repeat a redaction that was interrupted, or whose secret came back.")
@@ -118,14 +119,17 @@ def redact(
     item: str | None,
     properties: tuple[str, ...],
     texts: tuple[str, ...],
+    parts: bool,
     reason: str | None,
     dry_run: bool,
     again: bool,
 ) -> int:
     """Remove the texts of the memory IRI, or a secret, from the journal for good; the chain of commits still verifies.
 
-    A value that contains a --text goes whole, as a summary of several sentences; --dry-run names those fields. A
-    --text is looked for in other case, white space and Unicode forms, over line ends, escaped, percent-encoded, as
+    A value that contains a --text goes whole, as a summary of several sentences; --dry-run names those fields. Of an
+    entry, or an item of an adapter, nothing stays: IRI removes all its versions, --text each version that contains it.
+    A --text is looked for as a whole word, so K-100 is not K-1001: longer words are listed, and stay without --parts;
+    in other case, white space and Unicode forms, over line ends, escaped, percent-encoded, as
     names are made of it, and a number with other separators; the forms that were found are listed. With it goes what
     was copied from it, and the digests by which a guess at it could be confirmed. The commit that
     records it says who, why, and which memories. Where a project has curators, they alone redact. A secret given with
@@ -139,7 +143,7 @@ def redact(
     """
     memory = app.read()
     if again:
-        if item or properties or texts or dry_run:
+        if item or properties or texts or parts or dry_run:
             raise InvalidRequest("--again repeats the former redaction", hint="leave out all options but --reason")
         made = memory.keeper.redact_again(memory.project, agent=memory.writer.agent, reason=_required_reason(reason))
         _print_redaction_result(app, memory, [commit.id for commit in made], None)
@@ -151,6 +155,7 @@ def redact(
         memory_iri(memory, item) if item else None,
         properties=[_property(name) for name in properties],
         texts=[_secret(text) for text in texts],
+        parts=parts,
     )
     if dry_run:
         memory.keeper.check_may_redact(plan, agent=memory.writer.agent, reason=reason)
@@ -199,6 +204,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
         app.info(
             f"values that would be removed completely, not only the text in them: {_count_redactions(plan.fields)}"
         )
+    _print_entries(app, plan, "would be ")
     _print_occurrences(app, plan)
     for cost in _costs(plan):
         app.info(f"cost: {cost}")
@@ -263,6 +269,18 @@ def _print_emptied(app: App, plan: RedactionPlan, state: str) -> None:
     app.info(f"end each: {end.format(shown[0]) if count == 1 else many}")
 
 
+def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
+    """Print the entries that are removed whole, by namespace and key, and the words that contain a text and stay."""
+    for text, names in (
+        (f"entries {state}removed whole, with all their fields", plan.entries),
+        ("not removed, the text is only a part of these words (--parts removes them, too)", plan.left_out),
+    ):
+        shown = names if app.verbose else names[:_NAMED]
+        more = f" and {len(names) - len(shown)} more (-v names all)" if len(names) > len(shown) else ""
+        if names:
+            app.info(clean(f"{text}: {', '.join(shown)}{more}"))
+
+
 def _print_occurrences(app: App, plan: RedactionPlan) -> None:
     """Print the forms in which the texts occur, and the occurrences in the working state."""
     if forms := {form: count for form, count in plan.forms.items() if form != AS_IT_IS}:
@@ -282,12 +300,12 @@ def _source_paths(memory: Jidomem) -> set[str]:
 
 def _left(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> list[Leftover]:
     """Return the files that contain the texts: those of the root, and the sources of memories in the repository."""
-    root, texts = memory.settings.root, sorted(plan.wanted.texts)
+    root, texts, parts = memory.settings.root, sorted(plan.wanted.texts), plan.wanted.parts
     tokens = {each.agent: f"jidomem access token remove {each.id}" for each in memory.place.keyring().tokens}
     return [
-        *config_leftovers(own_config(), memory.settings.place, tokens, texts),
-        *leftovers(root, texts, memory.project, plan.other_projects),
-        *source_leftovers(Paths(root, memory.tree).folder, sources, texts),
+        *config_leftovers(own_config(), memory.settings.place, tokens, texts, parts=parts),
+        *leftovers(root, texts, memory.project, plan.other_projects, parts=parts),
+        *source_leftovers(Paths(root, memory.tree).folder, sources, texts, parts=parts),
     ]
 
 
@@ -320,7 +338,8 @@ def _print_redaction_result(
     tracked, others = memory.journal.is_tracked, memory.follower.other_processes
     if app.json:
         leftover_rows = [{**asdict(each), "path": str(each.path)} for each in left]
-        occurrences = {"forms": dict(plan.forms), "working_state": dict(plan.working_state)} if plan is not None else {}
+        occurrences = {"forms": dict(plan.forms), "working_state": dict(plan.working_state),
+                       "entries": plan.entries, "left_out": plan.left_out} if plan is not None else {}  # fmt: skip
         show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": leftover_rows,
                    **occurrences, "in_git": tracked, "other_processes": others})  # fmt: skip
     for commit in made if not app.json else ():
@@ -329,6 +348,7 @@ def _print_redaction_result(
         app.info("nothing to redact")
         return
     if plan is not None:
+        _print_entries(app, plan, "")
         _print_occurrences(app, plan)
         _print_emptied(app, plan, "without text")
     _warn_left(app, left)

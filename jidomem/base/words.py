@@ -32,11 +32,12 @@ _ACCENTS = dict.fromkeys(range(0x300, 0x370))
 #: The separators in a topic: white space, underscores, and the dashes and hyphens of Unicode.
 _LINK = r"[-\s_\u00ad\u2010-\u2015\u2212]"
 _TOPIC_LINKS, _LINKS_AFTER_DIGIT = lazy(f"{_LINK}+"), lazy(rf"(?<=[0-9]){_LINK}+(?!{_LINK}|\Z)")
-# Scripts without spaces between words, and Hangul, whose words have many endings.
-_UNSPACED = lazy(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    "\U00020000-\U0003ffff]+"
+#: The characters of scripts without spaces between words, and Hangul, whose words have many endings.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
 )
+_UNSPACED = lazy(f"[{UNSPACED}]+")
 #: Invisible marks: names that differ only in these look the same.
 _UNSEEN = frozenset("\u034f\u180b\u180c\u180d\u180f") | {*map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))}
 

@@ -19,7 +19,8 @@ from types import MappingProxyType
 from urllib.parse import unquote
 
 from jidomem.base.disk import LARGEST
-from jidomem.base.words import normal_text
+from jidomem.base.words import UNSPACED, normal_text
+from jidomem.index.search_documents import ENTRY
 from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal, plain_value
@@ -27,7 +28,7 @@ from jidomem.rdf.vocab import LABEL, TYPE, XSD, jido, local_name
 from jidomem.records.file_anchor import ANCHOR, NO_BLOB, Anchor, anchors_of
 from jidomem.repository.worktree import plain_file
 
-#: The least length, in characters, of a text that is also searched within words and within all nodes.
+#: The least length, in characters, of a redacted value whose copies are searched in all nodes.
 LONG = 8
 AS_IT_IS = "as it is"
 OTHER_FORM = "in other case, white space or Unicode form"
@@ -49,19 +50,24 @@ _FEWEST_DIGITS, _MOST_LETTERS = 7, 4
 _NESTED = 3
 
 
+#: A word ends where no letter or digit follows, and at a character of a script without spaces between words.
+_BEGIN, _END = rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))", rf"(?:(?![^\W_])|(?=[{UNSPACED}]))"
+_LONGEST_WORD = 60
+
+
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """A text to search for in all its forms; with *as_word* a short one does not match within a word."""
+    """A text to search for in all its forms, as whole words; with *parts* also within longer words and numbers."""
 
     text: str
-    as_word: bool = False
+    parts: bool = False
     word: str = field(init=False)  # its longest word, which every form contains, except one with other separators
     _patterns: tuple[tuple[str, re.Pattern[str]], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         folded = fold(self.text)
         object.__setattr__(self, "word", max(_WORD.findall(folded), key=len, default=""))
-        object.__setattr__(self, "_patterns", tuple(_patterns(folded, self.as_word and len(self.text) < LONG)))
+        object.__setattr__(self, "_patterns", tuple(_patterns(folded, self.parts)))
 
     def form_in(self, variants: Iterable[tuple[str, str]]) -> str | None:
         """Return the form in which a document of these `variants` contains the text, None if it does not."""
@@ -71,6 +77,13 @@ class Spelling:
                     plainly = OTHER_FORM if of_variant == AS_IT_IS else of_variant
                     return of_pattern or plainly
         return None
+
+    def longer_words(self, text: str) -> set[str]:
+        """Return the words of *text* of which the text of this spelling is only a part, as far as they can be shown."""
+        for given, other in [(self.text, text), *((fold(self.text), folded) for _, folded in variants(text))]:
+            if found := re.findall(rf"[^\W_]*{re.escape(given)}[^\W_]*", other, re.IGNORECASE):
+                return {word[:_LONGEST_WORD] for word in found}
+        return set()
 
     def may_stand_in(self, variants: Iterable[tuple[str, str]]) -> bool:
         """Return whether a document of these `variants` may contain the text: a fast test with false positives."""
@@ -119,7 +132,7 @@ def form_of(text: str, given: Iterable[Spelling]) -> str | None:
     return None
 
 
-def _patterns(folded: str, as_word: bool) -> Iterator[tuple[str, re.Pattern[str]]]:
+def _patterns(folded: str, parts: bool) -> Iterator[tuple[str, re.Pattern[str]]]:
     """Yield the patterns of a folded text, each with the form that it recognises; "" for the text itself."""
     if not folded:
         return
@@ -127,8 +140,11 @@ def _patterns(folded: str, as_word: bool) -> Iterator[tuple[str, re.Pattern[str]
     bare = "".join(tokens)
     letters = sum(map(str.isalpha, bare))
     is_number = len(bare) - letters >= _FEWEST_DIGITS and letters <= _MOST_LETTERS
-    within = r"[^\W_]" if as_word else r"\d" if is_number or folded.isdigit() else r"(?!)"
-    yield "", re.compile(rf"(?<!{within}){re.escape(folded)}(?!{within})")
+    before, after = (
+        "" if parts or not sign.isalnum() or re.match(f"[{UNSPACED}]", sign) else edge
+        for sign, edge in ((folded[0], _BEGIN), (folded[-1], _END))
+    )
+    yield "", re.compile(f"{before}{re.escape(folded)}{after}")
     if is_number:
         prefix = "(?:00)?" if folded.startswith("+") else ""
         between = f"{_OF_NUMBERS}{{0,5}}+"
@@ -164,13 +180,15 @@ class Leftover:
     line: int | None = None  # in a source of memories, if one line contains the text
 
 
-def leftovers(root: Path, texts: Iterable[str], project: str, others: Collection[str] = ()) -> list[Leftover]:
+def leftovers(
+    root: Path, texts: Iterable[str], project: str, others: Collection[str] = (), *, parts: bool = False
+) -> list[Leftover]:
     """Return the files below *root* that contain a text, without the journal of *project* and the index.
 
     A text in the name of any file or folder counts too, also one in the name of *project*. The working state of the
-    projects *others* has a text.
+    projects *others* has a text. With *parts* a text also counts within a longer word.
     """
-    given = [Spelling(text, as_word=True) for text in texts]
+    given = [Spelling(text, parts) for text in texts]
     files = [leftover for path in _paths(root) if (leftover := _leftover(root, path, given, project)) is not None]
     of_others = "; ".join(_elsewhere(other) for other in others)
     return [
@@ -178,12 +196,12 @@ def leftovers(root: Path, texts: Iterable[str], project: str, others: Collection
     ]
 
 
-def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str]) -> list[Leftover]:
+def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str], *, parts: bool = False) -> list[Leftover]:
     """Return the sources of memories, files at *paths* below *base*, that contain a text.
 
-    There is one result for each line, and one for a path that contains a text.
+    There is one result for each line, and one for a path that contains a text; *parts* as in `leftovers`.
     """
-    given = [Spelling(text, as_word=True) for text in texts]
+    given = [Spelling(text, parts) for text in texts]
     results: list[Leftover] = []
     for path in sorted(set(paths)):
         whole = base.resolve() / path
@@ -200,12 +218,14 @@ def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str]) -> 
     return results
 
 
-def config_leftovers(path: Path, root: str, agents: Mapping[str, str], texts: Iterable[str]) -> list[Leftover]:
+def config_leftovers(
+    path: Path, root: str, agents: Mapping[str, str], texts: Iterable[str], *, parts: bool = False
+) -> list[Leftover]:
     """Return the lines of a user's own configuration that contain a text, and the tokens of *root* that do.
 
     *agents* are the names in these tokens, each with the command that revokes it.
     """
-    given = [Spelling(text, as_word=True) for text in texts]
+    given = [Spelling(text, parts) for text in texts]
     named = {f'agent = "{name}"': f"it is a token that still works: {command}" for name, command in agents.items()}
     lines = (plain_file(path, LARGEST) or b"").decode("utf-8", "replace").splitlines()
     numbers = {line: number for number, line in enumerate(lines, 1)}
@@ -226,7 +246,10 @@ def _leftover(root: Path, path: Path, given: list[Spelling], project: str) -> Le
     try:
         if (size := path.stat().st_size) > LARGEST:
             return Leftover(path, NOT_SEARCHED, False, f"it has {size:,} bytes, search it: less {quote(str(path))}")
-        form = form_of(path.read_bytes().decode("utf-8", "replace"), given)
+        text = path.read_bytes().decode("utf-8", "replace")
+        if "\0" in text:  # the values of a database have no separators
+            given = [replace(each, parts=each.parts or len(each.text) >= LONG) for each in given]
+        form = form_of(text, given)
     except OSError:  # it was deleted meanwhile
         return None
     return None if form is None else Leftover(path, form, False, _hint(below, path))
@@ -260,12 +283,16 @@ def _elsewhere(project: str) -> str:
     return f"it belongs to another project: jidomem journal redact --project {quote(project)} --text - --reason TEXT"
 
 
-SAYS, DIGEST, NAME = "says it", "was computed from it", "is named after it"
+SAYS, DIGEST, NAME, WHOLE = "says it", "was computed from it", "is named after it", "is of an entry that says it"
 #: Why the blob id of a file is removed if the content of that version is not available.
 UNKNOWN = "may be of a file that held it"
 _EVIDENCE, _GENID = f"<{vocab.BASE}evidence/", f"<{vocab.BASE}.well-known/genid/"
 _KEY, _REQUEST, _RECEIPT = jido("conflictKey"), jido("requestDigest"), jido("receipt")
 _ANSWERED = jido("answeredWith")
+#: The properties of an entry that outlast its redaction, which removes all others.
+ENTRY_STAYS = frozenset(
+    (TYPE, *map(jido, ("agentId", "entryOf", "partOfProject", "recordedAt", "recordedIn", "replaces")))
+)
 SOURCE_DIGEST, SOURCE_BLOB = jido("sourceDigest"), jido("sourceBlob")
 DIGESTS = (_KEY, _REQUEST, SOURCE_DIGEST, jido("redactedLeaf"))  # no text can be read in them
 BLOBS = (SOURCE_BLOB, ANCHOR)  # their values are the digest of a file and its path
@@ -306,17 +333,19 @@ class Trace:
 class Wanted:
     """The texts to remove: *anywhere*, or, if they are short, only in triples about *linked* nodes.
 
-    *properties* are subjects and predicates whose values are removed whatever they contain.
+    *properties* are subjects and predicates whose values are removed whatever they contain. With *parts* a text also
+    counts within a longer word.
     """
 
     texts: frozenset[str]
     properties: frozenset[tuple[Term, Term]] = frozenset()
     linked: frozenset[Term] = frozenset()
     anywhere: bool = False
+    parts: bool = False
     _spellings: dict[str, list[Spelling]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        every = [Spelling(text) for text in sorted(self.texts) if text.strip()]
+        every = [Spelling(text, self.parts) for text in sorted(self.texts) if text.strip()]
         self._spellings["linked"] = every
         self._spellings["everywhere"] = [each for each in every if self.anywhere or len(each.text) >= LONG]
 
@@ -331,8 +360,7 @@ class Wanted:
 
     def form(self, term: Term, about: Term) -> str | None:
         """Return the form in which *term*, in a triple about the node *about*, contains one of the texts, or None."""
-        near = "linked" if about.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
-        given = self._spellings[near]
+        near, given = self._spellings_about(about)
         if is_iri(term):
             known = term.startswith(_TERMS) or _MINTED.fullmatch(term)
             return None if known else _form_in_name(given, term[1:-1])
@@ -340,6 +368,21 @@ class Wanted:
         if datatype not in WORDS:
             return AS_IT_IS if text in self.texts and near == "linked" else None
         return form_of(text, given)
+
+    def longer_words(self, term: Term, about: Term) -> set[str]:
+        """Return the words of *term*, in a triple about *about*, of which one of the texts is only a part."""
+        if self.parts or not self.anywhere:
+            return set()
+        if is_iri(term):
+            text = "" if term.startswith(_TERMS) or _MINTED.fullmatch(term) else _PLACE.sub("", term[1:-1], count=1)
+        else:
+            text, datatype, _ = parse_literal(term)
+            text = text if datatype in WORDS else ""
+        return {word for each in self._spellings_about(about)[1] if text for word in each.longer_words(text)}
+
+    def _spellings_about(self, node: Term) -> tuple[str, list[Spelling]]:
+        near = "linked" if node.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
+        return near, self._spellings[near]
 
 
 def _form_in_name(given: Sequence[Spelling], name: str) -> str | None:
@@ -379,6 +422,7 @@ class Occurrences:
         self._touched: dict[Term, set[Term]] = {}  # memories that contain one -> the properties with it
         self._entries: set[Term] = set()  # digests of entries of sources that contained one
         self._sources: set[Anchor] = set()  # versions of the files from which memories with one were imported
+        self.longer_words: set[str] = set()  # the words of which a text is only a part
         self._files = {*files, *(each.path for each, content in versions.items() if content.shows)}
 
     def collect(self, commits: Iterable[Commit]) -> None:
@@ -387,6 +431,9 @@ class Occurrences:
             matching = self._matching(commit)
             for triple in matching:
                 self._record(triple, commit)
+            for s, p, o in commit.triples - matching.keys():
+                if p not in DIGESTS and p not in BLOBS and not _is_own((s, p, o), commit):
+                    self.longer_words |= self._wanted.longer_words(o, s)
             self._record_sources({subject for subject, _, _ in matching}, commit)
 
     def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:
@@ -394,6 +441,9 @@ class Occurrences:
         for commit in filter(lambda commit: self._may_contain(commit) or self._may_name(commit), commits):
             matching = self._matching(commit)
             reasons = dict.fromkeys(matching, SAYS)
+            entries = {subject for subject, _, _ in matching if (subject, TYPE, ENTRY) in commit.triples}
+            rest = (each for each in commit.triples if each[0] in entries and each[1] not in ENTRY_STAYS)
+            reasons |= dict.fromkeys(sorted({*rest} - reasons.keys()), WHOLE)
             for triple in sorted(commit.triples - reasons.keys()):
                 if _is_own(triple, commit):
                     continue

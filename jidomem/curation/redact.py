@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 
 from jidomem.base.clock import Sources
@@ -15,11 +17,13 @@ from jidomem.curation.find_text import (
     BLOBS,
     DIGEST,
     DIGESTS,
+    ENTRY_STAYS,
     LONG,
     SAYS,
     SOURCE_BLOB,
     SOURCE_DIGEST,
     UNKNOWN,
+    WHOLE,
     WORDS,
     Content,
     Occurrences,
@@ -38,7 +42,8 @@ from jidomem.journal.journal import NAMES, Stream, VersionMismatch
 from jidomem.journal.rewrite import leaves
 from jidomem.journal.stream import moment_after
 from jidomem.rdf.terms import Term, Triple, date_time, iri, is_iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import BASE, LABEL, THIS, XSD, conv, jido, local_name
+from jidomem.rdf.vocab import BASE, LABEL, THIS, TYPE, XSD, conv, jido, local_name
+from jidomem.records.entry import NAMESPACE
 from jidomem.records.file_anchor import NO_BLOB, Anchor, anchors_of
 from jidomem.records.intent import Version
 from jidomem.records.policy import AgentPolicy, Policy
@@ -46,14 +51,15 @@ from jidomem.repository.freshness import contents
 from jidomem.repository.worktree import Worktree
 from jidomem.schema.ontology import Schema
 from jidomem.write import canonical
+from jidomem.write.conversation import ENTRY, ID, METADATA, REPLACES, TEXT
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import TEXTS, WRITER_AGENT, agent_stub, name_of
 from jidomem.write.writer import MemoryWriter
 
 #: The texts of a memory: they are redacted if no property is named.
 _FREE = (*(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason")), jido("value"))
-#: The texts of an entry, and of the parts of a turn.
-_TEXT_PROPERTIES = (jido("entryText"), *map(conv, ("promptText", "answerText", "invocationParameters", "resultData")))
+#: The texts of the parts of a turn.
+_TEXT_PROPERTIES = tuple(map(conv, ("promptText", "answerText", "invocationParameters", "resultData")))
 #: The properties from a turn to its parts, whose texts belong to it.
 _PARTS = tuple(map(conv, ("hasPrompt", "hasAnswer", "involvesToolInvocation", "hasResult")))
 #: The structural properties of a memory, which cannot be redacted.
@@ -68,6 +74,8 @@ _LINKS = tuple(
 _POLICY = jido("PolicyChange")
 #: The least length of a text to redact: shorter ones occur everywhere.
 SHORTEST = 3
+#: The most names that a message lists.
+SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,8 @@ class RedactionPlan:
     """The plan of a redaction: each trace to remove with its stream, and the texts.
 
     `working_state` counts the entries of the working state that contain a text, by kind; `emptied` are the active
-    memories that lose all their texts. `other_projects` have a text in their working state.
+    memories that lose all their texts. `other_projects` have a text in their working state. `left_out` are longer words
+    of which a text is only a part, which stay.
     """
 
     project: str
@@ -84,11 +93,25 @@ class RedactionPlan:
     working_state: Mapping[str, int] = field(default_factory=dict)
     emptied: tuple[str, ...] = ()
     other_projects: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def fields(self) -> Mapping[str, int]:
-        """Return the number of values removed because they contain a text, by the name of their property."""
-        return Counter(local_name(trace.triple[1]) for _, trace in self.traces if trace.why == SAYS)
+        """Return the number of values removed whole because they, or their entry, contain a text, by property."""
+        return Counter(local_name(trace.triple[1]) for _, trace in self.traces if trace.why in (SAYS, WHOLE))
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Return the removed entries, each by its namespace and key, or by its id; versions share one name."""
+        names: dict[Term, str] = {}
+        for subject, predicate, value in (trace.triple for _, trace in self.traces):
+            if predicate == METADATA:
+                metadata = json.loads(plain_value(value))
+                if isinstance(metadata.get(NAMESPACE), str) and "key" in metadata:
+                    names[subject] = f"{metadata[NAMESPACE]} {metadata['key']}"
+            elif predicate == ID:
+                names.setdefault(subject, plain_value(value))
+        return tuple(dict.fromkeys(names.values()))
 
     @property
     def forms(self) -> Mapping[str, int]:
@@ -116,18 +139,34 @@ class JournalMaintenance:
     tree: Worktree | None = None
 
     def plan(
-        self, project: str, item: str | None, *, properties: Sequence[str] = (), texts: Sequence[str] = ()
+        self,
+        project: str,
+        item: str | None,
+        *,
+        properties: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        parts: bool = False,
     ) -> RedactionPlan:
         """Return the plan to remove all triples that contain a text, or would confirm a guess at it.
 
-        The texts are *texts*; else the values of *properties* (IRIs) of *item*; else the texts of *item*. Raises
-        NotFound if nothing contains them, InvalidRequest if they cannot be redacted.
+        The texts are *texts*; else the values of *properties* (IRIs) of *item*; else the texts of *item*, or all
+        versions of the entry *item*. A text counts as a whole word, with *parts* also within a longer one. An entry
+        that contains one goes whole. Raises NotFound if nothing contains them, InvalidRequest if they cannot be
+        redacted.
         """
         self._level(project)
-        wanted = self._wanted_texts(project, item, texts) if texts else self._wanted_of_item(project, item, properties)
-        traces = self._traces(project, wanted)
+        if texts:
+            wanted = self._wanted_texts(project, item, texts, parts)
+        else:
+            wanted = self._wanted_of_item(project, item, properties)
+        traces, left_out = self._traces(project, wanted)
         working_state = self.working_texts(project, _shown_by(wanted)) if wanted.texts else {}
         if not working_state and not any(trace.why == SAYS for _, trace in traces):
+            if left_out:
+                raise NotFound(
+                    f"the journal of {project} has that text only within longer words: {', '.join(left_out[:SHOWN])}",
+                    hint="add --parts to remove the values with these words as well",
+                )
             raise NotFound(
                 f"nothing in the journal of {project} contains that text",
                 hint="finish an interrupted redaction with: jidomem journal redact --again --reason TEXT",
@@ -135,7 +174,9 @@ class JournalMaintenance:
         others = sorted({stream.project for stream in self.follower.journal.streams()} - {project})
         having = [other for other in others if wanted.texts and self.working_texts(other, _shown_by(wanted))]
         emptied = self._emptied(project, traces)
-        return RedactionPlan(project, wanted, tuple(traces), working_state, tuple(emptied), tuple(having))
+        return RedactionPlan(
+            project, wanted, tuple(traces), working_state, tuple(emptied), tuple(having), tuple(left_out)
+        )
 
     def _emptied(self, project: str, traces: Iterable[tuple[Stream, Trace]]) -> list[str]:
         """Return the active memories, sorted, whose texts are all among *traces*."""
@@ -149,13 +190,14 @@ class JournalMaintenance:
             and not any((item, name, value) not in removed for name in _FREE for value in view.objects(item, name))
         ]
 
-    def _traces(self, project: str, wanted: Wanted) -> list[tuple[Stream, Trace]]:
-        """Return the present occurrences of the texts in the journal."""
+    def _traces(self, project: str, wanted: Wanted) -> tuple[list[tuple[Stream, Trace]], list[str]]:
+        """Return the present occurrences of the texts in the journal, and the longer words that contain one."""
         occurrences, journal = Occurrences(wanted, *self._occurrences_in_files(project, wanted)), self.follower.journal
         streams = self._streams(project)
         for stream in streams:
             occurrences.collect(journal.read(stream))
-        return [(stream, trace) for stream in streams for trace in occurrences.find(journal.read(stream))]
+        traces = [(stream, trace) for stream in streams for trace in occurrences.find(journal.read(stream))]
+        return traces, sorted(occurrences.longer_words)
 
     def _occurrences_in_files(self, project: str, wanted: Wanted) -> tuple[list[str], dict[Anchor, Content]]:
         """Return the files that contain one of the texts now, and the content of each available version of a file.
@@ -167,8 +209,8 @@ class JournalMaintenance:
         graph, base = Stream(project).graph, self.tree.base.resolve()
         terms = (value for name in BLOBS for _, _, value in self.follower.index.triples(graph, None, name))
         anchors = {anchor for anchor in anchors_of(terms) if anchor.blob != NO_BLOB}
-        holding = source_leftovers(base, {anchor.path for anchor in anchors}, wanted.texts)
-        given = [Spelling(text, as_word=True) for text in sorted(wanted.texts) if text.strip()]
+        holding = source_leftovers(base, {anchor.path for anchor in anchors}, wanted.texts, parts=wanted.parts)
+        given = [Spelling(text, wanted.parts) for text in sorted(wanted.texts) if text.strip()]
         return (
             [file.path.relative_to(base).as_posix() for file in holding],
             {anchor: _content(data, given) for anchor, data in contents(self.tree, anchors)},
@@ -191,7 +233,7 @@ class JournalMaintenance:
                 made.append(
                     self._erase(stream, self._leaves(stream, found_traces), about, places, agent=agent, reason=reason)
                 )
-            traces = self._traces(plan.project, plan.wanted)
+            traces, _ = self._traces(plan.project, plan.wanted)
         self._rebuild_copies()
         return made
 
@@ -208,6 +250,8 @@ class JournalMaintenance:
     def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
         """Remove redacted triples that are in the journal again, after a merge or an interrupted redaction.
 
+        Entries of which only a part was redacted go whole.
+
         Their texts are also removed from the working state, except very short ones. Returns the commits that record
         it, none if there was nothing to remove. Raises PolicyDenied unless *agent* is a curator: `redact` checked the
         right to redact the policy at the first redaction.
@@ -221,11 +265,24 @@ class JournalMaintenance:
             removed: dict[str, frozenset[str]] = defaultdict(frozenset)
             for exposure in exposed:
                 removed[exposure.commit] |= exposure.leaves
+            rest = [trace for of_stream, trace in self._rest_of_entries(project) if of_stream == stream]
+            for commit, redacted in self._leaves(stream, rest).items():
+                removed[commit] |= redacted
             if removed:
-                made.append(self._erase(stream, removed, (), agent=agent, reason=reason))
+                about = _subjects(rest, Wanted(frozenset()))
+                made.append(self._erase(stream, removed, about, agent=agent, reason=reason))
         if made:
             self._rebuild_copies()
         return made
+
+    def _rest_of_entries(self, project: str) -> list[tuple[Stream, Trace]]:
+        """Return the statements to remove of the entries of which a part was redacted."""
+        self._level(project)
+        view, graph, index = self._view(project, "history"), Stream(project, "history").graph, self.follower.index
+        with_id, with_text = ({subject for subject, _, _ in index.triples(graph, None, name)} for name in (ID, TEXT))
+        partial_entries = {*view.subjects(TYPE, ENTRY)} - (with_id & with_text)
+        rows = [row for entry in partial_entries for row in view.about(entry) if row[1] not in ENTRY_STAYS]
+        return self._traces(project, Wanted(frozenset(), frozenset(row[:2] for row in rows)))[0] if rows else []
 
     def quarantine(self, stream: Stream, which: str, *, agent: str, reason: str) -> str:
         """Quarantine the damage *which* (the id of a commit, or a file) of a stream, and return the new file name.
@@ -314,7 +371,7 @@ class JournalMaintenance:
                 leaves_of[commit.id] = frozenset(leaf_of[triple] for triple in wanted[commit.id])
         return leaves_of
 
-    def _wanted_texts(self, project: str, item: str | None, texts: Sequence[str]) -> Wanted:
+    def _wanted_texts(self, project: str, item: str | None, texts: Sequence[str], parts: bool) -> Wanted:
         for text in texts:
             if len(text.strip()) < SHORTEST:
                 raise InvalidRequest(
@@ -322,7 +379,7 @@ class JournalMaintenance:
                     hint="name the memory and property: jidomem journal redact IRI --property rationale --reason TEXT",
                 )
         linked = self._linked(project, iri(item)) if item else frozenset()
-        return Wanted(frozenset(texts), linked=linked, anywhere=True)
+        return Wanted(frozenset(texts), linked=linked, anywhere=True, parts=parts)
 
     def _wanted_of_item(self, project: str, item: str | None, properties: Sequence[str]) -> Wanted:
         """Return the texts in *properties* of *item*, by default in all its properties with texts."""
@@ -344,8 +401,8 @@ class JournalMaintenance:
                     {plain_value(predicate).replace(jido("")[1:-1], "") for _, predicate, _ in view.about(node)}
                 )
                 raise NotFound(f"{item} has no {plain_value(name)}", hint=f"it has: {', '.join(names)}")
-        if not chosen and (spoken := _wanted_of_history(node, view)).properties:
-            return spoken
+        if not chosen and (of_history := _wanted_of_history(node, view)).properties:
+            return of_history
         values = [value for name in chosen or _FREE for value in view.objects(node, name)]
         if not chosen:
             values += view.objects(node, jido("derivedFrom")) + view.objects(node, jido("hasAlternative"))
@@ -382,13 +439,21 @@ def _agent(name: str) -> Term:
 
 
 def _wanted_of_history(node: Term, view: WriteSnapshot) -> Wanted:
-    """Return all texts of an entry or a turn; long ones are removed wherever they occur."""
-    values_of = {(part, name): view.objects(part, name) for part in _whole(node, view) for name in _TEXT_PROPERTIES}
-    texts = frozenset(plain_value(value) for values in values_of.values() for value in values)
+    """Return all versions of an entry, or all texts of a turn; long texts are removed wherever they occur."""
+    nodes = reachable([node], partial(_versions, view=view)) if ENTRY in view.types(node) else _whole(node, view)
+    rows = [
+        row for each in nodes for row in view.about(each)
+        if row[1] in _TEXT_PROPERTIES or (row[1] not in ENTRY_STAYS and ENTRY in view.types(each))
+    ]  # fmt: skip
+    texts = [plain_value(value) for _, name, value in rows if name in (TEXT, *_TEXT_PROPERTIES)]
     long = frozenset(text for text in texts if len(text) >= LONG)
-    return Wanted(
-        long, properties=frozenset(key for key, values in values_of.items() if values), linked=frozenset((node,))
-    )
+    return Wanted(long, properties=frozenset(row[:2] for row in rows), linked=frozenset(nodes))
+
+
+def _versions(entry: Term, view: WriteSnapshot) -> Iterator[Term]:
+    """Yield the entries with the id of *entry*, those that it replaced, and those that replaced it."""
+    yield from (other for name in view.objects(entry, ID) for other in view.subjects(ID, name))
+    yield from (*view.objects(entry, REPLACES), *view.subjects(REPLACES, entry))
 
 
 def _whole(node: Term, view: WriteSnapshot) -> list[Term]:
@@ -434,7 +499,7 @@ def _subjects(traces: Iterable[Trace], wanted: Wanted) -> list[tuple[Term, Term]
 
     Statements computed from a text are left out, except digests of sources.
     """
-    pairs = {trace.triple[:2] for trace in traces if trace.why == SAYS or trace.triple[1] == SOURCE_DIGEST}
+    pairs = {trace.triple[:2] for trace in traces if trace.why in (SAYS, WHOLE) or trace.triple[1] == SOURCE_DIGEST}
     return sorted(pair for pair in pairs if not (leaks(pair[0]) or any(wanted.shows(n, n) for n in pair)))
 
 

@@ -191,7 +191,7 @@ def namespace(given: Any) -> str:
 def entry_document(index: TripleReader, graph: str, node: Term) -> Document | None:
     """Return the document of the entry *node*; None if it is no entry or was redacted."""
     statements = _properties_of(index, graph, node)
-    if ENTRY not in statements.get(TYPE, ()) or _TEXT not in statements:
+    if ENTRY not in statements.get(TYPE, ()) or not {_ID, _TEXT, jido("agentId")} <= statements.keys():
         return None
     recorded = _earliest(statements.get(_RECORDED, ()))
     if recorded is None:

@@ -70,11 +70,11 @@ SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE { GRAPH <%s> {
 } }
 """
 )
-#: Entries, turns and replaced entries: each count is a range of one index, half a second for a million.
+#: Entries, turns and replaced entries, without those redacted, which have no id.
 _COUNTED_KINDS = {
-    "entries": "?kept a jido:Entry",
+    "entries": "?kept jido:entryId ?id",
     "turns": "?kept a conv:ConversationTurn",
-    "replaced": "?newer jido:replaces ?old",
+    "replaced": "?newer jido:replaces ?old . ?old jido:entryId ?id",
 }
 _BY_THEN = " . ?%s jido:recordedAt ?at FILTER(?at <= %s)"
 _COUNT_ENTRIES = """

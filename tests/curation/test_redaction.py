@@ -236,7 +236,7 @@ def test_an_active_memory_whose_text_was_redacted_is_in_the_review_until_it_is_w
 
 def test_a_text_contained_in_the_iri_of_the_redacting_agent_is_refused(memory):
     memory.writer.submit_intent("p", intent(summary="see https://jido.ai/agents/architect"))
-    plan = memory.keeper.plan("p", None, texts=["https://jido.ai/agents/archi"])
+    plan = memory.keeper.plan("p", None, texts=["https://jido.ai/agents/architect"])
 
     with pytest.raises(InvalidRequest, match="the agent's name contains a text to be redacted"):
         memory.keeper.redact(plan, agent="architect", reason="why not")

@@ -113,6 +113,33 @@ def test_a_similar_text_is_no_form_of_the_text(memory, text, summary_text):
         memory.keeper.plan("p", None, texts=[text])
 
 
+@pytest.mark.parametrize(
+    ("text", "whole", "longer"),
+    [
+        ("K-100", ["see K-100", "K-100/2, k-100", "a K-100の請求"], ["of K-1001", "AK-100"]),
+        ("Kestrel AG", ["by Kestrel AG.", "in kestrel-ag.md"], ["by Kestrel AGs"]),
+        ("4711", ["code:4711"], ["147110", "4711b"]),
+        ("hunter2hunter", ["hunter2hunter_"], ["hunter2hunters"]),
+        ("田中太郎", ["担当は田中太郎さんです", "田中太郎"], []),
+    ],
+)
+def test_a_text_is_redacted_as_a_whole_word_and_longer_words_are_listed_and_stay(memory, text, whole, longer):
+    for summary in (*whole, *longer):
+        memory.writer.submit_intent("p", intent(summary=summary, topic=summary))
+
+    plan = memory.keeper.plan("p", None, texts=[text])
+    memory.keeper.redact(plan, agent="ana", reason="of a customer")
+
+    assert plan.left_out == tuple(sorted(each.removeprefix("of ").removeprefix("by ") for each in longer))
+    assert {row["summary"] for row in memory.reader.ask("facts", project="p")} == {*longer}
+    if longer:
+        with pytest.raises(NotFound, match="only within longer words") as refusal:
+            memory.keeper.plan("p", None, texts=[text])
+        assert "--parts" in refusal.value.hint
+        memory.keeper.redact(memory.keeper.plan("p", None, texts=[text], parts=True), agent="ana", reason="all of it")
+        assert memory.reader.ask("facts", project="p") == []
+
+
 @pytest.mark.parametrize("text", ["jido.ai", "https://jido.ai/ontology", "www.w3.org", "has-timestamp", "01900000"])
 def test_terms_and_generated_iris_are_no_occurrences_of_a_text(memory, text):
     memory.writer.submit_intent("p", intent(summary="nothing of the kind", type="task"))
