@@ -24,6 +24,7 @@ from jidomem.base.clock import format_timestamp, now
 from jidomem.base.containers import BoundedDict
 from jidomem.errors import JidomemError, NotFound, PolicyDenied, Unauthenticated, nearest_names
 from jidomem.journal.journal import Stream
+from jidomem.records.intent import SHORT
 from jidomem.runtime.logs import ClientActivity, DoorLog, RefusedAt
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
@@ -574,6 +575,12 @@ class Operation:
         told = {"detail": error.detail, "hint": error.hint}
         self.log_event("warning", "fault", {**{name: text for name, text in fields.items() if text}, **told})
 
+    def log_commit(self, commit: str, caller: ApiToken, request_id: str) -> None:
+        """Log a commit of *caller*, whatever author it names; without *request_id*, one at the end of the server."""
+        request = {"request_id": request_id} if request_id else {}
+        fields = {**request, "agent": caller.agent, "token": caller.id, "commit": commit[:SHORT]}
+        self.log_event("info", "commit", fields)
+
     def log_event(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
         """Write one line to the log, if there is one."""
         if self.log is not None:
@@ -626,7 +633,10 @@ class RequestContext:
         """Return the writer with the rights of the caller; raise Unauthenticated if the token was revoked."""
         self.check_caller()
         writer = self.memory.writer
-        return writer if self.caller is None else writer.acting_as(self.caller.agent, self.caller.role)
+        if self.caller is None:
+            return writer
+        log_commit = partial(self.operation.log_commit, caller=self.caller, request_id=self.request_id)
+        return writer.acting_as(self.caller.agent, self.caller.role, log_commit)
 
     def projects(self) -> list[str]:
         """Return the projects that the caller may access."""

@@ -24,6 +24,7 @@ from jidomem.rdf.terms import Term, Triple, date_time, iri, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Receipt, Version
 from jidomem.schema.ontology import EffectiveRules
+from jidomem.write.permissions import Speaker
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import AnySubmission, Decision, Outcome
@@ -44,12 +45,13 @@ _RECORDED_AT, _RECORDED_IN = jido("recordedAt"), jido("recordedIn")
 
 @dataclass(slots=True, eq=False)
 class _PendingSubmission:
-    """A submission, the pipeline of its author and, once it is served, its outcome."""
+    """A submission, the pipeline of its author and, once it is served, its outcome and the id of its commit, if any."""
 
     submission: AnySubmission
     pipeline: Pipeline
     caller: deque[_PendingSubmission] = field(repr=False)
     outcome: Receipt | BaseException | None = None
+    commit: str | None = None
 
 
 #: The submissions of a caller that are judged before it is the turn of the next one.
@@ -291,6 +293,8 @@ class CommitQueue:
             self._waiting.drop(caller)
             _exit_contexts(failure)
             raise
+        if pipeline.speaker is not None:
+            _report(pending, pipeline.speaker)
         return list(map(_outcome, pending))
 
     def submit_atomic(self, pipeline: Pipeline, submissions: Sequence[AnySubmission]) -> list[Receipt]:
@@ -364,6 +368,8 @@ class CommitQueue:
             if self._commit(block, version, now) is None:
                 _raise_refusal(block)
                 return None
+            if pipeline.speaker is not None:
+                _report((pending for pending, _ in block.members), pipeline.speaker)
             return [outcome for pending, _ in block.members if isinstance(outcome := _outcome(pending), Receipt)]
 
     def _serve_one_block(self) -> None:
@@ -470,6 +476,7 @@ class CommitQueue:
             self._cache(block.cached, after)
         for pending, decision in block.members:
             receipt = decision.receipt
+            pending.commit = commit.id if decision.triples else None
             if not receipt.commit:
                 receipt = replace(receipt, commit=commit.id, version=after)
             if others or first:
@@ -565,6 +572,13 @@ def _raise_refusal(block: _Block) -> None:
         if isinstance(pending.outcome, JidomemError):
             pending.outcome.position = position
             raise pending.outcome
+
+
+def _report(members: Iterable[_PendingSubmission], speaker: Speaker) -> None:
+    """Call the `on_commit` of *speaker*, if any, once with each commit of *members*, all of one caller."""
+    for commit in dict.fromkeys(each.commit for each in members if each.commit is not None):
+        if speaker.on_commit is not None:
+            speaker.on_commit(commit)
 
 
 def _interrupted() -> Failed:

@@ -6,7 +6,7 @@ proposed. One that ends a memory of another agent needs a reason.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from shlex import quote
 
@@ -56,12 +56,14 @@ _ROLES = {"role": "forRole", "grants": "grantsRole"}
 class Speaker:
     """The agent that a server identified by a token, and its role where the token gives one.
 
-    With *by_rule* it is the writer itself, which carries out a rule of the policy.
+    With *by_rule* it is the writer itself, which carries out a rule of the policy. `on_commit` is called with the id of
+    each commit of the agent, in the thread that submitted it.
     """
 
     agent: str
     role: str | None
     by_rule: bool = False
+    on_commit: Callable[[str], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)

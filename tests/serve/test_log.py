@@ -78,9 +78,39 @@ def test_tokens_queries_and_memories_are_not_logged(logged_client, memory):
 
     text = "\n".join(lines())
     assert accepted.status_code == 201
-    assert text.count('"request_id":') == 6
+    assert text.count('"request_id":') == 7  # of six requests and a commit
     assert not re.findall("hush-.", text)
     assert secret not in text
+
+
+def test_each_commit_of_a_token_is_logged_also_under_another_name(logged_client, memory):
+    secret, token = Keyring(own_config(), memory.settings.root).issue("ben", "curator", ["p"], memory.sources)
+    client, lines = logged_client(keyring=Keyring(own_config(), memory.settings.root))
+    key = {"Authorization": f"Bearer {secret}"}
+    bodies = [intent(summary=f"fact {each}", asserted_by="nina", idempotency_key=f"k-{each}") for each in range(6)]
+    stream = b"\n".join(json.dumps(each).encode() for each in bodies[3:])
+    entry = {"entry": {"agent_id": "nina", "content": "a note"}}
+
+    memory.writer.submit_intent("p", intent(summary="by nobody's token"))
+    client.post("/projects/p/intents", json=bodies[0], headers=key)
+    client.post("/projects/p/intents", json=bodies[:3], headers=key)  # the first is a repetition
+    client.post("/projects/p/intents", data=stream, content_type="application/x-ndjson", headers=key).close()
+    client.post("/projects/p/sessions", json={"name": "s-9", "agent": "nina"}, headers=key)
+    client.post("/projects/p/entries", json=entry, headers=key)
+    client.post("/projects/p/intents?dry_run=true", json=intent(summary="not written"), headers=key)
+    client.post("/projects/p/intents", json=bodies[0], headers=key)  # repeats
+    client.get("/projects/p/queries/facts", headers=key)
+
+    logged = [json.loads(line) for line in lines()]
+    first, *added = [row["commit"][:12] for row in reversed(memory.reader.log("p").rows)]
+    written = [each for each in logged if each["event"] == "commit"]
+    paths = {each["request_id"]: each["path"] for each in logged if each["event"] == "request"}
+    assert [each["commit"] for each in written] == added
+    assert [paths[each["request_id"]].rpartition("/")[2] for each in written] == [
+        "intents", "intents", "intents", "sessions", "entries",
+    ]  # fmt: skip
+    assert {(each["agent"], each["token"]) for each in written} == {("ben", token.id)}
+    assert first not in added
 
 
 @pytest.mark.parametrize("form", ["json", "text"])

@@ -150,6 +150,7 @@ def test_metrics_are_for_tokens_of_all_projects_and_messages_of_libraries_are_lo
         assert (status, json.loads(text)["code"], "hidden" in text) == (403, "policy_denied", False)
         metrics = read_metrics(process, Authorization=f"Bearer {all_projects}")
         talk(process, lambda client: client.call_tool("ask", {"name": "facts"}), mode="auto", secret=ana)
+        talk(process, lambda client: client.call_tool("remember", {"text": "x"}), mode="auto", secret=ana)
         with create_connection(urlsplit(process.url).netloc.split(":")) as connection:
             connection.sendall(b"hush \x00 HTTP/9\r\n\r\n")
             while connection.recv(4096):
@@ -160,6 +161,13 @@ def test_metrics_are_for_tokens_of_all_projects_and_messages_of_libraries_are_lo
     assert {"policy_denied", "unauthenticated", "method_not_allowed"} <= {*codes}
     agents = [line["agent"] for line in process.lines if line.get("tool") == "ask"]
     assert agents == ["ana"]
+    with jidomem.open(root, project="p") as memory:
+        ended, added = (row["commit"][:12] for row in memory.reader.log("p").rows[:2])
+    commits = [line for line in process.lines if line["event"] == "commit"]
+    assert [(line.get("request_id"), line["agent"], line["commit"]) for line in commits] == [
+        (ID, "ana", added),
+        (None, "ana", ended),  # the end of its work session, at that of the server
+    ]
     (library_line,) = [line for line in process.lines if line["event"] == "library"]
     assert (library_line["level"], library_line["logger"]) == ("warning", "uvicorn.error")
     assert not any(secret in json.dumps(process.lines) for secret in (ana, all_projects, "hush"))

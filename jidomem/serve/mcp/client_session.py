@@ -63,15 +63,19 @@ class ClientSession:
         is_named: bool = False,
         caller: ApiToken | None = None,
         log_fault: Callable[[JidomemError, str], None] = lambda error, agent: None,
+        log_commit: Callable[[str, ApiToken], None] = lambda commit, caller: None,
     ) -> None:
         """Work for *agent*, whose name was given by the operator if *is_named*, or for the *caller*.
 
         A *session* given by the operator is neither opened nor closed here. *log_fault* logs an error of which the
-        caller is told the code only.
+        caller is told the code only, *log_commit* a commit of the caller.
         """
         self.memory = memory
         own = memory.writer
-        self.writer = own.speaking_for(agent) if caller is None else own.acting_as(caller.agent, caller.role)
+        if caller is None:
+            self.writer = own.speaking_for(agent)
+        else:
+            self.writer = own.acting_as(caller.agent, caller.role, lambda commit: log_commit(commit, caller))
         self.agent = agent
         self._caller, self._is_named, self._log_fault = caller, is_named, log_fault
         self.is_briefed = False
@@ -171,6 +175,7 @@ class ClientSessions:
         """Serve *memory*; *agent* and *session*, if given, apply to every client."""
         self.memory = memory
         self.log_fault: Callable[[JidomemError, str], None] = lambda error, agent: None
+        self.log_commit: Callable[[str, ApiToken], None] = lambda commit, caller: None
         self._agent, self._session = agent, session
         self._sessions: dict[tuple[str, str | None], ClientSession] = {}
         self._lock = Lock()
@@ -189,7 +194,13 @@ class ClientSessions:
         with self._lock:
             if key not in self._sessions:
                 self._sessions[key] = ClientSession(
-                    self.memory, agent, self._session, is_named=is_named, caller=caller, log_fault=self.log_fault
+                    self.memory,
+                    agent,
+                    self._session,
+                    is_named=is_named,
+                    caller=caller,
+                    log_fault=self.log_fault,
+                    log_commit=self.log_commit,
                 )
             return self._sessions[key]
 

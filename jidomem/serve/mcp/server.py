@@ -11,6 +11,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
@@ -45,6 +46,8 @@ Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 #: Keys of the token and of the record of a request in its scope.
 CALLER, SEEN = "jidomem.caller", "jidomem.seen"
+#: The id of the HTTP request of the call in this context.
+_REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 _LOOPBACK = "127.0.0.1"
 
 
@@ -52,6 +55,7 @@ def create_server(sessions: ClientSessions, tools: tuple[Tool, ...], operation: 
     """Return the protocol server with *tools* for *sessions*; *operation* logs internal errors."""
     by_name, at_work = {tool.name: tool for tool in tools}, operation or Operation()
     sessions.log_fault = at_work.log_fault
+    sessions.log_commit = lambda commit, caller: at_work.log_commit(commit, caller, _REQUEST_ID.get())
 
     async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[*map(_tool, tools)])
@@ -136,6 +140,7 @@ async def _in_client_session(
     session = sessions.of(client.client_info.name if client else None, caller)
     if ctx.request is not None and (seen := ctx.request.scope.get(SEEN)) is not None:
         seen.agent = session.agent
+        _REQUEST_ID.set(seen.id)
     measures.client_seen(session.project, session.agent, *_from(ctx))
     try:
         return await anyio.to_thread.run_sync(partial(work, session))
