@@ -111,18 +111,11 @@ def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) 
         ("unrecorded", _UNRECORDED, restore, _silently(journal, stream, records)),
     )
     moment = now or clock.now()
-    late = [*map(_too_late, beyond(journal.inspect(stream), moment).values())]
-    if not late and (first := future_commit(journal, [stream], moment)) is not None:
-        late = [
-            JournalFinding(
-                kind="future",
-                severity="warning",
-                detail=first.detail,
-                hint=f"{first.hint}; {first.repair(journal)}",
-                path=first.path,
-                commit=first.head.id,
-            )
-        ]
+    late = list[JournalFinding]()
+    if (first := future_commit(journal, [stream], moment)) is not None:
+        detail, repair = f"{first.detail}: {first.hint}", first.repair(journal)
+        late = [_too_late(error, repair) for error in beyond(journal.inspect(stream), moment).values()]
+        late = late or [JournalFinding("future", "warning", detail, repair, first.path, commit=first.head.id)]
     return [
         *(
             JournalFinding(kind, "violation", detail, hint, each.path, each.line, each.commit)
@@ -134,9 +127,9 @@ def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) 
     ]
 
 
-def _too_late(error: JournalDamaged) -> JournalFinding:
+def _too_late(error: JournalDamaged, repair: str) -> JournalFinding:
     detail = error.detail.removeprefix(f"{error.path}: ")
-    return JournalFinding("too_late", "violation", detail, error.hint, error.path, commit=error.commit)
+    return JournalFinding("too_late", "violation", detail, repair, error.path, commit=error.commit)
 
 
 def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:

@@ -667,9 +667,9 @@ def too_late(head: CommitRef, path: str, now: datetime) -> JournalDamaged:
         f" ({format_timestamp(now)}): nothing can be recorded after it",
         path=path,
         commit=head.id,
-        hint="revert the merge that added it, or:"
+        hint="if this clock is wrong, set it; if a merge added the commit, revert it, or drop its memories:"
         f" jidomem journal verify --quarantine {head.id[:SHORT]} --reason TEXT;"
-        " if the clock is wrong, set it",
+        " to keep them, run the commands in the hint of: jidomem journal verify",
     )
 
 

@@ -16,6 +16,7 @@ from conftest import fixed_sources, intent
 import jidomem
 from jidomem.base.clock import Sources, format_timestamp, now
 from jidomem.entries import Entry, WriteRequest
+from jidomem.errors import JournalDamaged
 from jidomem.journal.journal import Stream
 from jidomem.records.policy import PolicyChange
 from jidomem.runtime.location import init
@@ -144,6 +145,24 @@ def test_the_hinted_commands_correct_the_dates_of_memories_written_by_a_fast_clo
         assert memory.journal.head(Stream("p")).recorded_at < format_timestamp(now() + timedelta(days=1))
         after = memory.reader.ask("facts", project="p", include_inactive=True)
         assert sorted(map(str, after)) == sorted(map(str, before))
+
+
+def test_the_hint_of_verify_keeps_a_memory_that_is_dated_more_than_100_years_ahead(root):
+    with jidomem.open(root, sources=Sources(lambda: now() + timedelta(days=55_000))) as ahead:
+        ahead.writer.submit_intent("p", intent(summary="from a fast clock"))
+    with jidomem.open(root) as memory, pytest.raises(JournalDamaged) as refusal:
+        memory.writer.submit_intent("p", intent(summary="after it"))
+    assert refusal.value.hint.endswith("to keep them, run the commands in the hint of: jidomem journal verify")
+
+    (report,) = json.loads(CliRunner().invoke(cli, ["journal", "verify", "--json"]).stdout)["findings"]
+    for command in report["hint"].partition(": ")[2].split(" && "):
+        result = CliRunner().invoke(cli, shlex.split(command)[1:])
+        assert result.exit_code == 0, result.output
+
+    with jidomem.open(root) as memory:
+        memory.writer.submit_intent("p", intent(summary="after it"))
+        facts = {row["summary"] for row in memory.reader.ask("facts", project="p")}
+    assert {"from a fast clock", "after it"} <= facts
 
 
 def test_the_repair_of_a_fast_clock_repeats_redactions_and_names_the_lost_policy_change(root):

@@ -65,6 +65,8 @@ def test_the_commit_of_a_fast_clock_is_named_with_its_author_by_receipts_check_a
     assert [(each.kind, each.severity, each.detail.startswith(text)) for each in reported] == [
         ("future", "warning", True)
     ]
+    assert "the clock of the machine that wrote it was fast" in reported[0].detail
+    assert reported[0].hint == diagnostic.hint
     assert (diagnostic.level, diagnostic.detail.startswith(text), "set the clock" in diagnostic.hint) == (
         "warn",
         True,
