@@ -414,9 +414,8 @@ def _unknown_field(key: Any, values: Mapping[str, Any], kind: object) -> Violati
     kind = _snake(str(kind or values.get("type") or values.get("kind") or "memory"))
     kinds = [kind] if vocab.TYPE_ALIASES.get(kind, kind) in (*vocab.CLASS_OF_TYPE, "memory") else vocab.CLASS_OF_TYPE
     has = [each for each in INTENT_FIELDS if {*kinds} & {*ONLY_FOR.get(each, kinds)}]
-    meant = name if name in INTENT_FIELDS else FIELD_ALIASES.get(name) or misspelling_of(name, has)
-    nearest = meant or next(iter(nearest_names(name, has, likeness=_LIKE)), None)
-    message, hint, is_certain = f"{text!r} is not a field of an intent", "", meant is not None
+    nearest, is_certain = intended_field(name, has)
+    message, hint = f"{text!r} is not a field of an intent", ""
     given = {each for each, value in values.items() if value not in (None, [])}
     if nearest == "summary" and "summary" in given:
         nearest, is_certain = "detailed_explanation", False
@@ -442,6 +441,14 @@ def _unknown_field(key: Any, values: Mapping[str, Any], kind: object) -> Violati
         repair=partial(_renamed, old=key, new=nearest) if nearest and is_certain and nearest not in values else None,
         hint=hint,
     )
+
+
+def intended_field(key: str, fields: Collection[str]) -> tuple[str | None, bool]:
+    """Return which of *fields* the unknown *key* stands for, and whether that is certain."""
+    name = _snake(key)
+    if meant := name if name in INTENT_FIELDS else FIELD_ALIASES.get(name) or misspelling_of(name, fields):
+        return meant, True
+    return next(iter(nearest_names(name, fields, likeness=_LIKE)), None), False
 
 
 def _listed(name: str, kind: str) -> str:

@@ -9,7 +9,6 @@ from threading import Thread
 from typing import Any, Literal, Self, overload
 
 from jidomem.base.clock import Sources, new_id
-from jidomem.base.words import misspelling_of
 from jidomem.errors import Conflict, IntentRefused, JidomemError
 from jidomem.index.follower import IndexFollower
 from jidomem.rdf import vocab
@@ -18,10 +17,10 @@ from jidomem.rdf.vocab import RDF
 from jidomem.records.active import REASON
 from jidomem.records.entry import Entry
 from jidomem.records.intent import (
-    FIELD_ALIASES,
     INTENT_FIELDS,
     Receipt,
     Version,
+    intended_field,
     unknown_fields,
     with_accepted_names,
     with_own_properties,
@@ -346,9 +345,7 @@ class MemoryWriter:
         writer, else the daily session of the agent in *fields*.
         """
         defaults = {"type": "fact", "applies_to_project": project_id, "confidence": "medium"}
-        meant = {FIELD_ALIASES.get(name) for name in fields}  # so that the fixed intent can rename the field
-        filled = {name: value for name, value in defaults.items() if name not in fields and name not in meant}
-        filled |= self.authorship(fields)
+        filled = {**_left_out(defaults, fields), **self.authorship(fields)}
         try:
             receipt = self.submit_intent(project_id, {"summary": text, **filled, **fields}, dry_run=dry_run)
         except Conflict as error:
@@ -365,17 +362,11 @@ class MemoryWriter:
     def authorship(self, fields: Mapping[str, Any]) -> dict[str, str]:
         """Return the agent and session of this writer for those that the *fields* of an intent leave out.
 
-        The session is that of the writer, else the daily session of the agent in *fields*. A field by another name,
-        or a misspelt one, is none that is left out: its refusal can rename it.
+        The session is that of the writer, else the daily session of the agent in *fields*.
         """
         agent = fields.get("asserted_by")
         session = self._context.session_of(agent) if isinstance(agent, str) else self.session
-        named = {
-            name if name in INTENT_FIELDS else FIELD_ALIASES.get(name) or misspelling_of(name, INTENT_FIELDS)
-            for name in fields
-        }
-        defaults = {"asserted_by": self.agent, "asserted_in": session}
-        return {name: value for name, value in defaults.items() if name not in named}
+        return _left_out({"asserted_by": self.agent, "asserted_in": session}, fields)
 
     # corrections and settlements
 
@@ -675,3 +666,12 @@ class MemoryWriter:
     def refuse_words(self, texts: Mapping[str, str]) -> None:
         """Raise TooLarge for a text that is too long, IntentRefused for a likely secret; *texts* are given by name."""
         self._conversation.refuse_words(texts)
+
+
+def _left_out(defaults: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
+    """Return those of *defaults* that *values* leave out.
+
+    A field by another name, or a misspelt one, is not left out: its refusal can rename it.
+    """
+    named = {name if name in INTENT_FIELDS else intended_field(name, INTENT_FIELDS)[0] for name in values}
+    return {name: value for name, value in defaults.items() if name not in named}

@@ -734,6 +734,22 @@ def test_remember_fills_missing_fields_and_reports_them(memory):
     assert properties["assertedIn"][0].endswith(receipt.filled["asserted_in"])
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"typ": "task"}, {"type": "task"}),
+        ({"Type": "decision", "rationale": "x"}, {"type": "decision", "rationale": "x"}),
+        ({"confidense": "high"}, {"confidence": "high"}),
+        ({"assertedBy": "bob"}, {"asserted_by": "bob"}),
+    ],
+)
+def test_a_default_does_not_stand_in_for_a_misspelt_field(memory, given, meant):
+    error = refusal(memory.writer.remember, "p", "it rained", **given)
+    assert [violation.code for violation in error.violations] == ["unknown_field"]
+    assert meant.items() <= error.fixed_intent.items()
+    assert not given.keys() - {"rationale"} & error.fixed_intent.keys()
+
+
 def test_a_revision_changes_one_field_and_copies_the_others(memory):
     fields = {"type": "task", "topic": "docs", "about": ["docs/"], "evidence": ["asked for"], "assigned_to": "bob"}
     old = memory.writer.submit_intent("p", intent(**fields)).iri
