@@ -67,6 +67,10 @@ def page_inputs(turns: Sequence[Any]) -> Iterator[PageInput]:
         yield PageInput(turn.content, response, turn.speaker, turn.session, at, ids)
 
 
+#: The object that all pages of a conversation are about, and that asks: its private pages are retrieved, too.
+SPEAKERS = "user", "speakers"
+
+
 class ConversationAgent:
     """An agent with MemoryOS, whose clock follows the conversation that it adds."""
 
@@ -89,7 +93,7 @@ class ConversationAgent:
                 self._maintain()
             self.now = max(self.now, each.at)
             try:
-                page = self.os.add(each.query, each.response, about=("user", each.speaker), timestamp=each.at)
+                page = self.os.add(each.query, each.response, about=SPEAKERS, timestamp=each.at)
             except (IntentRefused, TooLarge):  # it looks like a secret, or is too large
                 self.refused += 1
             else:
@@ -123,7 +127,9 @@ class ConversationAgent:
 
     def retrieve(self, questions: Sequence[str], **options: Any) -> list[dict[str, Any]]:
         """Return the result of each question, as plain values."""
-        return [self.os.retrieve(question, visiting=False, **options).to_dict() for question in questions]
+        return [
+            self.os.retrieve(question, about=SPEAKERS, visiting=False, **options).to_dict() for question in questions
+        ]
 
 
 def retrieve_in_new_process(root: Path, settings: str, now: datetime, questions: Sequence[str]) -> list[dict[str, Any]]:

@@ -62,6 +62,16 @@ def test_a_page_is_recalled_once_added_and_not_after_its_agent_is_forgotten(memo
         assert recalled(memory, "zebra") == recalled(other, "zebra") == []
 
 
+def test_private_pages_of_a_user_are_not_recalled(memory):
+    tiers, _ = add_pages(memory, "ana", "Keep this private: I own a zebra.", "Which zebra?")
+    tiers.add("Keep this private: my zebra is old.", "Noted.")
+
+    assert {*recalled(memory, "zebra")} == {"Which zebra?", "Keep this private: my zebra is old."}
+    asked = [str(tiers.retrieve("zebra", about=about).to_dict()) for about in (None, ("user", "cleo"))]
+    assert ["I own a zebra" in each for each in asked] == [False, True]
+    assert ["my zebra is old" in each for each in asked] == [True, False]
+
+
 def test_recalled_pages_are_filtered_by_time_and_past_states_refused(memory):
     add_pages(memory, "ana", "a zebra", "a second zebra")
     later = memory.os("ana").tiers.stm[1].timestamp

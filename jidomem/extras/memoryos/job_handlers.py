@@ -42,7 +42,7 @@ from jidomem.extras.memoryos.personas import (
     unjudged,
     untaught,
 )
-from jidomem.extras.memoryos.retrieval import Round, hot, maintain
+from jidomem.extras.memoryos.retrieval import Round, confidential_pages, hot, maintain
 from jidomem.extras.memoryos.segments import (
     Arrival,
     Description,
@@ -83,7 +83,10 @@ ANSWERS, ASKS = "assistant", "user"
 
 
 class Pages:
-    """A search index of the pages of one agent, in memory only, updated when pages come and go."""
+    """A search index of the pages of one agent, in memory only, updated when pages come and go.
+
+    As nobody is known to ask, it lacks the private pages of objects, and what was said before their other pages.
+    """
 
     def __init__(
         self, state: StateStore, project: str, agent: str, new_id: Callable[[], str], stemmer: Stemmer
@@ -94,6 +97,7 @@ class Pages:
         self._texts = InMemorySearchIndex(stemmer)
         self._seen: Tiers | None = None
         self._known: dict[str, DialoguePage] = {}
+        self._private: dict[str, bool] = {}
         self._lock = RLock()
 
     def level(self) -> tuple[InMemorySearchIndex, str | None]:
@@ -103,11 +107,19 @@ class Pages:
                 tiers = self._tiers.read_in(store)
                 embedder = storage.note(store, self._project, EMBEDDER, self._tiers.holder)
             if tiers is not self._seen:
-                self._take_in({page.id: page for page in tiers.pages()})
+                self._take_in(tiers)
                 self._seen = tiers
             return self._texts, embedder
 
-    def _take_in(self, now: dict[str, DialoguePage]) -> None:
+    def _take_in(self, tiers: Tiers) -> None:
+        pages = [*tiers.pages()]
+        of_objects = {page.id: page for page in pages if page.object is not None}
+        self._private = {
+            name: self._private[name] if name in self._private else is_private(page.text)
+            for name, page in of_objects.items()
+        }
+        private = confidential_pages(tiers) & of_objects.keys()
+        now = {page.id: page for page in pages if page.id not in private and not self._private.get(page.id)}
         new = {name: page for name, page in now.items() if self._known.get(name) is not page}
         removed = self._known.keys() - now.keys()
         if new or removed:
@@ -121,7 +133,8 @@ class Pages:
 
 def _document(page: DialoguePage) -> Document:
     at, speakers = format_timestamp(page.timestamp), (page.object_identifier or ASKS, ANSWERS)
-    texts = {"summary": page.text, "about": "\n".join(speakers), "explanation": page.meta_chain or ""}
+    chain = page.meta_chain if page.object is None else None
+    texts = {"summary": page.text, "about": "\n".join(speakers), "explanation": chain or ""}
     return Document(
         item=page.id,
         types=(PAGE,),
@@ -250,7 +263,7 @@ def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
     A page that was added under an IRI, such as that of a turn, is named by it; a page that was evicted, or has private
     content, by its id.
     """
-    private = {page_id for each in tiers.entries() if each.private for page_id in each.evidence}
+    private = confidential_pages(tiers)
     for page_id in fact.evidence:
         page = tiers.page(page_id)
         if is_reference(page_id, prose=True):

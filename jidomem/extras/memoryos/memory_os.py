@@ -224,10 +224,10 @@ class MemoryOS:
     def retrieve(self, query: str, *, about: About | None = None, visiting: bool = True, **given: Any) -> Retrieved:
         """Return the matches of *query* in each tier, with scores.
 
-        For *about*, the asking object, facts about other users and private pages of others are left out. *given* are
-        settings for this query alone, such as `retrieved_pages=7`; *visiting* warms the matching segments. A failure of
-        the model is reported in `error`: the keywords are then the words of the query, and without a vector there is no
-        similarity.
+        For *about*, the asking object, facts about other users and private pages of others are left out; without it,
+        private facts and pages of all objects. *given* are settings for this query alone, such as `retrieved_pages=7`;
+        *visiting* warms the matching segments. A failure of the model is reported in `error`: the keywords are then the
+        words of the query, and without a vector there is no similarity.
         """
         tiers, system, policy = self._moves.look()
         prepared = prepare_question(self.model, query, about)

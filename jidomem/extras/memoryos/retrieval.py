@@ -130,20 +130,21 @@ def retrieve(
 ) -> Retrieved:
     """Return the matches of *question* in the tiers of an agent and in system memory.
 
-    If an object asks, personas of other users are left out, and of other objects private facts, private pages and
-    chains of pages. A page is private if a private fact or trait is based on it, or by *is_private*, called with its
-    text. *settings* apply to this question alone, such as `retrieved_segments=5`, `retrieved_pages=7`,
-    `retrieved_knowledge=20`, `retrieved_traits=20`, `retrieved_system=20` and the thresholds.
+    Private facts, private pages and chains of pages are those of the asking object only: with no object that asks,
+    those that name none. If an object asks, personas of other users are left out, too. A page is private if a private
+    fact or trait is based on it, or by *is_private*, called with its text. *settings* apply to this question alone,
+    such as `retrieved_segments=5`, `retrieved_pages=7`, `retrieved_knowledge=20`, `retrieved_traits=20`,
+    `retrieved_system=20` and the thresholds.
     """
     config, asking = policy.config.changed(settings), question.object
-    confidential = {page_id for each in tiers.entries() if each.private for page_id in each.evidence}
+    confidential = confidential_pages(tiers)
 
     def visible(pages: Iterable[DialoguePage]) -> tuple[DialoguePage, ...]:
         """Return the pages that the asking object may see, those of others without the chain of the talk before."""
         return tuple(
-            page if asking in (None, page.object) else replace(page, meta_chain=None)
+            page if asking == page.object else replace(page, meta_chain=None)
             for page in pages
-            if asking in (None, page.object) or not (page.id in confidential or is_private(page.text))
+            if asking == page.object or not (page.id in confidential or is_private(page.text))
         )
 
     def like(what: DialoguePage | DialogueSegment) -> float:
@@ -170,6 +171,11 @@ def retrieve(
         ),
         system=_best(system.entries, telling, config.retrieved_system, config.knowledge_threshold, config),
     )
+
+
+def confidential_pages(tiers: Tiers) -> frozenset[str]:
+    """Return the ids of the pages on which a private fact or trait is based."""
+    return frozenset(page_id for each in tiers.entries() if each.private for page_id in each.evidence)
 
 
 def _visible_part(
@@ -204,12 +210,12 @@ def _personas(
 ) -> tuple[PersonaMatch, ...]:
     """Return the asking object, then the objects of matching facts, those of the best facts first.
 
-    If an object asks, other users, other objects of its type, and private facts of other objects are left out.
+    Private facts of objects that do not ask are left out; if an object asks, other users and other objects of its type.
     """
     asking = question.object
     hidden = () if asking is None else (USER, asking.type)
     visible = [
-        each if asking in (None, each.key) else _without_private(each)
+        each if asking == each.key else _without_private(each)
         for each in personas
         if each.key == asking or each.type not in hidden
     ]
