@@ -150,11 +150,16 @@ def ready(site: RequestContext) -> Response:
     status only.
     """
     wire.arguments()
-    if site.caller is None and _is_needed(site):
-        return _health_response(
-            {"status": "ok" if site.operation.readiness.look(lambda: _is_ready(site)) else "not ready"}
-        )
-    return _health_response(_readiness(site))
+    if site.caller is not None or site.keyring is None:
+        return _health_response(_readiness(site))
+    try:
+        is_needed = site.keyring.asks()
+    except JidomemError:  # the tokens cannot be read, as while the store is away: it is not asked a second time
+        return _health_response({"status": "not ready"})
+    if not is_needed:
+        return _health_response(_readiness(site))
+    is_ready = site.operation.readiness.look(lambda: _is_ready(site))
+    return _health_response({"status": "ok" if is_ready else "not ready"})
 
 
 def _health_response(state: dict[str, Any]) -> Response:
@@ -204,18 +209,8 @@ def write_fault(memory: Jidomem) -> JidomemError | None:
     return None
 
 
-def _is_needed(site: RequestContext) -> bool:
-    """Return whether a token is needed; True if the tokens cannot be read."""
-    try:
-        return site.keyring is not None and site.keyring.asks()
-    except JidomemError:
-        return True
-
-
 def _is_ready(site: RequestContext) -> bool:
     try:
-        if site.keyring is not None:
-            site.keyring.asks()  # raises if the tokens cannot be read
         return bool(_readiness(site)["status"] == "ok")
     except JidomemError:
         return False

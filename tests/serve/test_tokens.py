@@ -6,11 +6,12 @@ from urllib.parse import quote
 
 import pytest
 from conftest import decision, intent
+from file_log import FileLog
 
 from jidomem.journal.journal import Stream
-from jidomem.runtime import user_config
+from jidomem.runtime import tokens, user_config
 from jidomem.runtime.settings import own_config
-from jidomem.runtime.tokens import Keyring, revoke_token
+from jidomem.runtime.tokens import Keyring, SharedKeyring, revoke_token
 from jidomem.serve import intents, server_state
 from jidomem.serve.app import create_app
 from jidomem.serve.log import Log
@@ -117,6 +118,22 @@ def test_unreadable_tokens_or_journal_are_not_ready_without_a_reason(new_caller,
 
     assert (unread.status_code, unread.json) == (503, {"status": "not ready"})
     assert (unreachable.status_code, unreachable.json) == (503, {"status": "not ready"})
+
+
+def test_readiness_asks_a_store_that_is_away_once(new_caller, memory, tmp_path, monkeypatch):
+    monkeypatch.setattr(tokens, "TOKENS_FOR", 0)
+    log = FileLog(str(tmp_path / "log"))
+    keyring = SharedKeyring(log)
+    keyring.issue("ana", "agent", ("p",), memory.sources)
+    anybody = create_app(memory, keyring=keyring).test_client()
+    assert anybody.get("/readyz").json == {"status": "ok"}
+
+    log.is_unreachable = True
+    log.requests.clear()
+
+    assert anybody.get("/readyz").json == {"status": "not ready"}
+    assert log.requests == {"get": 1}
+    log.close()
 
 
 def test_readiness_is_cached_for_a_moment(new_caller, memory, monkeypatch):
