@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from hashlib import blake2b
 from os.path import lexists
 from pathlib import Path
@@ -135,7 +135,7 @@ class State:
         self._tables = tables
         self._guard = RLock()
         self._open: tuple[Connection, tuple[int, ...]] | None = None
-        self._is_closed = False
+        self._is_closed = self._is_exclusive = False
 
     @contextmanager
     def changing(self) -> Iterator[Connection]:
@@ -162,6 +162,29 @@ class State:
                 self._check_present()
             with self._transaction(store, "BEGIN") if store is not None else nullcontext():
                 yield store
+
+    def snapshot(self) -> bytes | None:
+        """Return the present content as the bytes of an SQLite file; None if there is none.
+
+        A full disk has no room for the file that processes share, so no other process has the state open there, and it
+        is opened without that file until it is closed.
+        """
+        try:
+            return self._serialize()
+        except Failed:
+            self._disconnect()
+            self._is_exclusive = True
+            return self._serialize()
+
+    def _serialize(self) -> bytes | None:
+        from sqlite3 import connect
+
+        with self.reading() as store:
+            if store is None:
+                return None
+            with closing(connect(":memory:")) as copy:
+                store.backup(copy)
+                return bytes(copy.serialize())
 
     def scrub(self) -> None:
         """Rewrite the file so that no byte of removed content remains in it; raises the errors of `changing`."""
@@ -238,6 +261,8 @@ class State:
             refuse_link(path)
         store = connect(self.path, timeout=WAIT, isolation_level=None, check_same_thread=False)
         try:
+            if self._is_exclusive:
+                store.execute("PRAGMA locking_mode=EXCLUSIVE")
             if store.execute(_FOREIGN).fetchone() is not None:
                 raise _foreign_file(self.path, "it has triggers or views, which may come from a clone")
             enable_wal(store, WAIT)

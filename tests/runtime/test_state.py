@@ -1,9 +1,11 @@
 """The working state of a root: transactions, concurrent users, and invalid files from a clone."""
 
+import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager
 from threading import Thread, Timer
 
 import pytest
@@ -202,3 +204,39 @@ def test_a_folder_that_cannot_be_made_is_a_failure_of_this_machine(tmp_path):
         add_note(State(tmp_path, TABLES))
 
     assert refusal.value.code == "write_failed"
+
+
+@contextmanager
+def no_file_grows():
+    """Refuse every write that makes a file longer, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_snapshot_of_the_state_on_a_full_disk_is_complete(tmp_path, is_killed):
+    left, root = tmp_path / "left", tmp_path / "root"
+    with closing(State(left, "CREATE TABLE IF NOT EXISTS t (a)")) as state:
+        with state.changing() as store:
+            store.execute("INSERT INTO t VALUES (7)")
+        if is_killed:  # the last transaction is in the log of SQLite
+            shutil.copytree(left, root)
+    if not is_killed:
+        left.rename(root)
+    root.joinpath(f"{FILE}-shm").unlink(missing_ok=True)
+
+    with closing(State(root, "")) as state, no_file_grows():
+        with pytest.raises(Failed, match="I/O"), state.reading():
+            pass
+        snapshot = state.snapshot()
+
+    copy = tmp_path / "copy"
+    copy.joinpath(FILE.parent).mkdir(parents=True)
+    copy.joinpath(FILE).write_bytes(snapshot)
+    for place in (copy, root):
+        with closing(State(place, "")) as state, state.reading() as store:
+            assert store.execute("SELECT a FROM t").fetchall() == [(7,)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -58,16 +57,8 @@ def state_snapshot(where: Where) -> bytes | None:
         with _open(where) as (postgres, source), TemporaryDirectory() as folder:
             file = Path(folder, "state")
             return file.read_bytes() if postgres.export_state(source, file, _TABLES) else None
-    state = State(where, "")
-    try:
-        with state.reading() as store:
-            if store is None:
-                return None
-            with closing(sqlite3.connect(":memory:")) as copy:
-                store.backup(copy)
-                return bytes(copy.serialize())
-    finally:
-        state.close()
+    with closing(State(where, "")) as state:
+        return state.snapshot()
 
 
 @contextmanager
