@@ -249,7 +249,7 @@ def test_a_rewritten_stream_is_fetched_again_by_every_copy(open_journal):
         assert ids(journal.read(STREAM)) == [*ids(commits), order.id]
         assert next(iter(journal.read(STREAM))).redacted
         assert not any(b'summary "one"' in path.read_bytes() for path in files_of(journal))
-        assert journal.verify(STREAM) == ()
+        assert (journal.verify(STREAM), journal.reread(STREAM, "", 9)[1]) == ((), False)
 
 
 def _leaves(commit, summary):
@@ -292,6 +292,9 @@ def test_a_commit_missing_in_the_log_is_reported_by_every_later_process(
     for machine in ("here", "here", "there", "there"):  # a later process of a machine begins with the copy of the first
         journal = open_journal(machine)
         assert {missing_parent(damage.detail) for damage in journal.damage(STREAM)} == {missing.id}
+        assert {damage.hint for damage in journal.damage(STREAM)} == {
+            "restore that database or bucket from a backup, then: jidomem journal verify"
+        }
         assert ids(journal.read(STREAM)) == ids(commits)
         with pytest.raises(JournalDamaged), open_journal(machine).lock(STREAM):
             pass
@@ -301,6 +304,23 @@ def test_a_commit_missing_in_the_log_is_reported_by_every_later_process(
         store.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)
     assert [open_journal(machine).verify(STREAM) for machine in ("here", "there")] == [(), ()]
     assert add(open_journal(), "next").position == 8
+
+
+def test_a_missing_entry_that_no_other_names_is_reported_by_verify_and_stops_writes(open_journal, log_path):
+    here = open_journal()
+    after_first = Version.of([add(here, "first").head])
+    for number, name in enumerate(("left", "right"), 2):  # as a root with two heads is brought here
+        head = commit_on(after_first, name, second=number)
+        here.log.append(STREAM, number, head.id, head.data)
+    with sqlite3.connect(log_path) as store:
+        store.execute("DELETE FROM entries WHERE number = 2")
+
+    new = open_journal("new")
+    (damage,) = new.verify(STREAM)
+
+    assert "entry 2 of demo/memory" in damage.path
+    with pytest.raises(JournalDamaged), new.lock(STREAM):
+        pass
 
 
 @pytest.mark.parametrize("document", [None, b"nothing"])

@@ -18,7 +18,7 @@ from jidomem.base.disk import INCOMING, flush_above, make_folders, move, prepare
 from jidomem.errors import InvalidRequest, JidomemError, JournalDamaged
 from jidomem.extras.servers import addresses, checkpoints, shared_vectors
 from jidomem.extras.servers.checkpoints import CheckpointPosition, LogMismatch
-from jidomem.extras.servers.log import Reach, SharedLog, SingleFlight
+from jidomem.extras.servers.log import LogEntry, Reach, SharedLog, SingleFlight
 from jidomem.journal.commit import Commit, advance, file_name, is_redaction_record
 from jidomem.journal.journal import NAMES, FileJournal, Stream, StreamLock, VersionMismatch, check_follows
 from jidomem.journal.packs import PackEntry, prepare_pack, verified_entry, write_pack
@@ -69,6 +69,7 @@ def _put(folder: str, name: str, data: bytes) -> None:
 _WRITERS = ".writers.lock"
 #: Files of the log: the streams of which a redaction is under way.
 _REDACTING = "redacting/"
+_RESTORE = "restore that database or bucket from a backup, then: jidomem journal verify"
 
 
 class MirroredJournal(FileJournal):
@@ -161,8 +162,9 @@ class MirroredJournal(FileJournal):
     def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
         """Return the damage of a stream: reads every byte again from the log, and compares the copy with it."""
         self._synchronise(stream)
-        folder, ids = self._known(stream)[0], set[str]()
-        for entry in self.log.read(stream):
+        folder, ids, missing = self._known(stream)[0], set[str](), None
+        for number, entry in enumerate(self.log.read(stream), 1):
+            missing = missing or self._missing(stream, number, entry)
             ids.add(entry.commit)
             head = checkpoints.commit_ref(entry)
             if head is not None and folder.data(head) != entry.document:
@@ -170,7 +172,10 @@ class MirroredJournal(FileJournal):
         folder.look()
         if any(head.id not in ids for head in folder.named("")):
             self._update_copy(stream, from_scratch=True)
-        return super().verify(stream, seen)
+        damage = super().verify(stream, seen)
+        if missing and not damage:  # no later entry names it as its parent
+            self._log_damage[stream] = missing
+        return damage or self._damage_beside_copy(stream)
 
     def holds(self, stream: Stream, version: Version) -> bool:
         """Return whether the heads of *version* are in the copy, after an update if necessary."""
@@ -245,7 +250,7 @@ class MirroredJournal(FileJournal):
         """Raise InvalidRequest: damage in a shared log is repaired in its store."""
         raise InvalidRequest(
             f"{which} cannot be quarantined: this is a copy, and no file is removed from {self.log.name}",
-            hint="restore that database or bucket from a backup, then: jidomem journal verify",
+            hint=_RESTORE,
         )
 
     def _damage_beside_copy(self, stream: Stream) -> tuple[JournalDamaged, ...]:
@@ -255,16 +260,26 @@ class MirroredJournal(FileJournal):
         """Return the first damage of a stream in the log: an entry that is missing or does not fit its id."""
         try:
             for number, entry in enumerate(self.log.read(stream), 1):
-                linked = verified_entry(entry.document, stream.graph)
-                if entry.number != number or linked is None or linked.head.id != entry.commit:
-                    return JournalDamaged(
-                        "this entry is missing" if entry.number != number else "this entry is not the commit of its id",
-                        path=f"{self.log.name}: entry {number} of {stream.project}/{stream.name}",
-                        hint="restore the database or bucket from a backup, then restart this server",
-                    )
+                linked, missing = verified_entry(entry.document, stream.graph), self._missing(stream, number, entry)
+                if missing is not None or linked is None or linked.head.id != entry.commit:
+                    return missing or self._damaged_entry(stream, number, "is not the commit of its id")
         except JournalDamaged as damage:
             return damage
         return None
+
+    def _missing(self, stream: Stream, number: int, entry: LogEntry) -> JournalDamaged | None:
+        """Return the damage if the log has no entry *number*, and *entry* comes next."""
+        return self._damaged_entry(stream, number, "is missing") if entry.number != number else None
+
+    def _damaged_entry(self, stream: Stream, number: int, problem: str) -> JournalDamaged:
+        path = f"{self.log.name}: entry {number} of {stream.project}/{stream.name}"
+        return JournalDamaged(f"this entry {problem}", path=path, hint=f"{_RESTORE}, and restart this server")
+
+    def _explain(self, stream: Stream, damage: tuple[JournalDamaged, ...]) -> tuple[JournalDamaged, ...]:
+        """Return *damage* of the copy, which is that of the log, with the repair of the log."""
+        for each in damage:
+            each.hint = _RESTORE
+        return damage
 
     # the update of the copy
 
@@ -291,6 +306,7 @@ class MirroredJournal(FileJournal):
     def _synchronise(self, stream: Stream) -> CheckpointPosition:
         reach, position = self._reach(stream), self._position(stream)
         if position is None and not reach.length and not self._known(stream)[0].look().heads:
+            self._verified.add(stream)
             return CheckpointPosition(reach)
         is_level = position is not None and position.is_level(reach, self._life) and not position.orders
         if position is not None and is_level and stream in self._verified and self._is_sound(stream, position):
