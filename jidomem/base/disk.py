@@ -4,8 +4,8 @@ A commit file is whole and durable, or absent (`write_durably`).
 
 Each file gets the owner, group and mode of its folder: otherwise the umask of the process that creates it first would
 lock out the other users of a shared root. A file gets the mode bits of its folder except the executable ones,
-the group of the folder and, if created by uid 0, its owner. A folder that a group may write to gets the setgid bit as
-well, so that files created there by a library have that group too.
+the group of the folder and, if created by uid 0, its owner; in a sticky folder of all users, as /tmp, nobody else may
+write to it. A folder that a group may write to gets the setgid bit as well, for files created there by a library.
 
 Derived files are trusted only on the machine and in the folder where they were made. A local marker is a file whose
 inode and change time are set by the system and cannot be chosen by a checkout, archive or copy: a derived file that
@@ -299,6 +299,7 @@ def inherit(descriptor: int, folder: str) -> None:
         except OSError:
             group = own.st_gid
     mode = above.st_mode & (0o2777 if stat.S_ISDIR(own.st_mode) else 0o666)
+    mode &= ~0o022 if above.st_mode & 0o1002 == 0o1002 else ~0  # as in /tmp
     if group != above.st_gid:
         mode = mode & 0o707 | (mode & 0o7) << 3
     elif stat.S_ISDIR(own.st_mode) and mode & stat.S_IWGRP:

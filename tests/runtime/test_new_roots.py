@@ -76,3 +76,26 @@ def test_the_memory_of_the_user_has_no_configured_project(tmp_path, monkeypatch)
         assert memory.settings.found == location.settings.OWN
         assert {path.name for path in memory.settings.root.iterdir()} >= FILES - {"config.toml"}
         assert not (memory.settings.root / "config.toml").exists()
+
+
+def test_a_new_root_in_a_sticky_folder_of_all_users_is_writable_by_its_owner_alone(tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    location.init(shared)
+    for root in (shared / ".jidomem", shared / "new" / "root"):
+        with jidomem.open(root, project="shop") as memory:
+            memory.remember("orders are kept for ten years")
+            memory.agent("writer").update(lambda now: now.world_put("draft", "not for others"))
+
+    paths = [*shared.rglob("*")]
+    assert shared / "new" / "root" / "state" / "working.sqlite" in paths
+    assert [path for path in paths if path.stat().st_mode & 0o022] == []
+
+
+def test_a_new_root_in_a_folder_of_a_group_is_writable_by_the_group(tmp_path):
+    tmp_path.chmod(0o3775)
+
+    root = location.init(tmp_path)
+
+    assert (root.stat().st_mode & 0o777, (root / "config.toml").stat().st_mode & 0o777) == (0o775, 0o664)
