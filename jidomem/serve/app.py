@@ -170,11 +170,9 @@ class AccessGate:
             site.check_writes()
         try:
             return self._with_damage(site, project, route.answer(site, **parts))
-        except NotFound as error:
-            if project is not None and error.code == "unknown_project" and site.is_hidden():
-                raise site.unknown(project) from None
-            raise
         except JidomemError as error:
+            if project is not None and error.code == "unknown_project":
+                raise site.unknown(project) from None
             raise site.shown(error) from error
 
     def _with_damage(self, site: RequestContext, project: str | None, response: Response) -> Response:

@@ -243,12 +243,13 @@ _OWN_FILE = re.compile(r"the operator sets literal = \d+ in \[limits\] of \S+")
 def for_callers(error: JidomemError, place: str) -> JidomemError:
     """Return *error* without paths and commands of this machine, for callers on others; itself if it has none.
 
-    *place* is the root.
+    *place* is the root; where other errors name it, the callers read "the memory".
     """
     if error.code == "payload_too_large":
         error.hint = _OWN_FILE.sub("ask the operator of the server for a higher limit", error.hint)
     named = place in error.detail or place in error.hint
     if error.code not in _AT_SERVER or _TELL in error.hint or (error.code == "busy" and not named):
+        error.detail, error.hint = (text.replace(place, "the memory") for text in (error.detail, error.hint))
         return error
     detail = _AT_SERVER[error.code] + (f"; {_NOTHING}" if _NOTHING in error.detail else "")
     again = "submit again; if this persists, " if error.code == "busy" else ""

@@ -386,7 +386,17 @@ def test_lists_name_the_projects_of_the_token_alone(new_caller, memory):
         assert (answer.status_code, answer.json["code"]) == (404, "unknown_project"), path
         assert "none yet" in answer.json["hint"]
         assert str(memory.settings.root) not in answer.text
-    assert admin.get("/projects/nowhere").json["code"] == "unknown_project"
+
+
+def test_a_token_for_all_projects_is_told_no_path_for_an_unknown_project(new_caller, memory):
+    admin = new_caller("root", "admin", ("*",))
+
+    for route, path in each_address("nowhere"):
+        if route.method == "GET" and "{project}" in route.path:
+            answer = admin.get(path)
+            assert answer.json["code"] in ("unknown_project", "invalid_argument"), path
+            assert str(memory.settings.root.parent) not in answer.text, path
+    assert admin.get("/projects/nowhere").json["detail"] == "no project 'nowhere' here"
 
 
 @pytest.mark.parametrize(
