@@ -64,18 +64,19 @@ _NAMESPACES = tuple(f"<{namespace}" for namespace in PREFIXES.values())
 EDITED = "hash mismatch: edited after it was written"
 _TITLE = "# jidomem journal "
 _HEADER = "\n".join([f"{_TITLE}{FORMAT}", *(f"@prefix {p}: <{ns}> ." for p, ns in PREFIXES.items())])
-_NONCE = re.compile(r"# nonce ([0-9a-f]{64})")
-_WHOLE_TOP = re.compile(re.escape(f"{_HEADER}\n") + _NONCE.pattern)
+_NONCE_LINE = r"# nonce ([0-9a-f]{64})"
+_NONCE = lazy(_NONCE_LINE)
+_WHOLE_TOP = lazy(re.escape(f"{_HEADER}\n") + _NONCE_LINE)
 _SALT_OR_LEAF = lazy(r"# (salt|leaf) ([0-9a-f]{64})")
-_OWN = re.compile(f"<{COMMIT}([0-9a-f]{{64}})>")
+_OWN = lazy(f"<{COMMIT}([0-9a-f]{{64}})>")
 _QUOTED = lazy(r'"(?:[^"\\]|\\.)*"|<[^>]*>')
 _BLANK = lazy(r"_:|[\[(]")
 #: The tokens of a document other than plain words; group 1 matches those that this format writes in texts only.
 _PIECE = re.compile(rb'("""|[\[(\'\\]|<<)|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+(?:"|(\Z|\n))|<[^<>"\n]*+>?|#[^\n]*+')
 #: The most brackets that are parsed without a check of their places.
 _BRACKETS = 100
-_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}\.[0-9]{6}Z")
-_POSITION = re.compile(rf'"([1-9][0-9]{{0,17}})"\^\^<{vocab.XSD}integer>')
+_MOMENT = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}\.[0-9]{6}Z")
+_POSITION = lazy(rf'"([1-9][0-9]{{0,17}})"\^\^<{vocab.XSD}integer>')
 
 _COMMITTER = vocab.jido("committer")
 _FORMAT = vocab.jido("journalFormat")
@@ -260,7 +261,9 @@ def _is_canonical(block: _Block) -> bool:
     return True
 
 
-_is_canonical_iri = lru_cache(maxsize=1024)(CANONICAL_IRI.fullmatch)  # of the properties, which are few
+@lru_cache(maxsize=1024)  # of the properties, which are few
+def _is_canonical_iri(term: Term) -> bool:
+    return CANONICAL_IRI.fullmatch(term) is not None
 
 
 def _check_size(size: int, limit: int, unit: str) -> None:

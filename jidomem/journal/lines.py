@@ -10,11 +10,13 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from operator import lt
 
+from jidomem.base.regex import lazy
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term
 
 PREFIXES = {"jido": vocab.JIDO, "prov": vocab.PROV, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD}
-LOCAL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*+")
+_LOCAL_NAME = r"[A-Za-z_][A-Za-z0-9_-]*+"
+LOCAL_NAME = lazy(_LOCAL_NAME)
 #: IRIs and texts that a strict parser reads as they are written: some of those of RFC 3987 and of canonical N-Triples,
 #: https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples. Others are parsed.
 _IN_PATH = r"[A-Za-z0-9._~!$&'()*+,;=:@/-]*+(?:%[0-9A-Fa-f]{2}[A-Za-z0-9._~!$&'()*+,;=:@/-]*+)*+"
@@ -25,14 +27,14 @@ _IRI = (
 )
 _CHARACTERS = r'[^"\\\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]*+'
 _TEXT = rf'"{_CHARACTERS}(?:\\[tbnrf"\\]{_CHARACTERS})*+"'
-CANONICAL_IRI = re.compile(_IRI)
-CANONICAL_TEXT = re.compile(rf"{_TEXT}(?:\^\^<{re.escape(vocab.XSD)}(?!string>)[A-Za-z]+>)?+")
+CANONICAL_IRI = lazy(_IRI)
+CANONICAL_TEXT = lazy(rf"{_TEXT}(?:\^\^<{re.escape(vocab.XSD)}(?!string>)[A-Za-z]+>)?+")
 
 #: An IRI that no prefix abbreviates, and a prefixed name.
 _BARE = rf"(?!<(?:{'|'.join(map(re.escape, PREFIXES.values()))})){_IRI}"
-_NAME = rf"(?:{'|'.join(PREFIXES)}):{LOCAL_NAME.pattern}"
-_NODE = re.compile(f"{_BARE}|({_NAME})")
-_VALUE = re.compile(rf"{_BARE}|{_TEXT}(?:@[a-z]{{2,3}}|\^\^(?!xsd:string\Z)(xsd:{LOCAL_NAME.pattern}))?|({_NAME})")
+_NAME = rf"(?:{'|'.join(PREFIXES)}):{_LOCAL_NAME}"
+_NODE = lazy(f"{_BARE}|({_NAME})")
+_VALUE = lazy(rf"{_BARE}|{_TEXT}(?:@[a-z]{{2,3}}|\^\^(?!xsd:string\Z)(xsd:{_LOCAL_NAME}))?|({_NAME})")
 #: A form of the property `a` that sorts before any IRI, as that property does in the order of the lines.
 _A = "\x01"
 #: The most bytes of N-Triples that are made of a document, and the most that prefixes add to one line.

@@ -21,6 +21,7 @@ from pyoxigraph import NamedNode
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.json_values import is_unicode
+from jidomem.base.regex import lazy
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.terms import (
     Literal,
@@ -40,9 +41,9 @@ from jidomem.rdf.vocab import PREFIXES, RDF, XSD
 StatementValue = str | bool | int | float | Decimal | datetime | date | tuple[str, str] | Literal
 Statement = tuple[str, str, StatementValue]
 
-_PLAIN = re.compile(r"(?:https?://|urn:)\S+", re.IGNORECASE)
-_CURIE = re.compile(r"([a-z]+):([A-Za-z_][\w-]*)")
-_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
+_PLAIN = lazy(r"(?:https?://|urn:)\S+", re.IGNORECASE)
+_CURIE = lazy(r"([a-z]+):([A-Za-z_][\w-]*)")
+_LANGUAGE = lazy(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
 _PARTS = ("subject", "predicate", "object")
 
 

@@ -25,7 +25,7 @@ from jidomem.base import files
 from jidomem.base.background import time_limited
 from jidomem.base.containers import grouped, reachable
 from jidomem.base.json_values import check_turtle
-from jidomem.base.regex import Unsearchable, compiled
+from jidomem.base.regex import Unsearchable, compiled, lazy
 from jidomem.base.words import misspelling_of
 from jidomem.errors import Failed, JidomemError, nearest_names
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value, short_parse_error
@@ -147,8 +147,8 @@ ITEM = jido("MemoryItem")
 #: The namespaces of the shipped ontology.
 OURS = (JIDO, CONVERSATION)
 _SHIPPED = tuple(f"<{space}" for space in OURS)
-_NAME = re.compile(r"[A-Za-z_][\w-]*")
-_PREFIX = re.compile(r"^\s*@?prefix\s+([A-Za-z][\w-]*):\s*<([^<>\s]+)>", re.IGNORECASE | re.MULTILINE)
+_NAME = lazy(r"[A-Za-z_][\w-]*")
+_PREFIX = lazy(r"^\s*@?prefix\s+([A-Za-z][\w-]*):\s*<([^<>\s]+)>", re.IGNORECASE | re.MULTILINE)
 
 _SUBCLASS = iri(RDFS + "subClassOf")
 _CLASSES = {iri(OWL + "Class"), iri(RDFS + "Class")}
