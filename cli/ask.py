@@ -19,7 +19,6 @@ from jidomem.base.words import cut
 from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service_prefixes
 from jidomem.rdf.terms import iri, plain_value
-from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import JIDO, graph_iri, graphs_of, jido
 from jidomem.read.lists import Page
 from jidomem.read.named_queries import Result, text_columns
@@ -310,6 +309,8 @@ def _show(app: App, result: Result) -> None:
         as_json = app.json or app.format in ("json", "jsonl")
         show_json({"boolean": result.truth}) if as_json else click.echo(str(result.truth).lower())
     elif app.format == "ttl" or (app.format is None and not app.json):
+        from jidomem.rdf.turtle import turtle  # imported here, as rows need none
+
         click.echo(turtle(result.triples), nl=False)
     else:
         names = ("subject", "predicate", "object")

@@ -16,7 +16,6 @@ from jidomem.base.clock import json_value
 from jidomem.base.words import ANSWERS, cut
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.terms import plain_value
-from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.derived import trust
 from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, node_texts, rewordings
@@ -94,6 +93,8 @@ def _show_memory(app: App, memory: Jidomem, name: str) -> None:
     whole = memory.reader.resolve(memory.project, name, as_of=app.as_of)
     moment = {"as_of": app.as_of, "valid_at": app.valid_at}
     if app.format == "ttl":
+        from jidomem.rdf.turtle import turtle  # imported here, as most memories are shown as text
+
         click.echo(turtle(memory.reader.describe(memory.project, whole, **moment)), nl=False)
         return
     record = memory.reader.get_memory(memory.project, whole, **moment)

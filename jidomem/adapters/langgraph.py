@@ -30,7 +30,8 @@ from jidomem.base.background import PeriodicTask
 from jidomem.errors import Failed, IntentRefused, InvalidRequest, JidomemError, MemoryClosed
 from jidomem.providers.stores import TABLES
 from jidomem.read.conversations import CachedEntries, CachedEntry
-from jidomem.records.entry import NAMESPACE, Entry, WriteRequest
+from jidomem.records.entry import Entry, WriteRequest
+from jidomem.records.interfaces import NAMESPACE
 from jidomem.records.recall import LARGEST_LIMIT, RecallRequest
 from jidomem.runtime.root import Jidomem
 from jidomem.write.conversation import EntryChanges

@@ -43,9 +43,9 @@ from jidomem.journal.rewrite import leaves
 from jidomem.journal.stream import moment_after
 from jidomem.rdf.terms import Term, Triple, date_time, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, LABEL, THIS, TYPE, XSD, conv, jido, local_name
-from jidomem.records.entry import NAMESPACE
 from jidomem.records.file_anchor import NO_BLOB, Anchor, anchors_of
 from jidomem.records.intent import Version
+from jidomem.records.interfaces import NAMESPACE
 from jidomem.records.policy import AgentPolicy, Policy
 from jidomem.repository.freshness import contents
 from jidomem.repository.worktree import Worktree

@@ -17,7 +17,8 @@ from typing import Any
 
 from jidomem.entries.store import list_entries, recall, resolve, write
 from jidomem.errors import JidomemError
-from jidomem.records.entry import NAMESPACE, Entry, WriteRequest, WriteResult
+from jidomem.records.entry import Entry, WriteRequest, WriteResult
+from jidomem.records.interfaces import NAMESPACE
 from jidomem.records.recall import RecallRequest, RecallResult
 
 Make = Callable[[], object]

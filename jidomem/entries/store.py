@@ -17,7 +17,6 @@ from typing import Any, Protocol, TypeVar
 from jidomem.base.json_values import thaw
 from jidomem.errors import Failed, InvalidRequest, JidomemError, TooLarge, nearest_names
 from jidomem.records.entry import (
-    NAMESPACE,
     Entry,
     InvalidEntry,
     WriteRequest,
@@ -26,6 +25,7 @@ from jidomem.records.entry import (
     fields_from,
     frozen_metadata,
 )
+from jidomem.records.interfaces import NAMESPACE
 from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_QUERY, SCOPES, RecallRequest, RecallResult
 
 Options = Mapping[str, Any]

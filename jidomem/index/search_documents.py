@@ -15,8 +15,7 @@ from jidomem.base.words import LONGEST_TEXT, is_remark
 from jidomem.rdf.terms import Term, Triple, is_iri, moment_text, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, TYPE, XSD, conv, jido, local_name
 from jidomem.records.active import ACTIVE, state
-from jidomem.records.entry import NAMESPACE
-from jidomem.records.interfaces import FIELD_WEIGHTS
+from jidomem.records.interfaces import FIELD_WEIGHTS, NAMESPACE
 
 #: field -> properties of the memory with its texts.
 _MEMORY_FIELDS = {

@@ -10,22 +10,11 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Any
 
-from jidomem.base.json_values import is_unicode
 from jidomem.base.stems import Stemmer
 from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
 from jidomem.models.endpoint import ModelEndpoint
 from jidomem.models.keywords import telling
-from jidomem.records.interfaces import DialogueTurn, Vector
-
-
-def texts_of(texts: Sequence[str]) -> list[str]:
-    """Return *texts* as a list; raises InvalidRequest for a single text and for values that are no Unicode text."""
-    if isinstance(texts, str):
-        raise InvalidRequest("a single text was given instead of a list", hint="give a list: [text]")
-    for place, text in enumerate(texts):
-        if not isinstance(text, str) or not is_unicode(text):
-            raise InvalidRequest(f"text {place} is not a Unicode text: {text!r:.40}", hint="give texts alone")
-    return list(texts)
+from jidomem.records.interfaces import DialogueTurn, Vector, texts_of
 
 
 def page_texts(pages: Sequence[DialogueTurn]) -> list[str]:

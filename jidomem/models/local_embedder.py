@@ -6,7 +6,6 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
@@ -15,8 +14,7 @@ from threading import Lock
 from typing import Any
 
 from jidomem.errors import Failed, InvalidRequest, ModelUnavailable
-from jidomem.models.embeddings import texts_of
-from jidomem.records.interfaces import Vector
+from jidomem.records.interfaces import Vector, texts_of
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 _WORD = re.compile(r"[0-9A-Za-z]+|[^\s0-9A-Za-z]")
@@ -129,6 +127,8 @@ def map_texts(function: Callable[[Any], Any], values: Sequence[Any], threads: in
     threads = threads or min(os.cpu_count() or 1, _MOST_THREADS)
     if len(values) < _FEW or threads == 1:
         return [function(value) for value in values]
+    from concurrent.futures import ThreadPoolExecutor  # slow to load, and not needed for a question
+
     with ThreadPoolExecutor(threads, "jidomem-model") as pool:
         return list(pool.map(function, values))
 

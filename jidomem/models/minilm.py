@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
 #: The numbers of element types in the format.
 FLOAT, INT8, INT64 = 1, 3, 7
 _TYPES: Mapping[int, type[np.generic]] = {FLOAT: np.float32, INT8: np.int8, INT64: np.int64}

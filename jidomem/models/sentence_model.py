@@ -16,8 +16,7 @@ import orjson
 
 from jidomem.errors import JidomemError, ModelUnavailable
 from jidomem.models import local_embedder
-from jidomem.models.embeddings import texts_of
-from jidomem.records.interfaces import Vector
+from jidomem.records.interfaces import Vector, texts_of
 
 #: The places of the model in its folder, and of its tokenizer and its pooling.
 MODELS, TOKENIZER, POOLING = ("model.onnx", "onnx/model.onnx"), "tokenizer.json", "1_Pooling/config.json"

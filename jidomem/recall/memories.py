@@ -54,8 +54,8 @@ from jidomem.recall.ranking import (
     rank_sources,
 )
 from jidomem.records.active import ACTIVE, ENDED, OUTCOME, REJECTED, STATES, Inactive
-from jidomem.records.entry import NAMESPACE, Entry
-from jidomem.records.interfaces import CorpusStats
+from jidomem.records.entry import Entry
+from jidomem.records.interfaces import NAMESPACE, CorpusStats
 from jidomem.records.named_query import moment_of
 from jidomem.records.recall import (
     DEFAULT_LIMIT,

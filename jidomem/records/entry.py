@@ -11,8 +11,6 @@ from jidomem.base.json_values import freeze, is_unicode, thaw
 from jidomem.errors import InvalidRequest, did_you_mean, hint_fields
 
 PREFIX = "mem_"
-#: The one name in `metadata` that filters: a request covers entries of its namespace only.
-NAMESPACE = "namespace"
 #: The only status of a write.
 OK = "ok"
 

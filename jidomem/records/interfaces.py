@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
+from jidomem.base.json_values import is_unicode
 from jidomem.errors import InvalidRequest, JidomemError
 
 #: The searched fields of a memory, and the weight of a word in each.
@@ -26,6 +27,8 @@ FIELD_WEIGHTS: Mapping[str, float] = {
     "evidence": 0.5,
     "alternatives": 0.5,
 }
+#: The one name in `metadata` that filters: a request covers entries of its namespace only.
+NAMESPACE = "namespace"
 Vector = Sequence[float]
 
 
@@ -66,6 +69,16 @@ class Embedder(Protocol):
 
     def generate(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return one vector for each of *texts*, in their order, or raise ModelUnavailable."""
+
+
+def texts_of(texts: Sequence[str]) -> list[str]:
+    """Return *texts* as a list; raises InvalidRequest for a single text and for values that are no Unicode text."""
+    if isinstance(texts, str):
+        raise InvalidRequest("a single text was given instead of a list", hint="give a list: [text]")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str) or not is_unicode(text):
+            raise InvalidRequest(f"text {place} is not a Unicode text: {text!r:.40}", hint="give texts alone")
+    return list(texts)
 
 
 class Rows(Protocol):

@@ -14,8 +14,8 @@ from jidomem.base.words import TELL_LITTLE, quoted, quoted_name
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
 from jidomem.rdf.vocab import local_name
 from jidomem.records.active import Inactive
-from jidomem.records.entry import NAMESPACE, Entry, fields_from, frozen_metadata
-from jidomem.records.interfaces import CorpusStats
+from jidomem.records.entry import Entry, fields_from, frozen_metadata
+from jidomem.records.interfaces import NAMESPACE, CorpusStats
 
 SCOPES = ("agent", "session")
 #: The key in the metadata of an answer with the number of the agent's entries in each session that was not searched.

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING
 
 from jidomem.errors import InvalidRequest
@@ -127,6 +126,8 @@ class GovernanceApi:
         )
 
     def _forget_caches(self) -> None:
+        from shutil import rmtree  # slow to load
+
         from jidomem.index import search_index
 
         root = self._memory.settings.root

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import format_timestamp
+from jidomem.base.regex import lazy
 from jidomem.base.words import slug
 from jidomem.errors import JidomemError, nearest_names
 from jidomem.index.follower import gc_paused
@@ -37,9 +38,7 @@ if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
 
 #: Words that name the last work session.
-_LAST_SESSION = re.compile(
-    r"\b(?:last|latest|previous|letzten?|vorigen?) (?:work )?(?:session|sitzung)\b", re.IGNORECASE
-)
+_LAST_SESSION = lazy(r"\b(?:last|latest|previous|letzten?|vorigen?) (?:work )?(?:session|sitzung)\b", re.IGNORECASE)
 #: The kind of the dialogue pages of MemoryOS, which are in the working state and not in the journal.
 PAGE_KIND = "page"
 _SUMMARY = jido("summary")

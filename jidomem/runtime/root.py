@@ -89,6 +89,7 @@ class Jidomem:
         self.tree = None if self.place.is_shared else Worktree.around(given.root)
         self._writer: MemoryWriter | None = None
         self._writer_lock = Lock()
+        self._similar_within = 3.0
 
         self.config = ConfigWatcher(self.place, lambda: load(given.root), self._apply_config)
         loaded = self.config.first
@@ -191,7 +192,7 @@ class Jidomem:
         from jidomem.runtime.similar import ProposalJudge, ReceiptSearch
 
         judge = ProposalJudge(self._chat, lambda: self.writer) if self._chat is not None else None
-        return ReceiptSearch(self._recall, self.index, self._rules, self.catch_up, judge)
+        return ReceiptSearch(self._recall, self.index, self._rules, self.catch_up, self._similar_within, judge)
 
     def remember(self, text: str, *, project: str | None = None, dry_run: bool = False, **fields: Any) -> Receipt:
         """Record *text* as a fact of medium confidence and return its receipt; it is durable then.
@@ -332,11 +333,13 @@ class Jidomem:
     @property
     def similar_within(self) -> float:
         """The seconds for which a receipt waits for similar memories; after that its `similar` is None."""
-        return self._search.within
+        return self._similar_within
 
     @similar_within.setter
     def similar_within(self, seconds: float) -> None:
-        self._search.within = seconds
+        self._similar_within = seconds
+        if "_search" in self.__dict__:
+            self._search.within = seconds
 
     # Governance
 

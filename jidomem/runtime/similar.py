@@ -61,8 +61,8 @@ LAG, MOST_ADDED, MOST_PROJECTS = 16, 100, 16
 MOST_SEARCHES, IDLE = 16, 1.0
 #: What is done for a kind of which the policy says nothing.
 DEFAULT = "ask"
-#: Seconds for which a receipt waits (default), and for which `close` waits for running searches.
-WITHIN, CLOSE_TIMEOUT = 3.0, 3.0
+#: Seconds for which `close` waits for running searches.
+CLOSE_TIMEOUT = 3.0
 #: The most comparisons by a chat model that are pending, and the seconds for which `close` waits for them.
 MOST_PENDING, JUDGE_TIMEOUT = 100, 5.0
 _RELATIONS = {"repeats": "repeats", "contradicts": "contradicts", "separate": "is apart from"}
@@ -96,13 +96,14 @@ class ReceiptSearch:
         index: OxigraphIndex,
         rules: EffectiveRules,
         catch_up: Callable[[str], object],
+        within: float,
         judge: ProposalJudge | None = None,
     ) -> None:
         """Search the files of *recall*; *catch_up* brings *index* up to date with a project.
 
-        A *judge* compares proposals with the memories similar to them.
+        A *judge* compares proposals with the memories similar to them. A receipt waits *within* so many seconds.
         """
-        self.within, self.is_late, self.was_interrupted = WITHIN, False, False
+        self.within, self.is_late, self.was_interrupted = within, False, False
         self.slots = Semaphore(MOST_SEARCHES)
         self.idle: dict[SimpleQueue[SimilarQuestion | None], Thread] = {}
         _OPEN.add(self)

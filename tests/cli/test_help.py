@@ -134,10 +134,23 @@ def run_in_one_process(commands, heavy):
 def test_a_query_loads_no_modules_for_writing_validation_or_serving(repository):
     assert run("remember", "the build needs Rust 1.80", "--about", "a.py").exit_code == 0
     heavy = ("rdflib", "pyshacl", "flask", "rich", "numpy", "re2", "asyncio", "http", "jidomem.exchange",
-             "jidomem.serve", "jidomem.records.recall", "jidomem.schema.shacl_compiler", "jidomem.write.secrets",
-             "jidomem.write.writer", "jidomem.runtime.tiers")  # fmt: skip
+             "jidomem.serve", "jidomem.records.recall", "jidomem.records.entry", "jidomem.records.differences",
+             "jidomem.schema.shacl_compiler", "jidomem.write", "jidomem.runtime.similar", "jidomem.runtime.tiers",
+             "jidomem.models", "jidomem.rdf.turtle", "difflib", "fractions", "logging", "ssl", "socket")  # fmt: skip
     commands = [["ask", "facts", "--limit", "5"], ["ask"], ["governing", "a.py"], ["journal", "log"]]
     printed = run_in_one_process(commands, heavy)
+
+    assert "the build needs Rust 1.80" in printed
+    assert printed.splitlines()[-1] == "True []"
+
+
+def test_a_recall_with_the_local_embedder_loads_no_endpoint_and_no_rules_for_keywords(repository, monkeypatch):
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
+    assert run("remember", "the build needs Rust 1.80", "--about", "a.py").exit_code == 0
+    assert "1.80" in run("recall", "which Rust?").stdout  # its texts have vectors from now on
+    heavy = ("h11", "ssl", "socket", "email", "concurrent", "jidomem.base.http_client", "jidomem.models.endpoint",
+             "jidomem.models.embeddings", "jidomem.models.keywords", "jidomem.runtime.similar")  # fmt: skip
+    printed = run_in_one_process([["recall", "which Rust?"]], heavy)
 
     assert "the build needs Rust 1.80" in printed
     assert printed.splitlines()[-1] == "True []"
