@@ -89,16 +89,15 @@ class OnnxGraph:
     """A graph under construction: arrays and operators are added, and referred to by name."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
+        self._parts: list[bytes] = []  # joined once: each copy of the 22 MB takes 10 ms
         self._count = 0
 
     def array(self, values: Array) -> str:
         """Add an array of one of the known types, and return its name."""
         kind = next(number for number, known in _TYPES.items() if values.dtype == known)
         shape, name = [number_field(1, size) for size in values.shape], self._name()
-        self._add(
-            _ARRAYS, *shape, number_field(2, kind), bytes_field(8, name.encode()), bytes_field(9, values.tobytes())
-        )
+        data = values.tobytes()
+        self._add(_ARRAYS, *shape, number_field(2, kind), bytes_field(8, name.encode()), _head(9, len(data)), data)
         return name
 
     def operator(self, kind: str, inputs: Sequence[str], *, domain: str = "", **attributes: float | int) -> str:
@@ -118,15 +117,15 @@ class OnnxGraph:
     def written(self, inputs: str, rank: int, outputs: str) -> bytes:
         """Return the file of the graph, which takes integers as *inputs* and returns floats as *outputs*."""
         ends = bytes_field(11, value_info(inputs, INT64, rank)) + bytes_field(12, value_info(outputs, FLOAT, rank))
-        graph = b"".join([*self._parts, bytes_field(2, b"graph"), ends])
+        graph = [*self._parts, bytes_field(2, b"graph"), ends]
         sets = [
             bytes_field(8, bytes_field(1, domain.encode()) + number_field(2, version))
             for domain, version in _SETS.items()
         ]
-        return b"".join([number_field(1, _FORM), *sets, bytes_field(_GRAPH, graph)])
+        return b"".join([number_field(1, _FORM), *sets, _head(_GRAPH, sum(map(len, graph))), *graph])
 
     def _add(self, field: int, *parts: bytes) -> None:
-        self._parts.append(bytes_field(field, b"".join(parts)))
+        self._parts += [_head(field, sum(map(len, parts))), *parts]
 
     def _name(self) -> str:
         self._count += 1
@@ -157,7 +156,11 @@ def number_field(field: int, value: int) -> bytes:
 
 def bytes_field(field: int, value: bytes) -> bytes:
     """Return a field of a protobuf message with bytes: text, or a message."""
-    return _tag(field, 2) + _encode_varint(len(value)) + value
+    return _head(field, len(value)) + value
+
+
+def _head(field: int, size: int) -> bytes:
+    return _tag(field, 2) + _encode_varint(size)
 
 
 def _encode_varint(value: int) -> bytes:

@@ -9,6 +9,7 @@ from jidomem.models.minilm import OnnxGraph, arrays
 def test_arrays_of_a_written_graph_are_read_back():
     graph = OnnxGraph()
     inputs = [np.array([[1.5, -2.0]], np.float32), np.arange(-3, 3, dtype=np.int8), np.array([-1, 2**40], np.int64)]
+    inputs.append(np.arange(6, dtype=np.float32).reshape(2, 3).T)  # not in the order of its memory
     names = [graph.array(each) for each in inputs]
     total = graph.operator("Add", [names[0], names[0]], domain="com.example", axis=-1, epsilon=0.5)
 
