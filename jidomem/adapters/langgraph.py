@@ -18,6 +18,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -29,6 +30,7 @@ from jidomem.adapters import agent_of
 from jidomem.base.background import PeriodicTask
 from jidomem.errors import Failed, IntentRefused, InvalidRequest, JidomemError, MemoryClosed
 from jidomem.providers.stores import TABLES
+from jidomem.rdf.terms import Term
 from jidomem.read.conversations import CachedEntries, CachedEntry
 from jidomem.records.entry import Entry, WriteRequest
 from jidomem.records.interfaces import NAMESPACE
@@ -254,7 +256,7 @@ _PART = re.compile(r"^(?:content|metadata)\b")
 _PLACE = re.compile(r", at character \d+$")
 _LINKED = "pass fields=[...]; vectors are made by the embedder of the root: jidomem.open(..., embedder=...)"
 
-Scores = Mapping[str, float]
+Scores = Mapping[Term, float]
 
 
 class JidomemStore(BaseStore):
@@ -306,9 +308,8 @@ class JidomemStore(BaseStore):
         changes = self._changes(puts)
         answers = [None] * len(checked)
         if len(puts) < len(checked):
-            queries = {op.query for op in checked if isinstance(op, SearchOp) and op.query}
-            scores = {query: self._scores(query) for query in queries}
-            answers = self._cached.read(lambda cached: [self._answer(cached, op, scores) for op in checked])
+            scores = [self._scores(op) if isinstance(op, SearchOp) else {} for op in checked]
+            answers = self._cached.read(lambda cached: [*map(partial(self._answer, cached), checked, scores)])
         self._keep(changes)
         return answers
 
@@ -332,14 +333,14 @@ class JidomemStore(BaseStore):
         """Stop the thread, and return whether it has ended within *timeout*."""
         return self._expiry.stop(timeout)
 
-    def _answer(self, cached: CachedEntries, op: Any, scores: Mapping[str, Scores]) -> Any:
+    def _answer(self, cached: CachedEntries, op: Any, scores: Scores) -> Any:
         if isinstance(op, GetOp):
             item = cached.by_id.get(self._id(op.namespace, op.key))
             items = [] if item is None or self._expiry.omits(item) else [item]
             self._expiry.read(items, op.refresh_ttl)
             return Item(**_fields(items[0])) if items else None
         if isinstance(op, SearchOp):
-            pairs = [*_page(self._search_results(cached, op, scores.get(op.query, {})), op.limit, op.offset)]
+            pairs = [*_page(self._search_results(cached, op, scores), op.limit, op.offset)]
             self._expiry.read([item for item, _ in pairs], op.refresh_ttl)
             return [SearchItem(**_fields(item), score=score) for item, score in pairs]
         return self._namespaces(cached, op) if isinstance(op, ListNamespacesOp) else None
@@ -347,23 +348,31 @@ class JidomemStore(BaseStore):
     def _search_results(
         self, cached: CachedEntries, op: SearchOp, scores: Scores
     ) -> Iterator[tuple[CachedEntry, float | None]]:
-        """Yield the items of the namespace that pass: matches of the query, the best first, then the newest."""
-        passes = build_filter(op.filter)
-        start, whole = len(self._beginning), ".".join(op.namespace_prefix)
-        names = [name for name in cached.groups if not whole or f"{name}.".startswith(f"{whole}.")]
-        inside = {*names}
-        best = (cached.by_id[name] for name in scores if name in cached.by_id)
-        rest = (item for item in cached.newest(names) if item.id not in scores)
-        for item in chain((item for item in best if item.id[start:].partition(_RESERVED_KEY)[0] in inside), rest):
-            if not self._expiry.omits(item) and (not op.filter or passes(orjson.loads(item.metadata_json)["value"])):
-                yield item, scores.get(item.id)
+        """Yield the covered items: matches of the query, the best first, then the newest."""
+        best = ((item, score) for node, score in scores.items() if (item := cached.of(node)) is not None)
+        rest = ((item, None) for item in self._covered(cached, op) if item.node not in scores)
+        yield from chain(best, rest)
 
-    def _scores(self, query: str) -> Scores:
-        if not query.strip():
+    def _covered(self, cached: CachedEntries, op: SearchOp) -> Iterator[CachedEntry]:
+        """Return the items in the namespace that pass the filter and are not omitted, the newest first."""
+        passes, whole = build_filter(op.filter), ".".join(op.namespace_prefix)
+        names = [name for name in cached.groups if not whole or f"{name}.".startswith(f"{whole}.")]
+        for item in cached.newest(names):
+            if not self._expiry.omits(item) and (not op.filter or passes(orjson.loads(item.metadata_json)["value"])):
+                yield item
+
+    def _scores(self, op: SearchOp) -> Scores:
+        """Return the scores of the items that match the query, best first: only those that the search covers rank."""
+        if not (op.query or "").strip():
             return {}
-        result = self._store.recall(RecallRequest(agent_id=self.agent, query=query, limit=LARGEST_LIMIT))
-        scores: dict[str, float] = result.metadata["scores"]
-        return {item.id: scores[item.id] for item in result.entries if item.id in scores}
+        nodes = self._cached.read(lambda cached: {item.node for item in self._covered(cached, op)})
+        request = RecallRequest(agent_id=self.agent, query=op.query, limit=LARGEST_LIMIT)
+        if len(nodes) > LARGEST_LIMIT:  # it takes less time to rank all entries of the agent; often that is enough
+            every = self._store.scores(request)
+            scores = {node: score for node, score in every.items() if node in nodes}
+            if len(every) < LARGEST_LIMIT or 0 <= op.limit <= len(scores) - max(op.offset, 0):
+                return scores
+        return self._store.scores(request, nodes) if nodes else {}
 
     def _namespaces(self, cached: CachedEntries, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         omits = self._expiry.omits

@@ -426,6 +426,7 @@ class SearchFilter:
     valid_at: str | None = None
     agents: frozenset[str] | None = None
     sessions: frozenset[str] | None = None
+    items: frozenset[str] | None = None
     own: OwnerFilter | None = None
 
 
@@ -639,7 +640,7 @@ class SearchIndexReader(SearchIndexWriter):
 
     def _condition(self, within: SearchFilter) -> tuple[str, list[Any]]:
         """Return the filter as an SQL condition and its values."""
-        sessions = None if within.sessions is None else json.dumps(sorted(within.sessions))
+        sessions, items = (each if each is None else json.dumps([*each]) for each in (within.sessions, within.items))
         conditions: Mapping[str, Any] = {
             "m.recorded <= ?": within.moment,
             "m.recorded >= ?": within.since,
@@ -647,6 +648,7 @@ class SearchIndexReader(SearchIndexWriter):
             "(m.valid_from IS NULL OR m.valid_from <= ?)": within.valid_at,
             "(m.valid_until IS NULL OR m.valid_until > ?)": within.valid_at,
             "m.session IN (SELECT value FROM json_each(?))": sessions,
+            "m.item IN (SELECT value FROM json_each(?))": items,
         }
         clauses = [clause for clause, value in conditions.items() if value is not None]
         values = [value for value in conditions.values() if value is not None]
@@ -662,8 +664,7 @@ class SearchIndexReader(SearchIndexWriter):
             clauses.append(f"m.kind NOT IN ({self._kind_numbers(within.but)})")
         if within.own is not None:
             clause, owner_values = self._owner_condition(within.own)
-            clauses.append(clause)
-            values += owner_values
+            clauses, values = [*clauses, clause], [*values, *owner_values]
         return " AND ".join(clauses) or "TRUE", values
 
     def _owner_condition(self, own: OwnerFilter) -> tuple[str, list[Any]]:

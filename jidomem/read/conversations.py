@@ -86,6 +86,10 @@ class CachedEntries:
     def __contains__(self, node: Term) -> bool:
         return node in self._ids
 
+    def of(self, node: Term) -> CachedEntry | None:
+        """Return the entry *node*, None if it is not cached."""
+        return self.by_id.get(self._ids.get(node, ""))
+
     def newest(self, groups: Iterable[str]) -> Iterator[CachedEntry]:
         """Return the entries of *groups*, the newest first."""
         wanted = {name: self.groups[name] for name in groups}

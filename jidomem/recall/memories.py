@@ -46,6 +46,7 @@ from jidomem.recall.ranking import (
     LONGEST_TEXT,
     USUAL,
     WORDS,
+    Answered,
     RankingSource,
     calibration,
     day_of,
@@ -121,10 +122,7 @@ class Entries:
         *now* is the moment of the query, *alike* the vector query, if there is one; with *explains* the matching ones
         have reasons.
         """
-        query = RecallQuery(
-            request.query, query_stems(self._texts.stemmer, request.query), (), now, limit=request.limit
-        )
-        answer = rank_sources([RankingSource(self._texts, self._stream, within, alike)], query)
+        answer = self.ranked(request, within, now, alike)
         best = {one.found.candidate.passage.item: one for one in answer.ranked[: request.limit]}
         names = dict.fromkeys([*best, *self._newest(within, request.limit)])
         entries = {name: entry for name in names if (entry := self.entry(iri(name))) is not None}
@@ -133,6 +131,12 @@ class Entries:
         scores = {name: one.score for name, one in known.items()}
         reasons = {name: explain(*one) for name, one in known.items() if explains}
         return Recalled(chosen, scores, {name: one.found.parts for name, one in known.items()}, reasons, answer.ranking)
+
+    def ranked(self, request: RecallRequest, within: SearchFilter, now: str, alike: VectorQuery | None) -> Answered:
+        """Return the ranking of the matching entries *within* the filter; the arguments are those of `covered`."""
+        stems = query_stems(self._texts.stemmer, request.query)
+        query = RecallQuery(request.query, stems, (), now, limit=request.limit)
+        return rank_sources([RankingSource(self._texts, self._stream, within, alike)], query)
 
     def all_entries(self, moment: str | None) -> list[Entry]:
         """Return the entries of all agents, oldest first; with a *moment*, as of that moment."""

@@ -20,7 +20,7 @@ from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.index.search_tables import SearchFilter
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
-from jidomem.rdf.terms import plain_value
+from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.read.conversations import EntryCache, turn, turns
 from jidomem.recall.memories import ENTRIES, Entries, other_sessions, own
 from jidomem.records.entry import Entry, ToolUse, Turn, WriteRequest, WriteResult
@@ -283,6 +283,19 @@ class EntryStore:
             metadata |= other_sessions(self._memory.texts, Stream(project, "history"), within)
         state = {"ranking": matches.ranking, **self._memory.lag(project)}
         return RecallResult(request, [*fitting.values()], {**metadata, **state})
+
+    def scores(self, request: RecallRequest, nodes: Iterable[Term] | None = None) -> dict[Term, float]:
+        """Return the scores of up to `limit` matching entries in scope, best first; of all sessions.
+
+        Only the entries *nodes* are ranked, unless it is None.
+        """
+        if not self._is_there(NO_OPTIONS):
+            return {}
+        items = None if nodes is None else frozenset(map(plain_value, nodes))
+        within = SearchFilter(kinds=ENTRIES, items=items, own=own(request, every=True))
+        alike = self._memory.alike_to(request.query, self.project, None, spoken=True)
+        answer = self._entries(NO_OPTIONS).ranked(request, within, self._memory.now(), alike)
+        return {iri(one.found.candidate.passage.item): one.score for one in answer.ranked[: request.limit]}
 
     def write(self, request: WriteRequest, opts: Options = NO_OPTIONS) -> WriteResult:
         """Store the entry durably; it replaces an entry with the same id.

@@ -23,6 +23,7 @@ from jidomem.errors import IntentRefused, InvalidRequest, TooLarge
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import TYPE
 from jidomem.read.derived import count_entries
+from jidomem.records.entry import Entry, WriteRequest
 from jidomem.write.conversation import ID, METADATA, TEXT
 
 ANA = ("users", "ana")
@@ -119,6 +120,22 @@ def test_a_query_ranks_the_best_match_first_and_others_by_age(store):
     assert [item.score for item in hits[1:]] == [None, None] or hits[1].score < hits[0].score
     assert keys(store.search(("users",), query="tea", limit=1, offset=1)) in (["1"], ["3"])
     assert keys(store.search(ANA, query="tea", filter={"text": {"$ne": "she cycles to work"}})) == ["1", "2"]
+
+
+def test_a_query_ranks_only_the_items_that_the_search_covers(memory, store):
+    crowd = [PutOp(("customers", f"c{i}"), "1", {"text": "burst pipe", "kind": "claim"}) for i in range(1_100)]
+    ana = PutOp(ANA, "old", {"text": "a burst pipe in the old kitchen of a house by the sea", "kind": "note"})
+    store.batch([ana, PutOp(ANA, "new", {"text": "she drinks tea", "kind": "note"}), *crowd])
+    memory.entries.write_many(
+        [WriteRequest(Entry(id=f"e{i}", agent_id="graph", content="burst pipe")) for i in range(1_100)]
+    )
+
+    for where, conditions in ((ANA, None), (("users",), None), ((), {"kind": "note"})):
+        first, second = store.search(where, query="burst pipe", filter=conditions)
+        assert (first.key, second.key, second.score) == ("old", "new", None)
+        assert first.score > 0
+    everything = store.search((), query="burst pipe", limit=1_050)
+    assert sum(item.score is not None for item in everything) == 1_000
 
 
 def test_a_query_matches_by_meaning_with_an_embedder(root, monkeypatch):
