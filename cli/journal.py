@@ -208,7 +208,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     _print_occurrences(app, plan)
     for cost in _costs(plan):
         app.info(f"cost: {cost}")
-    _print_emptied(app, plan, "would be without text")
+    _print_emptied(app, plan.emptied, "would be without text")
     names = [
         *DERIVED,
         *(["state"] if plan.working_state else []),
@@ -256,11 +256,11 @@ def _id(item: Term) -> str:
     return short_id(plain_value(item))
 
 
-def _print_emptied(app: App, plan: RedactionPlan, state: str) -> None:
+def _print_emptied(app: App, emptied: Sequence[str], state: str) -> None:
     """Print the active memories without text, with the command that ends them."""
-    if not plan.emptied:
+    if not emptied:
         return
-    count, shown = len(plan.emptied), [short_id(item) for item in plan.emptied]
+    count, shown = len(emptied), [short_id(item) for item in emptied]
     named = ", ".join(shown if app.verbose else shown[:_NAMED])
     more = f" and {count - _NAMED} more (-v names all)" if count > _NAMED and not app.verbose else ""
     app.info(f"active, but {state}: {named}{more}")
@@ -350,7 +350,9 @@ def _print_redaction_result(
     if plan is not None:
         _print_entries(app, plan, "")
         _print_occurrences(app, plan)
-        _print_emptied(app, plan, "without text")
+    _print_emptied(
+        app, sorted({*memory.keeper.emptied(memory.project), *(plan.emptied if plan else ())}), "without text"
+    )
     _warn_left(app, left)
     if others:
         app.warn(f"{others} other processes have an index of this root open; each discards it at its next query")

@@ -103,12 +103,12 @@ class Exposure:
 
 def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) -> list[JournalFinding]:
     """Return the findings about a stream other than damage, at the moment *now*; every file of it is read."""
-    records = list(redaction_records(journal.inspect(stream)))
+    records, of_project = list(redaction_records(journal.inspect(stream))), _records_of_project(journal, stream)
     again = f"jidomem journal redact --again --project {stream.project} --reason TEXT"
     restore = f"restore the complete file from git or a backup, or: {again}"
     kinds = (
-        ("exposed", _CAME_BACK, again, _showing(journal, stream, records)),
-        ("unrecorded", _UNRECORDED, restore, _silently(journal, stream, records)),
+        ("exposed", _CAME_BACK, again, _showing(journal, stream, of_project)),
+        ("unrecorded", _UNRECORDED, restore, _silently(journal, stream, of_project)),
     )
     moment = now or clock.now()
     late = list[JournalFinding]()
@@ -134,8 +134,14 @@ def _too_late(error: JournalDamaged, repair: str) -> JournalFinding:
 
 def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
     """Return the forms of commits that show redacted content, and redacted forms without a record."""
-    records = list(redaction_records(journal.inspect(stream)))
+    records = _records_of_project(journal, stream)
     return [*_showing(journal, stream, records), *_silently(journal, stream, records)]
+
+
+def _records_of_project(journal: FileJournal, stream: Stream) -> list[Commit]:
+    """Return the redaction records of all streams: the first of a redaction names the commits of the others, too."""
+    streams = [each for each in journal.streams() if each.project == stream.project]
+    return [record for each in streams for record in redaction_records(journal.inspect(each))]
 
 
 def _showing(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
@@ -208,11 +214,13 @@ def anchored(journal: FileJournal, stream: Stream, heads: Collection[str]) -> li
     if missing:
         return missing
     since = journal.read(stream, Version.of(ref for head in heads for ref in folder.named(head)))
-    return [_redaction(stream, order) for order in since if record_values(order, "redacts")]
+    counts = (
+        (order, sum(folder.contents.head(each) is not None for each in redacted_leaves([order]))) for order in since
+    )
+    return [_redaction(stream, order, count) for order, count in counts if count]
 
 
-def _redaction(stream: Stream, order: Commit) -> JournalFinding:
-    count = len(record_values(order, "redacts"))
+def _redaction(stream: Stream, order: Commit, count: int) -> JournalFinding:
     commits = "1 commit was" if count == 1 else f"{count} commits were"
     author, reason = _ordered(order)
     return JournalFinding(

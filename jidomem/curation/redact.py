@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
+from itertools import chain
 
 from jidomem.base.clock import Sources
 from jidomem.base.containers import grouped, reachable
@@ -182,13 +182,13 @@ class JournalMaintenance:
         """Return the active memories, sorted, whose texts are all among *traces*."""
         view, removed = self._view(project), {trace.triple for _, trace in traces}
         saying = {subject for subject, predicate, _ in removed if predicate in _FREE}
-        return [
-            plain_value(item)
-            for item in sorted(saying)
-            if jido("Asserted") in view.objects(item, jido("hasAssertionStatus"))
-            and not any(view.objects(item, jido(name)) for name in ("supersededBy", "invalidatedBy"))
-            and not any((item, name, value) not in removed for name in _FREE for value in view.objects(item, name))
-        ]
+        return [plain_value(item) for item in sorted(saying) if _is_emptied(item, view, removed)]
+
+    def emptied(self, project: str) -> list[str]:
+        """Return the active memories, sorted, that have lost all their texts to some redaction."""
+        view = self._view(project)
+        rows = self.follower.index.triples(Stream(project).graph, None, jido("redactedItem"))
+        return [plain_value(item) for item in sorted({item for _, _, item in rows}) if _is_emptied(item, view, ())]
 
     def _traces(self, project: str, wanted: Wanted) -> tuple[list[tuple[Stream, Trace]], list[str]]:
         """Return the present occurrences of the texts in the journal, and the longer words that contain one."""
@@ -227,12 +227,13 @@ class JournalMaintenance:
         self._unlog_texts(plan.project, plan.wanted)
         made, traces = list[Commit](), [*plan.traces]
         while traces:  # another process may have written a text meanwhile
-            for stream, entries in groupby(traces, key=lambda entry: entry[0]):
-                found_traces = [trace for _, trace in entries]
-                about, places = _subjects(found_traces, plan.wanted), _places(found_traces)
-                made.append(
-                    self._erase(stream, self._leaves(stream, found_traces), about, places, agent=agent, reason=reason)
-                )
+            by_stream = grouped(traces)
+            pending = {stream: self._leaves(stream, of_stream) for stream, of_stream in by_stream.items()}
+            for stream, of_stream in by_stream.items():
+                about, places = _subjects(of_stream, plan.wanted), _places(of_stream)
+                named = dict(chain.from_iterable(leaves_of.items() for leaves_of in pending.values()))
+                removed = pending.pop(stream)
+                made.append(self._erase(stream, removed, about, places, named, agent=agent, reason=reason))
             traces, _ = self._traces(plan.project, plan.wanted)
         self._rebuild_copies()
         return made
@@ -250,9 +251,8 @@ class JournalMaintenance:
     def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
         """Remove redacted triples that are in the journal again, after a merge or an interrupted redaction.
 
-        Entries of which only a part was redacted go whole.
-
-        Their texts are also removed from the working state, except very short ones. Returns the commits that record
+        Entries of which only a part was redacted go whole. The texts are also removed from the working state, except
+        very short ones. Returns the commits that record
         it, none if there was nothing to remove. Raises PolicyDenied unless *agent* is a curator: `redact` checked the
         right to redact the policy at the first redaction.
         """
@@ -260,12 +260,12 @@ class JournalMaintenance:
         exposed_in = {stream: exposures(self.follower.journal, stream) for stream in self._streams(project)}
         shown = [triple for each in exposed_in.values() for exposure in each for triple in exposure.triples]
         self._unlog_texts(project, Wanted(frozenset(_words(shown))))
-        made = []
+        made, rest_by_stream = [], grouped(self._rest_of_entries(project))
         for stream, exposed in exposed_in.items():
             removed: dict[str, frozenset[str]] = defaultdict(frozenset)
             for exposure in exposed:
                 removed[exposure.commit] |= exposure.leaves
-            rest = [trace for of_stream, trace in self._rest_of_entries(project) if of_stream == stream]
+            rest = rest_by_stream.get(stream, [])
             for commit, redacted in self._leaves(stream, rest).items():
                 removed[commit] |= redacted
             if removed:
@@ -307,14 +307,19 @@ class JournalMaintenance:
         removed: Mapping[str, frozenset[str]],
         about: Iterable[tuple[Term, Term]],
         places: Iterable[Triple] = (),
+        named: Mapping[str, frozenset[str]] | None = None,
         *,
         agent: str,
         reason: str,
     ) -> Commit:
-        """Remove leaves from the files of a stream and append the record of it, with the *places* to restate."""
-        about = list(about)
-        properties = [(jido("redacts"), iri(COMMIT + identity)) for identity in removed]
-        properties += [(jido("redactedLeaf"), literal(leaf)) for leaf in sorted(frozenset().union(*removed.values()))]
+        """Remove leaves from the files of a stream and append the record of it, with the *places* to restate.
+
+        The record has the leaves *named*, by default those removed: also those of streams that follow, so that
+        `exposures` reports these after an interruption.
+        """
+        about, named = list(about), removed if named is None else named
+        properties = [(jido("redacts"), iri(COMMIT + identity)) for identity in named]
+        properties += [(jido("redactedLeaf"), literal(leaf)) for leaf in sorted(frozenset().union(*named.values()))]
         properties += [(jido("redactedItem"), item) for item in sorted({item for item, _ in about})]
         properties += [(jido("redactedProperty"), name) for name in sorted({name for _, name in about})]
         while True:
@@ -492,6 +497,15 @@ def _shown_by(wanted: Wanted) -> Callable[[str], bool]:
 def _term(name: str) -> Term:
     """Return an IRI or a plain name as a term."""
     return iri(name) if canonical.is_absolute(name) else literal(name)
+
+
+def _is_emptied(item: Term, view: WriteSnapshot, removed: Collection[Triple]) -> bool:
+    """Return whether *item* is an active memory that has no text but those *removed*."""
+    return (
+        jido("Asserted") in view.objects(item, jido("hasAssertionStatus"))
+        and not any(view.objects(item, jido(name)) for name in ("supersededBy", "invalidatedBy"))
+        and all((item, name, value) in removed for name in _FREE for value in view.objects(item, name))
+    )
 
 
 def _subjects(traces: Iterable[Trace], wanted: Wanted) -> list[tuple[Term, Term]]:

@@ -3,6 +3,7 @@
 import re
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pyoxigraph as ox
@@ -11,12 +12,12 @@ from conftest import decision, fixed_sources, intent
 
 import jidomem
 from jidomem.check.check import check_project
-from jidomem.check.journal_integrity import findings
+from jidomem.check.journal_integrity import anchored, findings
 from jidomem.check.report import JOURNAL
 from jidomem.curation.find_text import DIGEST, NAME, SAYS, leftovers
 from jidomem.curation.redact import JournalMaintenance
 from jidomem.curation.review_queue import queue
-from jidomem.errors import IdempotencyMismatch, InvalidRequest, NotFound, PolicyDenied
+from jidomem.errors import Busy, IdempotencyMismatch, InvalidRequest, NotFound, PolicyDenied
 from jidomem.index import follower as limits
 from jidomem.journal import rewrite
 from jidomem.journal.commit import parse
@@ -24,6 +25,7 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import leaves, without
 from jidomem.rdf.terms import iri, literal, plain_value
 from jidomem.rdf.vocab import RDFS, REDACTED, TYPE, jido
+from jidomem.records.entry import Entry, WriteRequest
 from jidomem.records.intent import digest
 from jidomem.records.policy import PolicyChange
 from jidomem.write.settlement import Settlement
@@ -482,3 +484,28 @@ def test_an_unrecorded_redaction_is_reported(memory):
     assert (finding.kind, finding.severity) == ("unrecorded", "violation")
     assert finding.path.endswith(".redacted.ttl")
     assert "restore the complete file" in finding.hint
+
+
+def test_a_redaction_interrupted_between_two_streams_is_reported_and_finished_on_demand(tmp_path):
+    history = Stream("p", "history")
+    with jidomem.open(tmp_path, project="p", sources=fixed_sources(), wait=0.2) as memory:
+        item = memory.writer.submit_intent("p", intent(summary="the door opens to hunter2")).iri
+        memory.entries.write(WriteRequest(Entry(id="x", agent_id="ana", content="it is hunter2")))
+        anchor = {stream: memory.journal.head(stream).heads[0].id for stream in (STREAM, history)}
+        plan = memory.keeper.plan("p", None, texts=["hunter2"])
+        with ThreadPoolExecutor(1) as other, FileJournal(tmp_path).lock(history), pytest.raises(Busy):
+            other.submit(memory.keeper.redact, plan, agent="ana", reason="a password").result()
+
+        assert b"hunter2" not in bytes_below(memory.journal.path(STREAM))
+        (finding,) = findings(memory.journal, history)
+        assert (finding.kind, finding.severity) == ("exposed", "violation")
+        assert "journal redact --again" in finding.hint
+
+        assert len(memory.keeper.redact_again("p", agent="ana", reason="the rest")) == 1
+
+        assert findings(memory.journal, history) == findings(memory.journal, STREAM) == []
+        assert b"hunter2" not in bytes_below(tmp_path)
+        assert memory.keeper.emptied("p") == [item]
+        for stream, head in anchor.items():
+            (warning,) = anchored(memory.journal, stream, [head])
+            assert warning.detail.startswith(f"1 commit was redacted in p/{stream.name}")
