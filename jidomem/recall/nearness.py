@@ -14,6 +14,8 @@ from jidomem.repository.worktree import matches
 
 #: The default number of memories in a list for one file.
 MOST_SHOWN = 10
+#: The most near pairs of a project that are listed.
+MOST_PAIRS = 100
 #: The levels of conventions that govern every file if they name no place.
 BINDING = ("Strict", "Required")
 #: The forces of memories, the most binding first.
@@ -98,10 +100,19 @@ def disagreement(others: Sequence[str]) -> str:
     return f"disagrees with {', '.join(quoted_name(local_name(other)[-8:]) for other in others)}" if others else ""
 
 
+def pair_count(count: int) -> str:
+    """Return the number of near pairs in words; of more than MOST_PAIRS no more are listed.
+
+    >>> pair_count(1), pair_count(2), pair_count(100)
+    ('1 near pair', '2 near pairs', '100 or more near pairs')
+    """
+    return f"{count:,}{' or more' * (count >= MOST_PAIRS)} near pair{'s' * (count > 1)}"
+
+
 def differing_note(count: int, where: str) -> str:
     """Return the words for near pairs that differ in a value, and *where* they are listed.
 
     >>> differing_note(1, "jidomem review"), differing_note(2, "jidomem review")
     ('1 near pair that differs in a value: jidomem review', '2 near pairs that differ in a value: jidomem review')
     """
-    return f"{count:,} near pair{'s' * (count > 1)} that differ{'s' * (count == 1)} in a value: {where}"
+    return f"{pair_count(count)} that differ{'s' * (count == 1)} in a value: {where}"

@@ -10,7 +10,8 @@ near vectors are stored with the vectors, and judged here by their words, status
 one vector.
 
 Memories that are rows of one table, such as "billing listens on port 8000", "search listens on port 8007", are near by
-their words and vectors, yet on different matters: they are no neighbours and no near pairs (`are_rows_of_table`).
+their words and vectors, yet on different matters: they are no neighbours and no near pairs (`are_rows_of_table`). So
+are memories that name other things, such as the claims CL-1003 and CL-1004 (`are_of_other_things`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from math import exp, inf, log
 from operator import eq
 from typing import NamedTuple, TypeVar
 
+from jidomem.base.containers import grouped
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE
 from jidomem.index.search_index import VectorIndex
@@ -34,11 +36,12 @@ from jidomem.index.vectors import Vectors
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import ERRORS, jido, type_uri
+from jidomem.recall.nearness import MOST_PAIRS
 from jidomem.records.differences import contrast, ends_use
 from jidomem.records.interfaces import FIELD_WEIGHTS, Vector
 from jidomem.records.limits import MAY_END
 from jidomem.records.recall import DifferingMemory, NearPair
-from jidomem.records.tokens import fold
+from jidomem.records.tokens import fold, words_of
 from jidomem.write import conflict
 from jidomem.write.snapshot import WriteSnapshot
 
@@ -379,6 +382,67 @@ def _connected(pair: tuple[int, int], partners: Mapping[int, Iterable[int]]) -> 
     return [*reached]
 
 
+#: An identifier in capitals, with two digits or more, and the letters of those that are values, of a standard or money.
+_IDENTIFIER = re.compile(
+    r"(?<![\w./:@#-])(?P<letters>[A-Z]{1,10}(?:-[A-Z]{1,5})*)(?:[-_]?(?:\d+[-_])*\d{3,}|-\d{2})(?![\w-]|[.,:]\d)"
+)
+_VALUES = words_of("""
+    AES BASE CHF CP DDR DIN EC ED EN EPSG ES EUR GBP GPT H HS HTTP IEC IEEE IPV ISO JPY LATIN MD P PBKDF PS PY RC RFC
+    RIPEMD RS RSA RTX SHA SQL TLS USD UTF V VP X
+""")
+_THING = re.compile(r"(?P<letters>(?:urn|https?):.*[:/#])[^:/#]+")
+
+
+class Things(NamedTuple):
+    """The IRIs that a memory is about, and the identifiers in its summary and topic, by what such names begin with."""
+
+    about: Mapping[str, frozenset[str]]
+    named: Mapping[str, frozenset[str]]
+
+
+def things(summary: str, topic: str, about: Iterable[str]) -> Things:
+    """Return the things that a memory with these fields is on."""
+    iris, codes = map(_THING.fullmatch, about), _IDENTIFIER.finditer(f"{summary} {topic}")
+    return Things(
+        _by_letters(match for match in iris if match),
+        _by_letters(match for match in codes if match["letters"] not in _VALUES),
+    )
+
+
+def _by_letters(matches: Iterable[re.Match[str]]) -> dict[str, frozenset[str]]:
+    alike = grouped((match["letters"], re.sub(r"(?<=[A-Z])[-_]?(?=\d)", "", match[0])) for match in matches)
+    return {letters: frozenset(names) for letters, names in alike.items()}
+
+
+def are_of_other_things(one: Things, other: Things) -> bool:
+    """Return whether two memories are on other things of one kind: by the IRIs that both are about, else as they say.
+
+    >>> first, second, third = (things(f"Claim {name} is paid", "", []) for name in ("CL-1003", "CL-1004", "CL1003"))
+    >>> are_of_other_things(first, second), are_of_other_things(first, third)
+    (True, False)
+    """
+    for names, others in zip(one, other, strict=True):
+        if alike := names.keys() & others.keys():
+            return all(names[letters].isdisjoint(others[letters]) for letters in alike)
+    return False
+
+
+class ThingsOfMemories:
+    """The things of the memories in *view*, each read once."""
+
+    def __init__(self, view: WriteSnapshot) -> None:
+        self._view, self._read = view, dict[str, Things]()
+
+    def of(self, item: str) -> Things:
+        """Return the things of the memory with this IRI."""
+        if item not in self._read:
+            summary, topic, about = (
+                [*map(plain_value, self._view.objects(iri(item), jido(name)))] for name in ("summary", "topic", "about")
+            )
+            self._read[item] = things(" ".join(summary), " ".join(topic), about)
+        return self._read[item]
+
+
 #: The fewest statements that are rows of a table, and the most that are read to see whether there is one.
 TABLE, TABLE_READ = 4, 32
 #: The share of its rows that have another value in a column which names the matter of a row; the share that have the
@@ -489,9 +553,11 @@ def _likeness(
 ) -> float:
     """Return the likeness of two statements, given by their stems and the cosine of their vectors.
 
-    A word has a weight of *rare* if at most one other memory has it.
+    A word has a weight of *rare* if at most one other memory has it. Words with digits that both have, such as CL-1003,
+    name their subject, and count in their vectors only.
     """
-    first, second = {*one}, {*other}
+    subject = {part for stem in {*one}.intersection(other) if "_" in stem for part in (stem, *stem.split("_"))}
+    first, second = {*one} - subject, {*other} - subject
     common = first & second
     is_brief = len(first) + len(second) <= BRIEF and all(weights[stem] < rare for stem in common)
     if cosine is not None:
@@ -536,8 +602,8 @@ def _logistic(value: float, slope: float, middle: float) -> float:
 #: The likeness from which two memories are a near pair: higher than that of neighbours, as nobody has just written one
 #: of them. On the labelled notes it lists 103 of 160 repetitions and contradictions, and a wrong pair for 12 memories.
 LEAST_OF_PAIRS = 0.85
-#: The most pairs returned, and the most pairs of vectors examined.
-MOST_PAIRS, EXAMINED = 100, 5_000
+#: The most pairs of vectors examined.
+EXAMINED = 5_000
 #: The most pairs of vectors of which the memories that a reader sees are contrasted with near ones.
 MOST_CONTRASTED = 200
 #: The most memories with one text that are compared: many may have the same sentence.
@@ -553,13 +619,15 @@ def near_pairs(
     Memories that are related in *index* already, or coexist, are no pair.
     """
     view = WriteSnapshot(lambda s, p, o: index.triples(stream.graph, s, p, o))
-    pairs: dict[tuple[str, str], NearPair] = {}
+    known, pairs = ThingsOfMemories(view), dict[tuple[str, str], NearPair]()
     for one, other, likeness in _active_pairs(file, moment, _near_texts(file, stream, vectors)):
         if len(pairs) == MOST_PAIRS:
             break
         older, newer = sorted((one, other), key=lambda row: (row.recorded, row.number))
         names = newer.item, older.item
-        if likeness >= LEAST_OF_PAIRS and names not in pairs and not _are_related(*names, view):
+        if likeness < LEAST_OF_PAIRS or names in pairs or are_of_other_things(*map(known.of, names)):
+            continue
+        if not _are_related(*names, view):
             pairs[names] = NearPair(*names, round(likeness, 3) if likeness == 1.0 else min(round(likeness, 3), 0.999))
     return sorted(pairs.values(), key=lambda pair: (-pair.likeness, pair.item, pair.other))
 
@@ -577,10 +645,10 @@ def contrasts(
     if not pieces or not (near := vectors.near_pairs(stream, MOST_CONTRASTED, of=pieces)):
         return {}
     view = WriteSnapshot(lambda s, p, o: index.triples(stream.graph, s, p, o))
-    found: dict[str, list[DifferingMemory]] = {}
+    known, found = ThingsOfMemories(view), dict[str, list[DifferingMemory]]()
     for one, other, likeness in _active_pairs(file, moment, [near]):
         names = one.item, other.item
-        if likeness < LEAST_OF_PAIRS or _are_related(*names, view):
+        if likeness < LEAST_OF_PAIRS or are_of_other_things(*map(known.of, names)) or _are_related(*names, view):
             continue
         texts = [plain_value(view.first(iri(name), jido("summary")) or '""') for name in names]
         for own, rival in ((0, 1), (1, 0)):

@@ -451,8 +451,9 @@ class Jidomem:
             self.catch_up(name)
         report = self._governance.check(projects, options)
         if pairs := sum(len(self._recall.near_pairs(name, embeds=False)) for name in projects):
-            named = f"{pairs:,} pairs" if pairs > 1 else "a pair"
-            report.notes.append(f"{named} of active memories that say nearly the same: jidomem review")
+            from jidomem.recall.nearness import pair_count
+
+            report.notes.append(f"{pair_count(pairs)} of active memories that say nearly the same: jidomem review")
         return report
 
     def check_options(self) -> Options:

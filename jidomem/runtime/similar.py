@@ -282,6 +282,17 @@ class ReceiptSearch:
         whole = {name.casefold() for name in mixed}
         linked = {*chain.from_iterable(getattr(intent, name) or () for name in _LINKED), *known}
         named = {name.casefold() for name in linked.union(filter(is_short_id, mixed))}
+        view = WriteSnapshot(lambda s, p, o: self._index.triples(stream.graph, s, p, o))
+        own, known_things = (
+            neighbours.things(new.summary, intent.topic or "", intent.about),
+            neighbours.ThingsOfMemories(view),
+        )
+
+        def is_excluded(item: str) -> bool:
+            if only not in (None, item) or _is_named(item, named, whole):
+                return True
+            return neighbours.are_of_other_things(own, known_things.of(item))
+
         within = neighbours.comparable(kind, moment)
         search = neighbours.NeighbourSearch(stream, new.stems, within, text, summary=new.summary)
 
@@ -296,7 +307,7 @@ class ReceiptSearch:
             return search.gather(
                 file,
                 recent,
-                lambda item: only not in (None, item) or _is_named(item, named, whole),
+                is_excluded,
                 lambda item: _is_named(item, ended, frozenset()),
             )
 

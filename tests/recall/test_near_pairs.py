@@ -272,7 +272,7 @@ def test_a_check_counts_the_pairs(memory):
     after = memory.check().notes
 
     assert [note for note in after if note not in before] == [
-        "a pair of active memories that say nearly the same: jidomem review"
+        "1 near pair of active memories that say nearly the same: jidomem review"
     ]
 
 
@@ -291,5 +291,49 @@ def test_rows_of_a_table_are_no_pairs_and_two_rows_with_one_name_are(memory):
         remember(memory, f"The {name} service is owned by team {('Ant', 'Bee', 'Cat')[place % 3]}")
     older = remember(memory, "The price service is owned by team Dog")
     newer = remember(memory, "The price service is owned by team Elk")
+
+    assert pairs(memory) == [(newer, older)]
+
+
+def claim(number, value="400 EUR"):
+    return f"Claim CL-{number}: damage estimated at {value}"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((claim(1003), {}), (claim(1004, "900 EUR"), {})),
+        ((claim(1003), {}), (claim(1004), {})),
+        (
+            ("Two photos are missing", {"topic": "photos of CL-1003"}),
+            ("Two photos are missing", {"topic": "photos of CL-1004"}),
+        ),
+        (
+            ("Prefers letters by post", {"about": ["urn:user:ana"]}),
+            ("Prefers letters by mail", {"about": ["urn:user:ben"]}),
+        ),
+    ],
+)
+def test_memories_of_other_things_are_no_pair(memory, first, second):
+    for text, fields in (first, second):
+        remember(memory, text, **fields)
+
+    assert pairs(memory) == []
+
+
+def test_memories_of_one_thing_with_other_values_are_a_pair(memory):
+    for number in range(1000, 1010):
+        remember(memory, claim(number), about=[f"urn:claim:CL-{number}"])
+    other = remember(memory, "Claim CL-1004 has damage of 99 EUR", about=["urn:claim:CL-1004"])
+
+    ((newer, older),) = pairs(memory)
+
+    assert newer == other
+    assert memory.contrasts([newer])[newer][0].text == claim(1004)
+    assert older in memory.contrasts([older, newer])
+
+
+def test_identifiers_of_standards_are_values(memory):
+    older, newer = (remember(memory, f"Passwords are hashed with SHA-{bits}") for bits in (256, 512))
 
     assert pairs(memory) == [(newer, older)]

@@ -196,3 +196,19 @@ def test_table_rows_named_by_two_columns_are_compared_by_both(memory):
             for service in services for region in regions}  # fmt: skip
 
     assert neighbours_of(memory, "Queue of mail in Dover has 99 workers") == [rows["mail", "Dover"]]
+
+
+@pytest.mark.parametrize("embedder", [None, "local"])
+def test_a_receipt_shows_what_contradicts_it_on_the_same_thing_only(tmp_path, monkeypatch, embedder):
+    monkeypatch.setenv("JIDOMEM_EMBEDDER", embedder or "none")
+    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        memory.similar_within = 60.0
+        claims = [memory.remember(f"Claim CL-{1000 + each}: damage estimated at 3800 EUR") for each in range(12)]
+        paid = memory.remember("Claim CL-1009 is paid with 3800 EUR")
+        police = memory.remember("Claim CL-1009: police confirm the theft")
+        valued = memory.remember("Claim CL-1009: damage estimated at 900 EUR")
+
+    assert police.similar == ()
+    assert (valued.similar[0].id, valued.similar[0].differences) == (claims[9].iri, ("900 / 3800 EUR",))
+    assert {each.id for each in valued.similar} <= {claims[9].iri, paid.iri}
