@@ -181,6 +181,16 @@ class Vectors:
 
         return self._with_vectors(stream, use)
 
+    def cosines_among(self, stream: Stream, digests: Sequence[bytes]) -> list[tuple[bytes, bytes, float]]:
+        """Return each pair of those of *digests* that have a vector in the file, with its cosine."""
+        stored = self._use(stream, lambda file: file.values(digests))
+        pairs: list[tuple[bytes, bytes, float]] = []
+        while stored:
+            digest, value = stored.popitem()
+            cosines = _cosines(memoryview(value).cast("b").tolist(), stored)
+            pairs += [(other, digest, cosine) for other, cosine in cosines.items()]
+        return pairs
+
     def vector(self, text: str) -> Vector:
         """Return the vector of the query *text*; raises ModelUnavailable, also for a result that is no valid vector."""
         # an embedder may have a form of its own for queries

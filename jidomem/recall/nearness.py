@@ -5,9 +5,12 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from jidomem.base.words import quoted_name
+from jidomem.base.containers import grouped
+from jidomem.base.words import quoted_name, words_of
 from jidomem.rdf.vocab import local_name
 from jidomem.records.file_anchor import plain_path
 from jidomem.repository.worktree import matches
@@ -116,3 +119,56 @@ def differing_note(count: int, where: str) -> str:
     ('1 near pair that differs in a value: jidomem review', '2 near pairs that differ in a value: jidomem review')
     """
     return f"{pair_count(count)} that differ{'s' * (count == 1)} in a value: {where}"
+
+
+#: An identifier in capitals, with two digits or more, and the letters of those that are values, of a standard or money.
+_IDENTIFIER = re.compile(
+    r"(?<![\w./:@#-])(?P<letters>[A-Z]{1,10}(?:-[A-Z]{1,5})*)(?:[-_]?(?:\d+[-_])*\d{3,}|-\d{2})(?![\w-]|[.,:]\d)"
+)
+_VALUES = frozenset(
+    re.findall(
+        r"\w+",
+        "AES BASE CHF CP DDR DIN EC ED EN EPSG ES EUR GBP GPT H HS HTTP IEC IEEE IPV ISO JPY LATIN MD P PBKDF PS PY RC"
+        " RFC RIPEMD RS RSA RTX SHA SQL TLS USD UTF V VP X",
+    )
+)
+_THING = re.compile(r"(?P<letters>(?:urn|https?):.*[:/#])[^:/#]+")
+
+
+class Things(NamedTuple):
+    """The IRIs that a memory is about, and the identifiers in its summary and topic, by what such names begin with."""
+
+    about: Mapping[str, frozenset[str]]
+    named: Mapping[str, frozenset[str]]
+
+    @property
+    def codes(self) -> list[str]:
+        """Return the identifiers as words of the search index."""
+        return [next(words_of(name)) for names in self.named.values() for name in names]
+
+
+def things(summary: str, topic: str, about: Iterable[str]) -> Things:
+    """Return the things that a memory with these fields is on."""
+    iris, codes = map(_THING.fullmatch, about), _IDENTIFIER.finditer(f"{summary} {topic}")
+    return Things(
+        _by_letters(match for match in iris if match),
+        _by_letters(match for match in codes if match["letters"] not in _VALUES),
+    )
+
+
+def _by_letters(matches: Iterable[re.Match[str]]) -> dict[str, frozenset[str]]:
+    alike = grouped((match["letters"], re.sub(r"(?<=[A-Z])[-_]?(?=\d)", "", match[0])) for match in matches)
+    return {letters: frozenset(names) for letters, names in alike.items()}
+
+
+def are_of_other_things(one: Things, other: Things) -> bool:
+    """Return whether two memories are on other things of one kind: by the IRIs that both are about, else as they say.
+
+    >>> first, second, third = (things(f"Claim {name} is paid", "", []) for name in ("CL-1003", "CL-1004", "CL1003"))
+    >>> are_of_other_things(first, second), are_of_other_things(first, third)
+    (True, False)
+    """
+    for names, others in zip(one, other, strict=True):
+        if alike := names.keys() & others.keys():
+            return all(names[letters].isdisjoint(others[letters]) for letters in alike)
+    return False

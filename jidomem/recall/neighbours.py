@@ -23,10 +23,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice, product
 from math import exp, inf, log
-from operator import eq
+from operator import eq, itemgetter
 from typing import NamedTuple, TypeVar
 
-from jidomem.base.containers import grouped
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE
 from jidomem.index.search_index import VectorIndex
@@ -36,12 +35,12 @@ from jidomem.index.vectors import Vectors
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import ERRORS, jido, type_uri
-from jidomem.recall.nearness import MOST_PAIRS
+from jidomem.recall.nearness import MOST_PAIRS, Things, are_of_other_things, things
 from jidomem.records.differences import contrast, ends_use
 from jidomem.records.interfaces import FIELD_WEIGHTS, Vector
 from jidomem.records.limits import MAY_END
 from jidomem.records.recall import DifferingMemory, NearPair
-from jidomem.records.tokens import fold, words_of
+from jidomem.records.tokens import fold
 from jidomem.write import conflict
 from jidomem.write.snapshot import WriteSnapshot
 
@@ -382,51 +381,6 @@ def _connected(pair: tuple[int, int], partners: Mapping[int, Iterable[int]]) -> 
     return [*reached]
 
 
-#: An identifier in capitals, with two digits or more, and the letters of those that are values, of a standard or money.
-_IDENTIFIER = re.compile(
-    r"(?<![\w./:@#-])(?P<letters>[A-Z]{1,10}(?:-[A-Z]{1,5})*)(?:[-_]?(?:\d+[-_])*\d{3,}|-\d{2})(?![\w-]|[.,:]\d)"
-)
-_VALUES = words_of("""
-    AES BASE CHF CP DDR DIN EC ED EN EPSG ES EUR GBP GPT H HS HTTP IEC IEEE IPV ISO JPY LATIN MD P PBKDF PS PY RC RFC
-    RIPEMD RS RSA RTX SHA SQL TLS USD UTF V VP X
-""")
-_THING = re.compile(r"(?P<letters>(?:urn|https?):.*[:/#])[^:/#]+")
-
-
-class Things(NamedTuple):
-    """The IRIs that a memory is about, and the identifiers in its summary and topic, by what such names begin with."""
-
-    about: Mapping[str, frozenset[str]]
-    named: Mapping[str, frozenset[str]]
-
-
-def things(summary: str, topic: str, about: Iterable[str]) -> Things:
-    """Return the things that a memory with these fields is on."""
-    iris, codes = map(_THING.fullmatch, about), _IDENTIFIER.finditer(f"{summary} {topic}")
-    return Things(
-        _by_letters(match for match in iris if match),
-        _by_letters(match for match in codes if match["letters"] not in _VALUES),
-    )
-
-
-def _by_letters(matches: Iterable[re.Match[str]]) -> dict[str, frozenset[str]]:
-    alike = grouped((match["letters"], re.sub(r"(?<=[A-Z])[-_]?(?=\d)", "", match[0])) for match in matches)
-    return {letters: frozenset(names) for letters, names in alike.items()}
-
-
-def are_of_other_things(one: Things, other: Things) -> bool:
-    """Return whether two memories are on other things of one kind: by the IRIs that both are about, else as they say.
-
-    >>> first, second, third = (things(f"Claim {name} is paid", "", []) for name in ("CL-1003", "CL-1004", "CL1003"))
-    >>> are_of_other_things(first, second), are_of_other_things(first, third)
-    (True, False)
-    """
-    for names, others in zip(one, other, strict=True):
-        if alike := names.keys() & others.keys():
-            return all(names[letters].isdisjoint(others[letters]) for letters in alike)
-    return False
-
-
 class ThingsOfMemories:
     """The things of the memories in *view*, each read once."""
 
@@ -606,8 +560,9 @@ LEAST_OF_PAIRS = 0.85
 EXAMINED = 5_000
 #: The most pairs of vectors of which the memories that a reader sees are contrasted with near ones.
 MOST_CONTRASTED = 200
-#: The most memories with one text that are compared: many may have the same sentence.
-OF_ONE_TEXT = 4
+#: The most memories with one text that are compared: many may have the same sentence; those that name one thing,
+#: and the most such things.
+OF_ONE_TEXT, OF_ONE_THING, MOST_CODES = 4, 16, 50
 _STEP = 1_000
 
 
@@ -641,21 +596,37 @@ def contrasts(
     items: Collection[str],
 ) -> dict[str, list[DifferingMemory]]:
     """Return those of *items* that differ in values from near ones active at *moment*, with these, nearest first."""
-    pieces = [*{digest for some in file.passages.digests(file.numbers(items)).values() for digest in some}]
-    if not pieces or not (near := vectors.near_pairs(stream, MOST_CONTRASTED, of=pieces)):
-        return {}
     view = WriteSnapshot(lambda s, p, o: index.triples(stream.graph, s, p, o))
     known, found = ThingsOfMemories(view), dict[str, list[DifferingMemory]]()
-    for one, other, likeness in _active_pairs(file, moment, [near]):
+    pieces = [*{digest for some in file.passages.digests(file.numbers(items)).values() for digest in some}]
+    near = vectors.near_pairs(stream, MOST_CONTRASTED, of=pieces) if pieces else []
+    named = islice(dict.fromkeys(code for item in items for code in known.of(item).codes), MOST_CODES)
+    for one, other, likeness in _active_pairs(file, moment, [near, _pairs_named(file, stream, vectors, named)]):
         names = one.item, other.item
         if likeness < LEAST_OF_PAIRS or are_of_other_things(*map(known.of, names)) or _are_related(*names, view):
             continue
         texts = [plain_value(view.first(iri(name), jido("summary")) or '""') for name in names]
         for own, rival in ((0, 1), (1, 0)):
             others = found.setdefault(names[own], [])
-            if names[own] in items and len(others) < MOST and (values := contrast(texts[own], texts[rival])):
+            if names[own] not in items or len(others) >= MOST or any(each.item == names[rival] for each in others):
+                continue
+            if values := contrast(texts[own], texts[rival]):
                 others.append(DifferingMemory(names[rival], texts[rival], values))
     return {name: others for name, others in found.items() if others}
+
+
+def _pairs_named(
+    file: SearchIndexReader, stream: Stream, vectors: Vectors, codes: Iterable[str]
+) -> list[tuple[bytes, bytes, float]]:
+    """Return the pairs of pieces of up to OF_ONE_THING memories whose summaries have one of *codes*, with the cosines.
+
+    Among many memories of other things, they are not the nearest of each other.
+    """
+    pairs: list[tuple[bytes, bytes, float]] = []
+    for code in codes:
+        digests = file.passages.digests(file.with_stem(code, OF_ONE_THING))
+        pairs += vectors.cosines_among(stream, [*{pieces[0] for pieces in digests.values() if pieces}])
+    return sorted(pairs, key=itemgetter(2), reverse=True)
 
 
 def _active_pairs(

@@ -270,7 +270,7 @@ class ReceiptSearch:
 
         With *only*, no other memory is compared.
         """
-        from jidomem.recall import neighbours
+        from jidomem.recall import nearness, neighbours
         from jidomem.records.differences import share_half
         from jidomem.write.canonical import is_short_id
 
@@ -284,14 +284,14 @@ class ReceiptSearch:
         named = {name.casefold() for name in linked.union(filter(is_short_id, mixed))}
         view = WriteSnapshot(lambda s, p, o: self._index.triples(stream.graph, s, p, o))
         own, known_things = (
-            neighbours.things(new.summary, intent.topic or "", intent.about),
+            nearness.things(new.summary, intent.topic or "", intent.about),
             neighbours.ThingsOfMemories(view),
         )
 
         def is_excluded(item: str) -> bool:
             if only not in (None, item) or _is_named(item, named, whole):
                 return True
-            return neighbours.are_of_other_things(own, known_things.of(item))
+            return nearness.are_of_other_things(own, known_things.of(item))
 
         within = neighbours.comparable(kind, moment)
         search = neighbours.NeighbourSearch(stream, new.stems, within, text, summary=new.summary)

@@ -151,3 +151,15 @@ def test_contrasting_pairs_are_reported_by_status_and_the_conflicts_query_over_m
     assert (values["conflicts"], values["differing_pairs"]) == (0, 1)
     assert values["hint"] == conflicts.structured_content["note"]
     assert values["hint"] == "1 near pair that differs in a value: read memory://conflicts"
+
+
+def test_among_many_memories_of_other_things_the_one_of_the_same_thing_is_the_contrast(memory):
+    texts = [f"Claim CL-{number}: damage estimated at {number - 600} EUR" for number in range(1000, 1030)]
+    claims = [memory.remember(text).iri for text in texts]
+    valued = memory.remember("The damage of claim CL-1003 is 99 EUR").iri
+    memory.embedding.embed("p")
+
+    contrasts = memory.contrasts([valued, claims[3]])
+
+    assert [(each.item, each.differences) for each in contrasts[valued]] == [(claims[3], ("99 / 403 EUR",))]
+    assert [each.item for each in contrasts[claims[3]]] == [valued]
