@@ -28,7 +28,15 @@ import orjson
 
 from jidomem.adapters import agent_of
 from jidomem.base.background import PeriodicTask
-from jidomem.errors import Failed, IntentRefused, InvalidRequest, JidomemError, MemoryClosed
+from jidomem.errors import (
+    Failed,
+    IntentRefused,
+    InvalidRequest,
+    JidomemError,
+    MemoryClosed,
+    PolicyDenied,
+    hint_in_python,
+)
 from jidomem.providers.stores import TABLES
 from jidomem.rdf.terms import Term
 from jidomem.read.conversations import CachedEntries, CachedEntry
@@ -36,6 +44,7 @@ from jidomem.records.entry import Entry, WriteRequest
 from jidomem.records.interfaces import NAMESPACE
 from jidomem.records.recall import LARGEST_LIMIT, RecallRequest
 from jidomem.runtime.root import Jidomem
+from jidomem.write import secrets
 from jidomem.write.conversation import EntryChanges
 
 _KNOWN = ("refresh_on_read", "omit_expired", "default_ttl", "sweep_interval_minutes")
@@ -53,9 +62,7 @@ class Expiry:
         if unknown := {*config} - {*_KNOWN}:
             raise InvalidRequest(f"ttl takes no {', '.join(sorted(unknown))}", hint=f"use {', '.join(_KNOWN)}")
         for option in ("default_ttl", "sweep_interval_minutes"):
-            minutes = config.get(option)
-            if isinstance(minutes, bool) or not isinstance(minutes, int | float | None):
-                raise InvalidRequest(f"{option}={minutes!r} is not a number of minutes", hint=f"{option}=60")
+            check_minutes(option, config.get(option))
         self._now = memory.sources.now
         self._config = config
         self._name = name
@@ -124,6 +131,12 @@ class Expiry:
         return datetime.fromisoformat(item.recorded if row is None else json.loads(row[0]))
 
 
+def check_minutes(name: str, minutes: object) -> None:
+    """Raise InvalidRequest unless *minutes* is a positive number, or None."""
+    if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int | float) or not minutes > 0):
+        raise InvalidRequest(f"{name}={minutes!r} is not a number of minutes above 0", hint=f"{name}=60")
+
+
 def _minutes(item: CachedEntry) -> float | None:
     """Return the time to live of an item in minutes, None without a limit."""
     ttl = item.metadata.get("ttl") if '"ttl":' in item.metadata_json else None
@@ -164,6 +177,10 @@ def build_filter(filters: Mapping[str, Any] | None) -> Passes:
 def _conditions(key: str, condition: Any) -> Iterable[Passes]:
     steps = _steps(key)
     if isinstance(condition, Mapping):
+        if nested := [name for name in condition if not str(name).startswith("$")]:
+            raise ValueError(
+                f"Unsupported operator: {nested[0]}; for a part of a value give its path, {key}.{nested[0]}"
+            )
         return [_condition(steps, operator, operand) for operator, operand in condition.items()]
     if isinstance(condition, (str, int, float)) or condition is None:
         return [_condition(steps, "$eq", condition)]
@@ -250,8 +267,9 @@ except ImportError as error:
 SOURCE = "langgraph"
 #: The separator of a namespace and a key: no label of a namespace has a dot.
 _RESERVED_KEY = ".."
-#: The part of an entry at the beginning of a message.
-_PART = re.compile(r"^(?:content|metadata)\b")
+#: The part of an entry at the beginning of a message, and that of an item.
+_PART = re.compile(r"^(?:content|metadata|id)\b")
+_PARTS = {"content": "value", "metadata": "value", "id": "key"}
 #: Where a text has a secret: content and metadata have the same one in different places.
 _PLACE = re.compile(r", at character \d+$")
 _LINKED = "pass fields=[...]; vectors are made by the embedder of the root: jidomem.open(..., embedder=...)"
@@ -303,14 +321,29 @@ class JidomemStore(BaseStore):
         Of several puts of one key the last one counts. Raises ValueError for an invalid operation, and the errors of
         the writer; then nothing was stored.
         """
-        checked = [_checked(op) for op in ops]
-        puts = [op for op in checked if isinstance(op, PutOp)]
-        changes = self._changes(puts)
+        try:
+            return self._results([_checked(op) for op in ops])
+        except JidomemError as error:  # an agent framework shows a model the text of an error, without notes
+            if error.hint:
+                error.args = (f"{error.detail}; hint: {hint_in_python(error.hint)}",)
+                error.__notes__ = []
+            raise
+
+    def _results(self, checked: Sequence[Any]) -> list[Any]:
+        puts = {at: op for at, op in enumerate(checked) if isinstance(op, PutOp)}
+        changes = self._changes([*puts.values()])
         answers = [None] * len(checked)
         if len(puts) < len(checked):
             scores = [self._scores(op) if isinstance(op, SearchOp) else {} for op in checked]
             answers = self._cached.read(lambda cached: [*map(partial(self._answer, cached), checked, scores)])
-        self._keep(changes)
+        try:
+            self._keep(changes)
+        except JidomemError as error:
+            at = 0 if len(changes.kept) == 1 and not changes.removed else error.position
+            if at is None or at >= len(changes.kept) or isinstance(error, PolicyDenied):
+                raise
+            error.position = max(n for n, op in puts.items() if self._id(op.namespace, op.key) == changes.kept[at].id)
+            raise _of_item(error, puts[error.position]) from error
         return answers
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
@@ -388,20 +421,12 @@ class JidomemStore(BaseStore):
         return EntryChanges(written, [name for name, op in last.items() if op.value is None])
 
     def _keep(self, changes: EntryChanges) -> None:
-        try:
-            if len(changes.kept) == 1 and not changes.removed:  # it shares a commit with those of other threads
-                (result,) = self._store.write_many([WriteRequest(changes.kept[0])])
-                if isinstance(result, JidomemError):
-                    raise result
-            elif changes.kept or changes.removed:
-                self._store.change(lambda: changes)
-        except IntentRefused as refusal:  # content and metadata of an entry are the value of an item
-            faults = {
-                _PART.sub("value", _PLACE.sub("", fault.message)): fault for fault in reversed(refusal.violations)
-            }
-            raise IntentRefused(
-                [replace(fault, field="value", message=message) for message, fault in reversed(faults.items())]
-            ) from refusal
+        if len(changes.kept) == 1 and not changes.removed:  # it shares a commit with those of other threads
+            (result,) = self._store.write_many([WriteRequest(changes.kept[0])])
+            if isinstance(result, JidomemError):
+                raise result
+        elif changes.kept or changes.removed:
+            self._store.change(lambda: changes)
 
     def _id(self, namespace: Sequence[str], key: str) -> str:
         return f"{self._beginning}{'.'.join(namespace)}{_RESERVED_KEY}{key}"
@@ -425,6 +450,35 @@ class JidomemStore(BaseStore):
         return content if content.strip() else f"{'.'.join(op.namespace)} {op.key}"
 
 
+def _of_item(error: JidomemError, op: PutOp) -> JidomemError:
+    """Return the *error* of an entry as that of the item of *op*: content and metadata are its value, the id its key.
+
+    The key counts with its namespace. They are not shown if they may contain a secret.
+    """
+
+    def renamed(message: str) -> str:
+        return _PART.sub(lambda part: _PARTS[part[0]], _PLACE.sub("", message)) + where
+
+    is_key = any(fault.field == "id" for fault in error.violations)
+    where = "" if is_key else f": item {op.key!r} of {op.namespace!r}"
+    if not isinstance(error, IntentRefused):
+        error.detail = renamed(error.detail)
+        return error
+    faults = [*error.violations]
+    if is_key:  # content and metadata repeat the key
+        match = secrets.find(orjson.dumps(dict(op.value)).decode())
+        others = secrets.refusals([] if match is None else [("value", match)])
+        faults = [fault for fault in faults if fault.field == "id"]
+        faults += [replace(fault, hint=faults[0].hint) for fault in others]
+    by_message = {renamed(fault.message): fault for fault in reversed(faults)}
+    refusal = IntentRefused(
+        [replace(fault, field=_PARTS.get(fault.field or "", fault.field), message=message)
+         for message, fault in reversed(by_message.items())]
+    )  # fmt: skip
+    refusal.position = error.position
+    return refusal
+
+
 def _checked(op: Any) -> Any:
     if not isinstance(op, (GetOp, SearchOp, PutOp, ListNamespacesOp)):
         raise ValueError(f"Unknown operation type: {type(op)}")
@@ -434,6 +488,7 @@ def _checked(op: Any) -> Any:
             raise InvalidNamespaceError("Namespace cannot be empty.")
         if op.value is not None:
             _check_value(op.value)
+            check_minutes("ttl", op.ttl)
     if isinstance(op, ListNamespacesOp):
         if op.max_depth is not None and op.max_depth < 1:
             raise ValueError(f"max_depth={op.max_depth} is too small: give 1 or more")

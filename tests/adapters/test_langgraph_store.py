@@ -377,6 +377,52 @@ def test_the_refusal_of_a_secret_names_the_value(store):
     assert [fault.field for fault in refusal.value.violations] == ["value"]
 
 
+TOKEN = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def test_the_refusal_of_a_batch_names_the_item_its_position_and_the_repair(store):
+    puts = [PutOp((f"c{n}",), "k", {"text": "password=hunter2" if n == 7 else "x"}) for n in range(9)]
+    with pytest.raises(IntentRefused) as refusal:
+        store.batch([GetOp(ANA, "k"), *puts])
+    assert refusal.value.detail == "value seems to contain a password: item 'k' of ('c7',)"
+    assert refusal.value.to_dict()["position"] == 8
+    assert str(refusal.value) == f"{refusal.value.detail}; hint: {refusal.value.hint}"
+    with pytest.raises(TooLarge, match=r"^value has 300,000 bytes.*: item '1' of \('users', 'ana'\)") as too_large:
+        store.batch([PutOp(ANA, "0", {"n": 1}), PutOp(ANA, "1", {"text": "x" * 300_000})])
+    assert too_large.value.position == 1
+
+
+@pytest.mark.parametrize(
+    ("namespace", "key", "value", "fields"),
+    [
+        ((TOKEN,), "k", {"text": "x"}, ["key"]),
+        (ANA, TOKEN, {"n": 1}, ["key"]),
+        (ANA, TOKEN, {"text": "password=hunter2"}, ["key", "value"]),
+    ],
+)
+def test_the_refusal_of_a_secret_in_a_key_blames_the_value_only_if_it_has_one_too(store, namespace, key, value, fields):
+    with pytest.raises(IntentRefused, match=r"^key seems to contain a GitHub token") as refusal:
+        store.put(namespace, key, value)
+    assert [fault.field for fault in refusal.value.violations] == fields
+    assert TOKEN not in str(refusal.value)
+
+
+@pytest.mark.parametrize("minutes", [0, -1, "5", True, float("nan")])
+def test_a_time_to_live_that_is_no_positive_number_is_refused(memory, store, minutes):
+    with pytest.raises(InvalidRequest, match=r"^ttl=.* is not a number of minutes above 0; hint: ttl=60$"):
+        store.put(ANA, "k", {"n": 1}, ttl=minutes)
+    with pytest.raises(InvalidRequest, match="default_ttl="):
+        JidomemStore(memory, ttl={"default_ttl": minutes})
+    assert store.get(ANA, "k") is None
+
+
+def test_a_nested_filter_is_refused_with_the_path(store):
+    store.put(ANA, "k", {"policy": {"kind": "home"}})
+    with pytest.raises(ValueError, match=r"give its path, policy\.kind$"):
+        store.search(ANA, filter={"policy": {"kind": "home"}})
+    assert keys(store.search(ANA, filter={"policy.kind": "home"})) == ["k"]
+
+
 def test_the_refusal_of_a_value_lists_each_fault_once(store):
     secrets = {"a": "AKIAQ3EGRJ7WTZ4PLM2N", "text": "password=hunter2"}
     with pytest.raises(IntentRefused) as refusal:
@@ -384,7 +430,10 @@ def test_the_refusal_of_a_value_lists_each_fault_once(store):
 
     assert [fault.field for fault in refusal.value.violations] == ["value", "value"]
     first, second = (fault.message for fault in refusal.value.violations)
-    assert (first, "password" in second) == ("value seems to contain a password", False)
+    assert (first, "password" in second) == (
+        "value seems to contain a password: item 'login' of ('users', 'ana')",
+        False,
+    )
 
 
 def content_below(root):
