@@ -186,6 +186,7 @@ def _property(name: str) -> str:
 
 
 def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
+    entries = plan.entries
     rows = [
         {
             "stream": f"{stream.project}/{stream.name}",
@@ -194,6 +195,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
             "property": plain_value(trace.triple[1]),
             "why": trace.why,
             "form": trace.form or None,
+            "entry": entries.get(trace.triple[0]),
         }
         for stream, trace in plan.traces
     ]
@@ -272,7 +274,7 @@ def _print_emptied(app: App, emptied: Sequence[str], state: str) -> None:
 def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
     """Print the entries that are removed whole, by namespace and key, and the words that contain a text and stay."""
     for text, names in (
-        (f"entries {state}removed whole, with all their fields", plan.entries),
+        (f"entries {state}removed whole, with all their fields", tuple(dict.fromkeys(plan.entries.values()))),
         ("not removed, the text is only a part of these words (--parts removes them, too)", plan.left_out),
     ):
         shown = names if app.verbose else names[:_NAMED]
@@ -338,8 +340,12 @@ def _print_redaction_result(
     tracked, others = memory.journal.is_tracked, memory.follower.other_processes
     if app.json:
         leftover_rows = [{**asdict(each), "path": str(each.path)} for each in left]
-        occurrences = {"forms": dict(plan.forms), "working_state": dict(plan.working_state),
-                       "entries": plan.entries, "left_out": plan.left_out} if plan is not None else {}  # fmt: skip
+        occurrences = {
+            "forms": dict(plan.forms),
+            "working_state": dict(plan.working_state),
+            "entries": {plain_value(entry): name for entry, name in plan.entries.items()},
+            "left_out": plan.left_out,
+        } if plan is not None else {}  # fmt: skip
         show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": leftover_rows,
                    **occurrences, "in_git": tracked, "other_processes": others})  # fmt: skip
     for commit in made if not app.json else ():

@@ -101,8 +101,8 @@ class RedactionPlan:
         return Counter(local_name(trace.triple[1]) for _, trace in self.traces if trace.why in (SAYS, WHOLE))
 
     @property
-    def entries(self) -> tuple[str, ...]:
-        """Return the removed entries, each by its namespace and key, or by its id; versions share one name."""
+    def entries(self) -> Mapping[Term, str]:
+        """Return the names of the removed entries: namespace and key, or the id. Versions share one name."""
         names: dict[Term, str] = {}
         for subject, predicate, value in (trace.triple for _, trace in self.traces):
             if predicate == METADATA:
@@ -111,7 +111,7 @@ class RedactionPlan:
                     names[subject] = f"{metadata[NAMESPACE]} {metadata['key']}"
             elif predicate == ID:
                 names.setdefault(subject, plain_value(value))
-        return tuple(dict.fromkeys(names.values()))
+        return names
 
     @property
     def forms(self) -> Mapping[str, int]:

@@ -10,6 +10,7 @@ from cli_world import FACT, create_repository, run
 import jidomem
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import literal
+from jidomem.records.entry import Entry, WriteRequest
 
 STREAM = Stream("p")
 
@@ -332,3 +333,24 @@ def test_a_quarantined_missing_commit_is_restored_as_the_report_instructs(reposi
     assert (folder / name).exists()
     assert (run_json("journal", "verify")["damage"], run_json("journal", "verify")["findings"]) == ([], [])
     assert run("journal", "replay", "--check").exit_code == 0
+
+
+def test_a_redaction_names_the_entries_that_go_and_the_words_that_stay(repository):
+    with jidomem.open(repository / ".jidomem", project="p", agent="curator") as memory:
+        for customer in ("K-100", "K-1001"):
+            metadata = {"namespace": "customers", "key": customer}
+            memory.entries.write(WriteRequest(Entry(agent_id="desk", content="a claim", metadata=metadata)))
+    redact = ("journal", "redact", "--text", "K-100", "--reason", "erased")
+
+    rows = run_json(*redact, "--dry-run")["rows"]
+    preview, result = run(*redact, "--dry-run"), run_json(*redact)
+
+    assert {(row["property"].rpartition("#")[2], row["entry"]) for row in rows} == {
+        (name, "customers K-100") for name in ("entryId", "entryText", "entryMetadata")
+    }
+    assert "removed whole, with all their fields: customers K-100\n" in preview.stderr
+    assert "(--parts removes them, too): K-1001\n" in preview.stderr
+    assert ([*result["entries"].values()], result["left_out"]) == (["customers K-100"], ["K-1001"])
+    refusal = run(*redact)
+    assert (refusal.exit_code != 0, "--parts" in refusal.stderr) == (True, True)
+    assert run_json(*redact, "--parts")["left_out"] == []
