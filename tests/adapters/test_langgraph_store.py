@@ -17,11 +17,10 @@ from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp,
 
 import jidomem
 from jidomem.adapters.langgraph import JidomemStore
-from jidomem.curation.find_text import ENTRY_STAYS
+from jidomem.curation import find_text, redact
 from jidomem.entries import list_entries, recall
 from jidomem.errors import IntentRefused, InvalidRequest, TooLarge
 from jidomem.journal.journal import Stream
-from jidomem.rdf.vocab import TYPE
 from jidomem.read.derived import count_entries
 from jidomem.records.entry import Entry, WriteRequest
 from jidomem.write.conversation import ID, METADATA, TEXT
@@ -476,20 +475,25 @@ def test_a_redacted_name_takes_its_items_whole_and_leaves_those_of_longer_names(
     assert count_entries(memory.reader, "p")["entries"] == 1
 
 
-def test_an_entry_of_which_only_the_text_was_redacted_is_redacted_whole_on_demand(memory, store, root, monkeypatch):
+@pytest.mark.parametrize(("removed", "left"), [([TEXT], b"Hafenstr"), ([ID, METADATA], b"burst pipe")])
+def test_the_rest_of_an_entry_that_was_redacted_in_part_is_not_recalled_and_goes_on_demand(
+    memory, store, root, monkeypatch, removed, left
+):
     store.put(("customers", "annli"), "CL-1", {"text": "burst pipe", "name": "Ann Li, Hafenstr. 3"})
     store.put(("customers", "boli"), "CL-2", {"text": "hail"})
     entry = next(row["entry"] for row in memory.ask("entries-of-agent", agent=store.agent) if "burst" in row["words"])
     with monkeypatch.context() as earlier:  # as earlier versions did
-        earlier.setattr("jidomem.curation.find_text.ENTRY_STAYS", frozenset([TYPE, ID, METADATA, *ENTRY_STAYS]))
-        plan = memory.keeper.plan("p", entry, properties=[TEXT[1:-1]])
+        for module in (find_text, redact):
+            earlier.setattr(module, "ENTRY_STAYS", frozenset([ID, METADATA, TEXT, *find_text.ENTRY_STAYS]))
+        plan = memory.keeper.plan("p", entry, properties=[name[1:-1] for name in removed])
         memory.keeper.redact(plan, agent="architect", reason="an address")
-    assert b"Hafenstr" in content_below(root)
-    assert memory.recall("burst pipe Hafenstr", kinds=["entry"], agent=store.agent).entries == []
+    assert left in content_below(memory.journal.path(Stream("p", "history")))
+    hits = memory.recall("burst pipe Hafenstr", kinds=["entry"], agent=store.agent).entries
+    assert not [hit for hit in hits if "burst" in hit.content or "Hafenstr" in hit.content]
 
     assert len(memory.keeper.redact_again("p", agent="architect", reason="the rest of it")) == 1
 
-    assert b"Hafenstr" not in content_below(root)
+    assert left not in content_below(root)
     assert keys(store.search(())) == ["CL-2"]
     assert memory.journal.verify(Stream("p", "history")) == ()
     assert memory.keeper.redact_again("p", agent="architect", reason="once more") == []
