@@ -192,6 +192,7 @@ class HttpExchange(io.RawIOBase):
         self._raw = b""  # the head; later the last bytes of the body
         self._size: int | None = None  # of head and body; None if the body comes in chunks
         self._rest = b""  # of the last piece of the body
+        self._malformed: h11.RemoteProtocolError | None = None  # behind that piece
         self._failed = True  # until the head is read
         self._head: list[h11.Event] = []  # of the answer, until it is sent
         self.environ: dict[str, Any] = {"REQUEST_METHOD": "GET"}  # of WSGI, once the head is complete
@@ -256,6 +257,8 @@ class HttpExchange(io.RawIOBase):
             raise InvalidRequest("the body was not read to its end", hint="send the request again")
         try:
             piece = self._rest or self._next_piece()
+            if piece and len(piece) < len(buffer):
+                piece += self._received_pieces(len(buffer) - len(piece))
             size = min(len(buffer), len(piece))
             buffer[:size], self._rest = piece[:size], piece[size:]
             return size
@@ -272,11 +275,29 @@ class HttpExchange(io.RawIOBase):
         self._failed = True
         raise error
 
-    def _next_piece(self) -> bytes:
-        """Return the next piece, empty at the end of the body; first send the interim answer that a client expects."""
+    def _received_pieces(self, most: int) -> bytes:
+        """Return the pieces after the last one that were received with it, until they have *most* bytes."""
+        pieces, size = list[bytes](), 0
+        try:
+            while size < most and (piece := self._next_piece(receives=False)):
+                pieces.append(piece)
+                size += len(piece)
+        except h11.RemoteProtocolError as malformed:
+            self._malformed = malformed  # raised by the next read, as these pieces are valid
+        return b"".join(pieces)
+
+    def _next_piece(self, *, receives: bool = True) -> bytes:
+        """Return the next piece, empty at the end of the body; first send the interim answer that a client expects.
+
+        Without *receives* it is empty, too, where no whole piece was received yet.
+        """
+        if self._malformed is not None:
+            raise self._malformed
         while not self._at_end():
             with self._lock:
                 event = self._h11.next_event()
+                if event is h11.NEED_DATA and not receives:
+                    return b""
                 waits = event is h11.NEED_DATA and self._h11.they_are_waiting_for_100_continue
                 interim = self._h11.send(_CONTINUE) if waits else None
             if isinstance(event, h11.Data):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from io import BufferedIOBase
-from itertools import chain, islice
+from itertools import chain
 from threading import Condition
 from typing import Any
 
@@ -133,16 +133,14 @@ def _each(site: RequestContext, project: str, values: list[Any], dry_run: bool) 
 
 def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:
     """Return the outcome of each line, as a stream; an error that stops all lines of the first block is raised."""
-    numbered = enumerate(_lines(request.environ["wsgi.input"], site.memory.settings.limits), start=1)
-    parsed = (_parsed(number, line) for number, line in numbered if isinstance(line, JidomemError) or line.strip())
-    first = _outcomes(site, project, list(islice(parsed, CHUNK)), dry_run)
+    blocks = _blocks(request.environ["wsgi.input"], site.memory.settings.limits)
+    first = _outcomes(site, project, next(blocks, []), dry_run)
     if first and all(_stops(outcome) for outcome in first):
         raise _error(first[0])
 
     def lines() -> Iterator[bytes]:
         count = 0
-        chunks = chain([first], _chunks(site, project, parsed, dry_run))
-        for outcomes in chunks:
+        for outcomes in chain([first], _further(site, project, blocks, dry_run)):
             for outcome in outcomes:
                 if isinstance(outcome, JidomemError):
                     outcome.position = count
@@ -154,12 +152,12 @@ def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:
     return Response(iter(Spool(lines())), 200, content_type=NDJSON)
 
 
-def _chunks(site: RequestContext, project: str, parsed: Iterator[Any], dry_run: bool) -> Iterator[list[Outcome]]:
+def _further(site: RequestContext, project: str, blocks: Iterator[list[Any]], dry_run: bool) -> Iterator[list[Outcome]]:
     while not site.operation.stopping.is_set():
-        chunk = list(islice(parsed, CHUNK))
-        if not chunk:
+        block = next(blocks, None)
+        if block is None:
             return
-        yield _outcomes(site, project, chunk, dry_run)
+        yield _outcomes(site, project, block, dry_run)
     yield [_ending()]
 
 
@@ -225,33 +223,37 @@ def _error(outcome: Outcome) -> JidomemError:
     return outcome
 
 
-def _lines(stream: BufferedIOBase, limits: RootLimits) -> Iterator[bytes | JidomemError]:
-    """Yield each line, and a refusal at the end if the body is too large or truncated."""
-    try:
-        yield from _bounded_lines(stream, limits)
-    except JidomemError as error:
-        yield error
+def _blocks(stream: BufferedIOBase, limits: RootLimits) -> Iterator[list[Any]]:
+    """Yield the intents of the lines that arrived together, at most CHUNK in a block; a refusal in place of an invalid
+    line, and at the end if the body is too large or truncated.
+    """
+    number = 0
+    for lines in _arrivals(stream, limits):
+        numbered = enumerate(lines, start=number + 1)
+        intents = [_parsed(at, line) for at, line in numbered if isinstance(line, JidomemError) or line.strip()]
+        number += len(lines)
+        yield from (intents[at : at + CHUNK] for at in range(0, len(intents), CHUNK))
 
 
-def _bounded_lines(stream: BufferedIOBase, limits: RootLimits) -> Iterator[bytes | JidomemError]:
+def _arrivals(stream: BufferedIOBase, limits: RootLimits) -> Iterator[list[bytes | JidomemError]]:
+    """Yield the lines that each read completes, and a refusal where the body ends early."""
     total, number, rest = 0, 0, b""
-    while piece := stream.read1(_READ):
-        total += len(piece)
-        *full, rest = (rest + piece).split(b"\n")
-        for line in full:
-            number += 1
-            if len(line) > limits.line:
-                yield _too_long(number, limits.line)
+    try:
+        while piece := stream.read1(_READ):
+            total += len(piece)
+            *lines, rest = (rest + piece).split(b"\n")
+            for at, line in enumerate((*lines, rest)):
+                if len(line) > limits.line:
+                    yield [*lines[:at], _too_long(number + at + 1, limits.line)]
+                    return
+            number += len(lines)
+            yield [*lines]
+            if total > limits.stream:
+                yield [wire.too_large("the body", limits.stream)]
                 return
-            yield line
-        if len(rest) > limits.line or total > limits.stream:
-            yield (
-                _too_long(number + 1, limits.line)
-                if len(rest) > limits.line
-                else wire.too_large("the body", limits.stream)
-            )
-            return
-    yield rest
+        yield [rest]
+    except JidomemError as error:
+        yield [error]
 
 
 def _too_long(number: int, limit: int) -> TooLarge:

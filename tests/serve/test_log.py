@@ -88,7 +88,7 @@ def test_each_commit_of_a_token_is_logged_also_under_another_name(logged_client,
     client, lines = logged_client(keyring=Keyring(own_config(), memory.settings.root))
     key = {"Authorization": f"Bearer {secret}"}
     bodies = [intent(summary=f"fact {each}", asserted_by="nina", idempotency_key=f"k-{each}") for each in range(6)]
-    stream = b"\n".join(json.dumps(each).encode() for each in bodies[3:])
+    stream = b"".join(json.dumps(each).encode() + b"\n" for each in bodies[3:])
     entry = {"entry": {"agent_id": "nina", "content": "a note"}}
 
     memory.writer.submit_intent("p", intent(summary="by nobody's token"))

@@ -157,6 +157,35 @@ def test_lines_are_streamed_in_while_a_late_reader_receives_the_outcomes(server)
     assert answer.endswith(b"\r\n0\r\n\r\n")
 
 
+@pytest.mark.parametrize("frame", [b"%x\r\n%s\r\n", None], ids=["in chunks", "of a known length"])
+def test_each_line_is_stored_and_answered_while_the_next_one_is_awaited(tmp_path, frame):
+    lines = [body_of(f"awaited {number}") + b"\n" for number in range(3)]
+    head = CHUNKED if frame else b"Content-Length: %d\r\n" % sum(map(len, lines))
+    request = LINES + b"Connection: close\r\n" + head + b"\r\n"
+    with limited(tmp_path, idle=LONG_IDLE) as server, connect(server, request) as client:
+        answer = b""
+        for number, line in enumerate(lines, start=1):
+            client.sendall(frame % (len(line), line) if frame else line)
+            while (received := answer.count(b"}\n")) < number:
+                answer += (piece := client.recv(65536))
+                assert piece, answer
+            assert received == number
+            assert f"awaited {number - 1}" in stored_summaries(server)
+        client.sendall(b"0\r\n\r\n" if frame else b"")
+        answer += read_all(client)
+
+    assert (answer.count(b"}\n"), answer.endswith(b"\r\n0\r\n\r\n")) == (3, True)
+
+
+def test_whole_lines_before_a_malformed_chunk_are_stored_and_the_refusal_follows(server):
+    line = body_of("before a malformed chunk") + b"\n"
+    answer = exchange(server, LINES + CHUNKED + b"\r\n" + 2 * (b"%x\r\n%s\r\n" % (len(line), line)) + b"nothing\r\n")
+
+    outcomes = [json.loads(line) for line in answer.splitlines() if line.startswith(b"{")]
+    assert [each.get("status") or each["code"] for each in outcomes] == ["asserted", "deduplicated", "invalid_argument"]
+    assert "the chunks of the body cannot be read" in outcomes[-1]["detail"]
+
+
 def test_the_server_listens_on_ipv6(tmp_path):
     with limited(tmp_path, "--host", "::1", idle=LONG_IDLE) as process:
         assert process.url.startswith("http://[::1]:")

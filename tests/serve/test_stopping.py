@@ -40,12 +40,12 @@ def open_stream(process):
 
 
 def receive(stream, until=None):
-    """The bytes of a server, to the end or until they have *until* receipts."""
+    """The bytes of a server, to the end or until they have *until* outcomes."""
     received = b""
     with suppress(ConnectionResetError):
         while piece := stream.recv(65536):
             received += piece
-            if until is not None and received.count(b'"iri"') >= until:
+            if until is not None and received.count(b"}\n") >= until:
                 break
     return received
 
