@@ -125,6 +125,7 @@ def _refuse_key() -> None:
 def _each(site: RequestContext, project: str, values: list[Any], dry_run: bool) -> Response:
     """Return the outcome of each intent of an array; raise the error that stopped all of them."""
     outcomes = _outcomes(site, project, values, dry_run)
+    _count(g.seen, outcomes)
     if outcomes and all(_stops(outcome) for outcome in outcomes):
         raise _error(outcomes[0])
     kept = [isinstance(outcome, Receipt) and outcome.commit is not None for outcome in outcomes]
@@ -138,9 +139,12 @@ def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:
     if first and all(_stops(outcome) for outcome in first):
         raise _error(first[0])
 
+    seen: wire.Seen = g.seen
+
     def lines() -> Iterator[bytes]:
         count = 0
         for outcomes in chain([first], _further(site, project, blocks, dry_run)):
+            _count(seen, outcomes)
             for outcome in outcomes:
                 if isinstance(outcome, JidomemError):
                     outcome.position = count
@@ -181,6 +185,17 @@ def _outcomes(site: RequestContext, project: str, values: Sequence[Any], dry_run
             outcome.position = position
             site.operation.measures.refused(outcome.code, _by(site, values[position]), project)
     return [*_shown(site, outcomes)]
+
+
+def _count(seen: wire.Seen, outcomes: Sequence[Outcome]) -> None:
+    """Add *outcomes* to those in the log line of the request; an error that ends its stream is its refusal."""
+    refusals = [outcome for outcome in outcomes if isinstance(outcome, JidomemError)]
+    counts = {"accepted": len(outcomes) - len(refusals), "refused": len(refusals)}
+    seen.outcomes |= {name: seen.outcomes.get(name, 0) + count for name, count in counts.items()}
+    for refusal in refusals[-1:]:
+        seen.outcomes["code"] = refusal.code
+        if _stops(refusal):
+            seen.refusal = refusal.code
 
 
 def _shown(site: RequestContext, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:

@@ -403,6 +403,7 @@ class Watch:
             user_agent, address = incoming.headers.get("User-Agent", ""), incoming.environ.get("REMOTE_ADDR", "")
             self._operation.measures.client_seen(project, seen.agent, user_agent, address)
         if response.is_streamed:
+            response.response = _counted(response.response, seen)
             response.call_on_close(partial(self._record, seen, route, method, status, project, level, fields))
         else:
             self._record(seen, route, method, status, project, level, fields)
@@ -424,6 +425,11 @@ class Watch:
         if seen.refusal is not None:
             measures.refused(seen.refusal, seen.agent or seen.claimed, project)
         if fields is not None:
+            fields |= seen.outcomes
+            if seen.sent:
+                fields["bytes"] = seen.sent
+            if seen.refusal is not None:
+                fields["code"] = seen.refusal
             fields["ms"] = round(1000 * seconds, 3)
             self._operation.log_event(level, "request", fields)
 
@@ -479,6 +485,11 @@ def _log_fields(incoming: Request, response: Response, seen: Seen) -> dict[str, 
         fields["token"] = seen.token
     if seen.question is not None:
         fields["question"] = seen.question
-    if seen.refusal is not None:
-        fields["code"] = seen.refusal
     return fields
+
+
+def _counted(pieces: Iterable[Any], seen: Seen) -> Iterator[Any]:
+    """Yield the *pieces* of a streamed answer, whose bytes are counted in *seen*."""
+    for piece in pieces:
+        seen.sent += len(piece)
+        yield piece

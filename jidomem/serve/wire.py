@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
@@ -279,6 +279,8 @@ class Seen:
     claimed: str | None = None  # the author that an intent names, without a token
     question: str | None = None
     refusal: str | None = None
+    sent: int = 0  # bytes of a streamed answer
+    outcomes: dict[str, Any] = field(default_factory=dict)  # of several intents: how many, and the last refusal
 
 
 def dump(value: Any) -> bytes:

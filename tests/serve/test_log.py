@@ -63,6 +63,23 @@ def test_a_request_is_logged_with_its_client_question_and_outcome(logged_client,
     assert (refusal["status"], refusal["code"], refusal["project"]) == (422, "unknown_type", "p")
 
 
+def test_a_request_of_several_intents_is_logged_with_the_counts_and_the_last_refusal(logged_client):
+    client, lines = logged_client()
+    values = [intent(), intent(type="private words"), intent(summary="another")]
+    stream = "".join(json.dumps(each) + "\n" for each in values)
+
+    array = client.post("/projects/p/intents", json=values)
+    streamed = client.post("/projects/p/intents", data=stream + "{", content_type="application/x-ndjson")
+    sizes = [len(array.data), len(streamed.data)]
+    streamed.close()
+
+    logged = [*map(json.loads, lines())]
+    assert [(each["accepted"], each["refused"], each["code"]) for each in logged] == [
+        (2, 1, "unknown_type"), (2, 2, "malformed_json"),
+    ]  # fmt: skip
+    assert [each["bytes"] for each in logged] == sizes
+
+
 def test_tokens_queries_and_memories_are_not_logged(logged_client, memory):
     ring = Keyring(own_config(), memory.settings.root)
     secret, _ = ring.issue("ana", "curator", ["p"], memory.sources)
