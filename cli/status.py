@@ -160,7 +160,7 @@ def _due(app: App, memory: Jidomem, name: str) -> int:
 
 
 def _print_project(project: dict[str, Any]) -> None:
-    written = f"last written {project['last_commit']}" if project["last_commit"] else "nothing written yet"
+    written = f"last written {project['last_commit']}" if project["last_commit"] else "no memories yet"
     click.echo(f"\n{project['project']}: version {project['version']}, {written}")
     for kind, states in project["counts"].items():
         if kind == "Alternative":

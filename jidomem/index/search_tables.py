@@ -396,14 +396,14 @@ AT_FIRST = 128
 
 @dataclass(frozen=True, slots=True)
 class OwnerFilter:
-    """A restriction to an owner: memories of `kinds` match only if they are of `agent`, and of one of `sessions`.
+    """A restriction to an owner: memories of `kinds` match only if of one of `agents`, and of one of `sessions`.
 
     None stands for all sessions, "" for memories without a session. With `place`, they must also be about that
     namespace.
     """
 
     kinds: frozenset[str]
-    agent: str
+    agents: frozenset[str]
     sessions: frozenset[str] | None = None
     place: str | None = None
 
@@ -590,10 +590,10 @@ class SearchIndexReader(SearchIndexWriter):
             WHERE {clause} ORDER BY key, said_at, m.number LIMIT ?"""
         return [row[0] for row in self._store.execute(sql, (json.dumps(spans), *values, limit))]
 
-    def sessions(self, within: SearchFilter) -> dict[str, int]:
-        """Return the number of memories that pass the filter in each session, most first."""
+    def names(self, column: str, within: SearchFilter) -> dict[str, int]:
+        """Return the number of memories that pass the filter by `agent` or by `session`, most first."""
         clause, values = self._condition(within)
-        sql = f"SELECT m.session, COUNT(*) FROM memory m WHERE {clause} AND m.session <> '' GROUP BY m.session"
+        sql = f"SELECT m.{column}, COUNT(*) FROM memory m WHERE {clause} AND m.{column} <> '' GROUP BY 1"
         return dict(sorted(self._store.execute(sql, values), key=lambda row: (-row[1], row[0])))
 
     def match(self, which: int | str, moment: str | None) -> Match | None:
@@ -669,7 +669,7 @@ class SearchIndexReader(SearchIndexWriter):
 
     def _owner_condition(self, own: OwnerFilter) -> tuple[str, list[Any]]:
         """Return the condition that passes memories of other kinds, and those of this owner."""
-        clauses, values = ["m.agent = ?"], [own.agent]
+        clauses, values = ["m.agent IN (SELECT value FROM json_each(?))"], [json.dumps([*own.agents])]
         if own.sessions is not None:
             clauses.append("m.session IN (SELECT value FROM json_each(?))")
             values.append(json.dumps(sorted(own.sessions)))

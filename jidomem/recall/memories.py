@@ -76,6 +76,7 @@ from jidomem.schema.ontology import ITEM, Schema
 
 #: The class of entries, as a filter of the search.
 ENTRIES = frozenset([plain_value(ENTRY)])
+_ALL_ENTRIES = SearchFilter(inactive=True, kinds=ENTRIES)
 #: field -> its property.
 _FIELDS = {"id": "entryId", "agent_id": "agentId", "content": "entryText", "session_id": "sessionId",
            "metadata": "entryMetadata"}  # fmt: skip
@@ -175,20 +176,23 @@ def other_sessions(texts: Readable, stream: Stream, within: SearchFilter) -> dic
     if within.own is None or within.own.sessions is None:
         return {}
     every = replace(within, kinds=within.own.kinds, own=replace(within.own, sessions=None))
-    counts = texts.read(stream, lambda file: file.sessions(every))
+    counts = texts.read(stream, lambda file: file.names("session", every))
     left = {name: count for name, count in counts.items() if name not in within.own.sessions}
     return {OTHER_SESSIONS: left} if left else {}
 
 
-def own(request: RecallRequest, *others: str | None, every: bool = False) -> OwnerFilter:
+def own(
+    request: RecallRequest, *others: str | None, every: bool = False, agents: frozenset[str] = frozenset()
+) -> OwnerFilter:
     """Return the filter of entries for the scope of the request; with *every*, entries of all sessions.
 
-    *others* are further sessions beside that of the request.
+    *others* are further sessions beside that of the request, *agents* its agent in other spellings.
     """
     named = frozenset(filter(None, (request.session_id, *others)))
     sessions = named if request.scope == "session" else named | {""}
     place = namespace(request.metadata[NAMESPACE]) if NAMESPACE in request.metadata else None
-    return OwnerFilter(ENTRIES, request.agent_id, None if every and request.scope == "agent" else sessions, place)
+    agents |= {request.agent_id}
+    return OwnerFilter(ENTRIES, agents, None if every and request.scope == "agent" else sessions, place)
 
 
 #: The classes of withdrawal markers; they are left out with the memory.
@@ -409,6 +413,10 @@ class Recalling:
             )
         if valid_at is None and not narrowing.include_inactive:
             valid_at = min(moment or self.now, self.now)
+        agent, spellings = narrowing.agent or request.agent_id, frozenset[str]()
+        if "entry" in narrowing.kinds:
+            names = self.texts.read(Stream(project, "history"), lambda file: file.names("agent", _ALL_ENTRIES))
+            spellings = frozenset(one for one in names if slug(one) == slug(agent.removeprefix(f"{BASE}agents/")))
         return SearchFilter(
             moment=moment,
             inactive=narrowing.include_inactive,
@@ -417,12 +425,12 @@ class Recalling:
             since=since,
             until=until,
             valid_at=valid_at,
-            agents=_agents(narrowing.agent),
+            agents=(by := _agents(narrowing.agent)) and by | spellings,
             sessions=_both(
                 None if narrowing.session is None else self._session(project, narrowing.session),
                 _either("sessions", request.session_id) if request.scope == "session" else None,
             ),
-            own=own(replace(request, agent_id=narrowing.agent or request.agent_id), narrowing.session),
+            own=own(replace(request, agent_id=agent), narrowing.session, agents=spellings),
         )
 
     def _session(self, project: str, name: str) -> frozenset[str]:

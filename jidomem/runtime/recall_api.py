@@ -59,7 +59,6 @@ class RecallApi:
         """Return the ranked memories of *project* with anchors and conflicts, and record that they were shown."""
         from jidomem.recall.briefing import anchored, contrasted, fit_recall_to_budget
         from jidomem.recall.governing import fresh
-        from jidomem.recall.memories import SPOKEN
         from jidomem.records.recall import matching_named_queries, parse_request
 
         request, narrowing = parse_request(query, options, self._memory.settings.agent)
@@ -71,7 +70,7 @@ class RecallApi:
         memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGE_KIND]
         freshness = fresh(self._memory.index, self._memory.tree, project, iter(memories))
         shown = {hit.id for hit in hits.entries} if is_whole else set[str]()
-        if narrowing.agent is not None and not hits.entries and {*narrowing.kinds}.isdisjoint(SPOKEN.keys() - {"turn"}):
+        if narrowing.agent is not None and not hits.entries and "page" not in narrowing.kinds:
             hits = replace(hits, metadata={**hits.metadata, **self._unknown(narrowing.agent, project)})
         if not hits.entries and not narrowing.kinds:
             hits = replace(hits, metadata={**hits.metadata, **self._other_kinds(request, narrowing, project)})

@@ -769,7 +769,7 @@ def test_an_empty_memory_prints_how_to_begin(tmp_path, monkeypatch):
 
     assert "found no decision records, notes for agents" in result.stderr
     assert "records elsewhere? jidomem init --from PATH\n" in result.stderr
-    assert "nothing written yet\n" in run("status").stdout
+    assert "no memories yet\n" in run("status").stdout
     for words in ("ask facts", "ask decisions", "governing a.py", "recall rust"):
         assert "there are no memories yet" in run(*words.split()).stderr
         assert "jidomem init --from auto\n" in run(*words.split()).stderr

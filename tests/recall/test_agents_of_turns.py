@@ -4,6 +4,7 @@ import pytest
 
 import jidomem
 from jidomem.recall.briefing import markdown
+from jidomem.records.entry import Entry, WriteRequest
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,24 @@ def test_the_agent_filter_of_turns_matches_asker_and_answerer(memory, agent):
 def test_the_agent_filter_of_turns_excludes_turns_of_others(memory):
     recalled = memory.recall("password", kinds=["turn"], agent="peter")
     assert (prompts(recalled), recalled.agent_notice) == (set(), "")
+
+
+def test_entries_of_an_agent_are_recalled_by_each_spelling_of_its_name(memory):
+    for agent in ("Letter Writer", "letter-writer", "reader"):
+        memory.entries.write(WriteRequest(Entry(id=agent, agent_id=agent, content=f"hail, says {agent}")))
+    names = ("Letter Writer", "letter writer", "letter-writer", "https://jido.ai/agents/letter-writer")
+
+    for name in names:
+        answers = (
+            memory.recall("hail", kinds=["entry"], agent=name),
+            memory.recall("hail", kinds=["entry"], agent_id=name),
+        )
+        assert [{hit.agent_id for hit in answer.entries} for answer in answers] == [
+            {"Letter Writer", "letter-writer"}
+        ] * 2
+    unknown = memory.recall("hail", kinds=["entry"], agent="letter writter")
+    assert unknown.metadata["unknown_agent"]["nearest"][0] == "letter-writer"
+    assert "unknown_agent" not in memory.recall("xyzzy", kinds=["entry"], agent="Letter Writer").metadata
 
 
 def test_an_unknown_agent_is_reported_for_turns_with_the_nearest_name(memory):
