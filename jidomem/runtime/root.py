@@ -208,7 +208,8 @@ class Jidomem:
         """Return the rows of the named query *name*, such as open-tasks, over *project* (default: that of this root).
 
         *parameters* are those of the query, and as_of, valid_at, include_inactive, limit and
-        cursor; `playbook` has the queries. Raises the errors of `MemoryReader.ask`.
+        cursor; `playbook` has the queries. Moments are datetimes: `json.dumps(rows, default=str)`.
+        Raises the errors of `MemoryReader.ask`.
         """
         return self.reader.ask(name, project=project or self.project, **parameters)
 
@@ -614,10 +615,13 @@ def open_root(
     an *embedder* (default: that of the user's settings) recall also finds by similarity; texts are
     embedded in the background from the first recall on. *index* is the address of a SPARQL store that
     answers queries, `sparql+http://...` (default: that of the user's settings; "" for none).
-    Raises Failed `invalid_config`, and `store_unreachable` or `missing_extra` for an address.
+    Raises NotFound `invalid_project`, Failed `invalid_config`, and `store_unreachable` or `missing_extra` for an
+    address.
     """
     place = open_place(root, wait)
     try:
+        if project:
+            Stream(project)
         given = settings.load(root, project, agent=agent, session=session, index=index)
         return Jidomem(given, sources or Sources(), wait, embedder, place)
     except BaseException:

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 import jidomem
+from jidomem.errors import NotFound
 from jidomem.runtime import location
 
 FILES = {".gitattributes", ".gitignore", "config.toml"}
@@ -27,6 +28,14 @@ def test_the_first_write_in_python_leaves_only_memory_files_to_git(tmp_path):
     assert all(name.startswith("projects/shop/memory/") and name.endswith(".ttl") for name in names - FILES)
     with jidomem.open(tmp_path / ".jidomem") as memory:
         assert memory.project == "shop"
+
+
+def test_a_root_is_not_opened_with_an_invalid_project_and_can_be_opened_again(tmp_path):
+    with pytest.raises(NotFound, match="'Shop' is not a project id") as refusal:
+        jidomem.open(tmp_path / ".jidomem", project="Shop")
+    assert (refusal.value.code, refusal.value.hint.endswith(": shop")) == ("invalid_project", True)
+    with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
+        assert memory.remember("shelves are counted in May").iri
 
 
 def test_a_first_write_to_another_project_sets_no_default_project(tmp_path):
