@@ -432,7 +432,10 @@ class JidomemStore(BaseStore):
         return f"{self._beginning}{'.'.join(namespace)}{_RESERVED_KEY}{key}"
 
     def _entry(self, name: str, op: PutOp) -> Entry:
-        value = orjson.loads(orjson.dumps(dict(op.value)))
+        try:
+            value = orjson.loads(orjson.dumps(dict(op.value)))
+        except TypeError as error:
+            raise TypeError(f"{error}{_named(op)}") from error
         metadata = {"source": SOURCE, NAMESPACE: ".".join(op.namespace), "key": op.key, "value": value}
         metadata |= {} if op.ttl is None else {"ttl": float(op.ttl)}
         return Entry(id=name, agent_id=self.agent, content=self._content(op, value), metadata=metadata)
@@ -460,7 +463,7 @@ def _of_item(error: JidomemError, op: PutOp) -> JidomemError:
         return _PART.sub(lambda part: _PARTS[part[0]], _PLACE.sub("", message)) + where
 
     is_key = any(fault.field == "id" for fault in error.violations)
-    where = "" if is_key else f": item {op.key!r} of {op.namespace!r}"
+    where = "" if is_key else _named(op)
     if not isinstance(error, IntentRefused):
         error.detail = renamed(error.detail)
         return error
@@ -487,7 +490,7 @@ def _checked(op: Any) -> Any:
         if not op.namespace:
             raise InvalidNamespaceError("Namespace cannot be empty.")
         if op.value is not None:
-            _check_value(op.value)
+            _check_value(op)
             check_minutes("ttl", op.ttl)
     if isinstance(op, ListNamespacesOp):
         if op.max_depth is not None and op.max_depth < 1:
@@ -498,14 +501,19 @@ def _checked(op: Any) -> Any:
     return op
 
 
-def _check_value(value: Any) -> None:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"a value is a mapping, not {type(value).__name__}: put {{'value': ...}}")
-    waiting: list[Any] = [value]
+def _named(op: PutOp) -> str:
+    """Return the end of a message, which names the item of *op*."""
+    return f": item {op.key!r} of {op.namespace!r}"
+
+
+def _check_value(op: PutOp) -> None:
+    if not isinstance(op.value, Mapping):
+        raise ValueError(f"a value is a mapping, not {type(op.value).__name__}, put {{'value': ...}}{_named(op)}")
+    waiting: list[Any] = [op.value]
     while waiting:
         part = waiting.pop()
         if isinstance(part, float) and not isfinite(part):
-            raise ValueError(f"a value holds {part}, and JSON has no form for that")
+            raise ValueError(f"a value holds {part}, and JSON has no form for that{_named(op)}")
         waiting += part.values() if isinstance(part, Mapping) else part if isinstance(part, (list, tuple)) else ()
 
 

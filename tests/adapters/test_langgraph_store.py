@@ -389,6 +389,9 @@ def test_the_refusal_of_a_batch_names_the_item_its_position_and_the_repair(store
     with pytest.raises(TooLarge, match=r"^value has 300,000 bytes.*: item '1' of \('users', 'ana'\)") as too_large:
         store.batch([PutOp(ANA, "0", {"n": 1}), PutOp(ANA, "1", {"text": "x" * 300_000})])
     assert too_large.value.position == 1
+    for value in ({"n": float("nan")}, {"text": "\ud800"}):
+        with pytest.raises((ValueError, TypeError), match=r": item 'k' of \('users', 'ana'\)$"):
+            store.batch([*puts[:2], PutOp(ANA, "k", value)])
 
 
 @pytest.mark.parametrize(
