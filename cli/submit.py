@@ -25,7 +25,7 @@ from jidomem.errors import STOPPING, Conflict, InvalidRequest, TooLarge
 from jidomem.rdf.vocab import JIDO
 from jidomem.records.active import REASON as UNSAID
 from jidomem.records.active import corrected_instead
-from jidomem.records.intent import ONE_OBJECT, parse_json, parse_line
+from jidomem.records.intent import JSON_FORMS, parse_json, parse_line
 from jidomem_cli.errors import Options, RefusedIntents, acting, as_changes, as_options, print_refusal
 from jidomem_cli.fields import given_fields, intent_options, memory_iri, present_fields, set_option, with_memory_paths
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
@@ -43,9 +43,6 @@ class IntentBatch:
     intents: Iterable[Any]
 
 
-_FORMS = "send one JSON object, an array of them, or one a line"
-
-
 def read(file: BinaryIO) -> IntentBatch:
     """Return the intents in *file*; lines are read on demand, and an unreadable one is an error in its place.
 
@@ -59,12 +56,8 @@ def read(file: BinaryIO) -> IntentBatch:
         return IntentBatch(True, (_parsed(number, line) for number, line in numbered if line.strip()))
     text = b"".join(_bounded(chain(head, lines)))
     if not text.strip():
-        raise InvalidRequest("there is nothing to submit", hint=_FORMS, code="malformed_json")
-    try:
-        value = parse_json(text)
-    except InvalidRequest as error:
-        error.hint = _FORMS if error.hint == ONE_OBJECT else error.hint
-        raise
+        raise InvalidRequest("there is nothing to submit", hint=JSON_FORMS, code="malformed_json")
+    value = parse_json(text)
     if value == []:
         raise InvalidRequest("there is nothing to submit: the array is empty", hint="give one intent or more")
     return IntentBatch(True, value) if isinstance(value, list) else IntentBatch(False, [value])

@@ -323,7 +323,8 @@ def properties_of(*forms: str) -> dict[str, str]:
     return {each.field: each.name for each in FIELD_PROPERTIES.values() if each.form in forms}
 
 
-ONE_OBJECT = "send one JSON object"
+#: The forms of intents as JSON.
+JSON_FORMS = "send one JSON object, an array of them, or one a line"
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -341,7 +342,7 @@ def parse_json(text: str | bytes) -> Any:
         raise InvalidRequest("nested too deeply", hint="send a flat JSON object", code="malformed_json") from error
     except json.JSONDecodeError as error:
         raise InvalidRequest(
-            f"line {error.lineno} column {error.colno}: {error.msg}", hint=ONE_OBJECT, code="malformed_json"
+            f"line {error.lineno} column {error.colno}: {error.msg}", hint=JSON_FORMS, code="malformed_json"
         ) from error
     except ValueError as error:
         raise InvalidRequest(
@@ -356,7 +357,7 @@ def parse_line(number: int, line: str | bytes) -> Any:
     except InvalidRequest as error:
         detail = error.detail.removeprefix("line 1 ")
         place = f"line {number} " if detail != error.detail else f"line {number}: "
-        hint = "send one JSON object a line" if error.hint == ONE_OBJECT else error.hint
+        hint = "send one JSON object a line" if error.hint == JSON_FORMS else error.hint
         raise InvalidRequest(place + detail, hint=hint, code=error.code) from None
 
 
