@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
@@ -42,7 +42,7 @@ _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 _LINE_END = re.compile(r"[ \t]*-?[ \t]*\r?\n[ \t>|#*/]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
-_TOKEN = re.compile(r"[^\W_]+")
+_TOKEN, _WORD_START, _WORD_END = re.compile(r"[^\W_]+"), re.compile(r"\A[^\W_]*"), re.compile(r"[^\W_]*\Z")
 _WORD = re.compile("[a-z0-9]+")
 #: The separators within a name and within a number; the fewest digits and most letters of a number.
 _OF_NAMES, _OF_NUMBERS = r"[-._~+/:]", r"[\s().\-\u2010-\u2015/_+\u00b7]"
@@ -52,7 +52,7 @@ _NESTED = 3
 
 #: A word ends where no letter or digit follows, and at a character of a script without spaces between words.
 _BEGIN, _END = rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))", rf"(?:(?![^\W_])|(?=[{UNSPACED}]))"
-_LONGEST_WORD = 60
+_LONGEST_WORD, _MOST_WORDS = 60, 1_000  # characters of a longer word, and such words of one text, that are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,22 @@ class Spelling:
     def longer_words(self, text: str) -> set[str]:
         """Return the words of *text* of which the text of this spelling is only a part, as far as they can be shown."""
         for given, other in [(self.text, text), *((fold(self.text), folded) for _, folded in variants(text))]:
-            if found := re.findall(rf"[^\W_]*{re.escape(given)}[^\W_]*", other, re.IGNORECASE):
-                return {word[:_LONGEST_WORD] for word in found}
+            matches = islice(re.finditer(re.escape(given), other, re.IGNORECASE), _MOST_WORDS)
+            if words := {_word_around(other, *match.span()) for match in matches}:
+                return words
         return set()
 
     def may_stand_in(self, variants: Iterable[tuple[str, str]]) -> bool:
         """Return whether a document of these `variants` may contain the text: a fast test with false positives."""
         numbers = [pattern for form, pattern in self._patterns if form == OTHER_SEPARATORS]
         return any(self.word in other or any(each.search(other) for each in numbers) for _, other in variants)
+
+
+def _word_around(text: str, start: int, end: int) -> str:
+    """Return the word of *text* that has the given part; of a very long one the part and some characters beside it."""
+    before, *_ = _WORD_END.findall(text[max(0, start - _LONGEST_WORD) : start])
+    after, *_ = _WORD_START.findall(text[end : end + _LONGEST_WORD])
+    return f"{before}{text[start:end]}{after}"[:_LONGEST_WORD]
 
 
 def fold(text: str) -> str:
