@@ -600,7 +600,8 @@ def contrasts(
     known, found = ThingsOfMemories(view), dict[str, list[DifferingMemory]]()
     pieces = [*{digest for some in file.passages.digests(file.numbers(items)).values() for digest in some}]
     near = vectors.near_pairs(stream, MOST_CONTRASTED, of=pieces) if pieces else []
-    named = islice(dict.fromkeys(code for item in items for code in known.of(item).codes), MOST_CODES)
+    memories = (item for item in items if ":" in item)  # entries and pages have ids, not IRIs
+    named = islice(dict.fromkeys(code for item in memories for code in known.of(item).codes), MOST_CODES)
     for one, other, likeness in _active_pairs(file, moment, [near, _pairs_named(file, stream, vectors, named)]):
         names = one.item, other.item
         if likeness < LEAST_OF_PAIRS or are_of_other_things(*map(known.of, names)) or _are_related(*names, view):

@@ -673,5 +673,6 @@ def _left_out(defaults: Mapping[str, str], values: Mapping[str, Any]) -> dict[st
 
     A field by another name, or a misspelt one, is not left out: its refusal can rename it.
     """
-    named = {name if name in INTENT_FIELDS else intended_field(name, INTENT_FIELDS)[0] for name in values}
+    fields = [name for name in values if ":" not in name]  # others are properties, which have their own refusal
+    named = {name if name in INTENT_FIELDS else intended_field(name, INTENT_FIELDS)[0] for name in fields}
     return {name: value for name, value in defaults.items() if name not in named}
