@@ -200,10 +200,11 @@ class NeighbourSearch:
         gathered |= new
         shares = {item: _sum(self._weights, self._own.intersection(each.stems)) for item, each in gathered.items()}
         best = sorted((item for item in shares if shares[item] >= least), key=lambda item: (-shares[item], item))
-        allowed = [gathered[item] for item in best if not self._is_excluded(item)]
-        past = {each.item for each in allowed if _has_ended(each) or (has_ended and has_ended(each.item))}
-        candidates = [*islice((each for each in allowed if each.item not in past), GATHERED if self._least else None)]
-        ended = [*islice((each for each in allowed if each.item in past), GATHERED)]
+        past = {item for item in best if _has_ended(gathered[item]) or (has_ended and has_ended(item))}
+        candidates = self._allowed(
+            (gathered[item] for item in best if item not in past), GATHERED if self._least else None
+        )
+        ended = self._allowed((gathered[item] for item in best if item in past), GATHERED)
         if self._new is None:
             candidates = self._without_rows(candidates)
         ending = [each for each in candidates if self._may_end_use(each.stems)]
@@ -213,6 +214,7 @@ class NeighbourSearch:
             likeness = {each.item: self._likeness(each.stems, None) for each in candidates}
             candidates.sort(key=lambda each: (-likeness[each.item], each.item))
             candidates = [each for each in candidates if likeness[each.item] >= self._least][: self._limit]
+            ending = ending if len(candidates) < self._limit else []  # others would follow those, and be left out
         elif self._least and all(self._alike(each.stems) < ALIKE for each in candidates):
             candidates = []
         self._compared |= self._statements(file, [*{each.item: each for each in (*candidates, *ending)}.values()])
@@ -233,6 +235,10 @@ class NeighbourSearch:
             near.append(Neighbour(each.item, each.summary, each.agent, likeness))
         near.sort(key=lambda each: (-each.likeness, each.item))
         return [each for each in near if each.likeness >= self._least][: self._limit]
+
+    def _allowed(self, ranked: Iterable[SummaryRow | Statement], most: int | None) -> list[SummaryRow | Statement]:
+        """Return the first *most* of these that are not excluded."""
+        return [*islice((each for each in ranked if not self._is_excluded(each.item)), most)]
 
     def _may_end_use(self, stems: Sequence[str]) -> bool:
         """Return whether the statement and one with *stems* share a rare word, and one may end what the other uses."""
@@ -540,7 +546,8 @@ def _sum(weights: Mapping[str, float], stems: Iterable[str]) -> float:
 def _common_letters(one: Iterable[str], other: Iterable[str]) -> float:
     """Return the share of groups of three letters in common."""
     first, second = _groups(" ".join(one)), _groups(" ".join(other))
-    return len(first & second) / (len(first | second) or 1)
+    common = len(first & second)
+    return common / (len(first) + len(second) - common or 1)
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ the place of one or two (tests/records/test_differences.py has the rates on labe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from fractions import Fraction
@@ -190,14 +190,7 @@ def _shared(words: Mapping[str, Token], others: Mapping[str, Token]) -> int:
 
 def _is_among(word: Token, others: Iterable[Token]) -> bool:
     """Return whether *word* is one of *others*, a form or a synonym of one."""
-    first, group = word.key[:1], _SYNONYMS.get(word.key)
-    for each in others:
-        if first == each.key[:1]:
-            if _is_same_word(word, each):
-                return True
-        elif group is not None and group == _SYNONYMS.get(each.key):
-            return True
-    return False
+    return _find_same(word, others, _is_same_word) is not None
 
 
 def _is_same_word(one: Token, two: Token) -> bool:
@@ -218,12 +211,14 @@ def _is_same_or_inflected(one: Token, two: Token) -> bool:
     return len(shorter) > 2 and longer.startswith(shorter) and longer[len(shorter) :] in _INFLECTIONS
 
 
-def _find_same(word: Token, others: Iterable[Token]) -> Token | None:
-    """Return the first of *others* that is the same as *word* or inflected; None if none is."""
+def _find_same(
+    word: Token, others: Iterable[Token], is_same: Callable[[Token, Token], bool] = _is_same_or_inflected
+) -> Token | None:
+    """Return the first of *others* that *is_same* as *word*, or a synonym with another first letter; None without."""
     first, group = word.folded[0], _SYNONYMS.get(word.key)
     for each in others:
         if first == each.folded[0]:
-            if _is_same_or_inflected(word, each):
+            if is_same(word, each):
                 return each
         elif group is not None and group == _SYNONYMS.get(each.key):
             return each

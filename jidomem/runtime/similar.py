@@ -283,15 +283,14 @@ class ReceiptSearch:
         linked = {*chain.from_iterable(getattr(intent, name) or () for name in _LINKED), *known}
         named = {name.casefold() for name in linked.union(filter(is_short_id, mixed))}
         view = WriteSnapshot(lambda s, p, o: self._index.triples(stream.graph, s, p, o))
-        own, known_things = (
-            nearness.things(new.summary, intent.topic or "", intent.about),
-            neighbours.ThingsOfMemories(view),
-        )
+        known_things = neighbours.ThingsOfMemories(view)
+        own = nearness.things(new.summary, intent.topic or "", intent.about)
+        names_things = bool(own.about or own.named)
 
         def is_excluded(item: str) -> bool:
             if only not in (None, item) or _is_named(item, named, whole):
                 return True
-            return nearness.are_of_other_things(own, known_things.of(item))
+            return names_things and nearness.are_of_other_things(own, known_things.of(item))
 
         within = neighbours.comparable(kind, moment)
         search = neighbours.NeighbourSearch(stream, new.stems, within, text, summary=new.summary)
@@ -536,7 +535,6 @@ class _Standing(NamedTuple):
 
 def _standing(item: Term, view: WriteSnapshot) -> _Standing:
     """Return the standing of a memory: how it ended, that its task or error is over, or that it was rejected."""
-    view.properties(item)  # all are read at once, which takes less time than to look up each
     if view.has_ended(item):
         return _ended(item, view)
     if (state := next(filter(None, (view.first(item, each) for each in _STATES)), None)) is not None:
