@@ -1,4 +1,4 @@
-"""`jidomem journal`: pack, redact, replay, roll back and verify the commits of the journal."""
+"""`jidomem journal`: pack, redact, replay, restore, roll back and verify the commits of the journal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from shlex import quote
 from typing import Any
 
@@ -28,7 +29,8 @@ from jidomem.curation.find_text import (
 )
 from jidomem.curation.redact import RedactionPlan, leaks
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
-from jidomem.journal.journal import Stream
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.packs import unverified_entry
 from jidomem.journal.rewrite import beyond
 from jidomem.rdf.terms import Term, plain_value
 from jidomem.rdf.vocab import JIDO, jido
@@ -554,6 +556,67 @@ def _print_damage(
         app.info(f"hint: {hint}")
     if app.verbose and not anchored_to:
         app.info("truncation is not detected: use --anchor with heads recorded elsewhere")
+
+
+_RESTORED_COLUMNS = ("project", "stream", "number", "commit", "recorded_at")
+
+
+@click.command(cls=Command, formats=ROWS, writes=["wait"])
+@click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False, exists=True))
+@dry_run_option
+@pass_app
+def restore(app: App, folder: Path | None, dry_run: bool) -> int:
+    """Restore entries that the log of a shared root lost or has damaged, from the copy here or the one in FOLDER.
+
+    FOLDER is a copy of another machine (its JIDOMEM_HOME), or a restored backup. `jidomem journal verify` names the
+    entries, and says whether the copy here has them. The copy has to be whole: each commit is verified by its hash and
+    its parents, and what was redacted stays redacted. If the log was replaced by an older one, run this before anything
+    else reads the root: later commits of a copy are appended to it. Exits with 7 while there is damage.
+
+    Examples:
+      jidomem journal restore --dry-run --root postgresql://db/team
+    """
+    from jidomem.extras.servers.journal import MirroredJournal
+    from jidomem.runtime.location import open_log
+    from jidomem.runtime.settings import address_of, find
+
+    address = address_of(app.root)
+    if address is None:
+        hint = "jidomem journal verify names its damaged files, and the command that restores each"
+        raise InvalidRequest(f"{find(app.root)[0]} is a folder, not a shared root", hint=hint)
+    log, home = open_log(address, app.wait)
+    try:
+        journal, source = MirroredJournal(log, home, wait=app.wait), folder or home
+        streams = {*log.streams(), *FileJournal(source).streams()}
+        results = {
+            stream: journal.restore(stream, source, dry_run=dry_run)
+            for stream in sorted(streams)
+            if app.project in (None, stream.project)
+        }
+    finally:
+        log.close()
+    rows = [
+        {
+            "project": stream.project,
+            "stream": stream.name,
+            "number": entry.number,
+            "commit": entry.commit[:SHORT],
+            "recorded_at": unverified_entry(entry.document).head.recorded_at,
+        }
+        for stream, result in results.items()
+        for entry in result.entries
+    ]
+    damage = [error for result in results.values() for error in result.damage]
+    if app.json:
+        show_json({"root": log.name, "restored": rows, "damage": [error.to_dict() for error in damage]})
+    else:
+        show_rows(app, rows, _RESTORED_COLUMNS)
+    for error in damage if not app.json else ():
+        app.warn(clean(error.detail))
+    for hint in dict.fromkeys(error.hint for error in damage):
+        app.info(f"hint: {hint}")
+    app.info(f"{log.name}: {len(rows)} entries {'would be ' * dry_run}put back from {source}")
+    return DAMAGED if damage else 0
 
 
 def _is_of(memory: Jidomem, stream: Stream, finding: JournalFinding) -> bool:

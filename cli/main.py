@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("serve:serve", "Serve the memory over HTTP."),
     "mcp": ("serve:mcp", "Serve the memory to agents over MCP."),
     "status": ("status:status", "Report the root, its projects and, with --doctor, what is wrong."),
-    "journal": ("main:journal", "List, verify, pack, redact and roll back commits."),
+    "journal": ("main:journal", "List, verify, restore, pack, redact and roll back commits."),
     "root": ("main:root", "Move, back up, import and export a whole memory."),
     "agent": ("main:agent", "Manage sessions, conversations and working memory of agents."),
     "access": ("main:access", "Manage write policy, tokens and trusted roots."),
@@ -156,6 +156,7 @@ journal = LazyGroup(
         "replay": ("journal:replay", "Replay the journal and compare it with what is served."),
         "pack": ("journal:pack", "Seal many commit files into a few packs."),
         "redact": ("journal:redact", "Remove a secret from the journal for good."),
+        "restore": ("journal:restore", "Restore lost entries of a shared root from a copy."),
         "rollback": ("journal:rollback", "Restore the memories that were active at a moment."),
     },
 )

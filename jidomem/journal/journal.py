@@ -359,6 +359,10 @@ class FileJournal:
             self._distrust(stream)
         return keys, is_new
 
+    def find_gaps(self) -> list[Stream]:
+        """Return no stream: a folder that lacks a commit shows it at each look; a shared journal asks its log."""
+        return []
+
     def _distrust(self, stream: Stream) -> None:
         """Let processes that open the stream from now on read every file, unless another process writes."""
         with suppress(JidomemError, OSError), self._lock_files(stream, 0) as (_, lock):
@@ -384,9 +388,8 @@ class FileJournal:
     def read(self, stream: Stream, after: Version | None = None, *, missed: set[str] | None = None) -> Iterator[Commit]:
         """Return the commits neither in *after* nor before it, by (recorded_at, id), so parents before children.
 
-        Redacted triples are left out, also where a file still has them. Damaged files are left out; `damage` names
-        them, and *missed* collects the paths that this reading could not read. Raise NotFound unless the journal
-        `holds` *after*.
+        Redacted triples are left out, also where a file still has them. Damaged files are left out; *missed* collects
+        the paths that this reading could not read. Raise NotFound unless the journal `holds` *after*.
         """
         folder = self._known(stream)[0]
         if folder.is_damaged:
@@ -440,10 +443,9 @@ class FileJournal:
     def lock(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
         """Hold the write lock of a stream and yield its version; other writers wait.
 
-        Raise Busy when the lock is not free within *wait* seconds (default: those of the journal), JournalDamaged
-        while there is damage, BranchChanged where commits of another branch of git are left in the folder,
-        MemoryMissing where all commits are gone, MemoryClosed once the journal was closed, Failed `write_failed` where
-        the folder cannot be written. A thread that holds the lock must not take it again.
+        Raise Busy when the lock is not free within *wait* seconds (default: those of the journal), JournalDamaged,
+        BranchChanged where commits of another branch of git are left in the folder, MemoryMissing where all commits are
+        gone, MemoryClosed, Failed `write_failed`. A thread that holds the lock must not take it again.
         """
         self._check_open()
         try:
@@ -483,8 +485,8 @@ class FileJournal:
     def redacting(self, stream: Stream, leaves: Mapping[str, frozenset[str]]) -> Iterator[Version]:
         """Write every file of a stream without the *leaves*, by commit id, and yield the version, the lock held.
 
-        The new forms are valid once they are in place. The caller appends the record, then the old files are removed.
-        After an interruption both exist, and the same call continues. Raises the errors of `lock`.
+        The caller appends the record, then the old files are removed. After an interruption both forms exist, and the
+        same call continues. Raises the errors of `lock`.
         """
         folder, lock = self._known(stream)
         file = acquire_lock_file(
@@ -510,8 +512,7 @@ class FileJournal:
         """Quarantine the damage *which*, an id or a file name, and append the commit of *record*(version, file name).
 
         With *now* the commits beyond the horizon of that moment are damage as well, and are quarantined together.
-        Raise NotFound for a name without damage, JournalDamaged for an unreadable pack, and the other errors of
-        `lock`.
+        Raise NotFound for a name without damage, JournalDamaged for an unreadable pack, and the errors of `lock`.
         """
         with self._lock_files(stream, self.wait) as (folder, lock), writing(folder.path):
             names = quarantine_late(folder, lock.file.descriptor, which, now) if now is not None else []
@@ -524,11 +525,10 @@ class FileJournal:
         """Return the new version once *commit* is durable; VersionMismatch unless *expected* is the present version.
 
         Takes the lock, or uses the one of this thread. An existing commit is made durable and answered with the
-        present version, so an append with an unknown outcome can be repeated with the same commit.
-
-        Raise FormatError unless the commit follows from *expected*, JournalDamaged for damage, Busy, and Failed
-        `write_failed` when this machine could not write. Nothing has then changed, with one exception that the message
-        names: the commit was in place, its folder could not be made durable, and the commit could not be removed.
+        present version, so an append with an unknown outcome can be repeated with the same commit. Raise FormatError
+        unless the commit follows from *expected*, JournalDamaged for damage, Busy, and Failed `write_failed` when this
+        machine could not write. Nothing has then changed, with one exception that the message names: the commit was in
+        place, its folder could not be made durable, and the commit could not be removed.
         """
         folder, lock = self._known(stream)
         with nullcontext() if lock.is_own_thread else self.lock(stream):

@@ -300,7 +300,8 @@ STEPS, _CLOSING = 144, 2.0
 class Rereading:
     """Reads each file of a *journal* again within so many *seconds*, in small steps; never if that is None.
 
-    Damage is logged by *log_event*, and known to the journal from then on. What one worker of a server finds, the
+    Each step also asks a shared log for missing entries. Damage is logged by *log_event*, and known to the journal from
+    then on. What one worker of a server finds, the
     others, which have the same *shared* state, read at their next call of `follow`.
     """
 
@@ -321,6 +322,8 @@ class Rereading:
     def step(self) -> None:
         """Read the next part of the journal."""
         with suppress(JidomemError, OSError):  # as while a store is away: the next step tries again
+            for stream in self._journal.find_gaps():
+                self._report(stream, "", 1)
             if not self._streams:
                 self._streams = self._journal.streams()
                 total = sum(self._journal.head(stream).position for stream in self._streams)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from time import monotonic, sleep
@@ -17,11 +17,15 @@ from jidomem.journal.journal import Stream
 TABLES = """
 CREATE TABLE IF NOT EXISTS entries (project, stream, number, id, document, PRIMARY KEY (project, stream, number));
 CREATE TABLE IF NOT EXISTS rewrites (project, stream, count, PRIMARY KEY (project, stream));
+CREATE TABLE IF NOT EXISTS damage (project, stream, damage, PRIMARY KEY (project, stream));
 CREATE TABLE IF NOT EXISTS files (name PRIMARY KEY, data, tag);
 CREATE TABLE IF NOT EXISTS tags (last);
 CREATE TABLE IF NOT EXISTS life (one PRIMARY KEY, life);
 INSERT OR IGNORE INTO life VALUES (1, hex(randomblob(8)));
 """
+
+
+WRITES = ("append", "rewrite", "put", "remove", "mark", "restore")
 
 
 class FileLog:
@@ -44,7 +48,7 @@ class FileLog:
         if self.is_unreachable:
             raise Failed(f"{self.name} does not answer", hint="look after it", code="store_unreachable")
         with self._lock:
-            self._store.execute("BEGIN IMMEDIATE" if operation in ("append", "rewrite", "put", "remove") else "BEGIN")
+            self._store.execute("BEGIN IMMEDIATE" if operation in WRITES else "BEGIN")
             try:
                 yield self._store
             except BaseException:
@@ -66,7 +70,33 @@ class FileLog:
             life = store.execute("SELECT life FROM life").fetchone()[0]
             return LogState({stream: _reach(store, stream) for stream in streams}, row[0] if row else None, life)
 
-    def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
+    def gaps(self) -> Mapping[Stream, int]:
+        with self._transaction("gaps") as store:
+            rows = store.execute(
+                "SELECT project, stream, MIN(place) FROM (SELECT project, stream, number, ROW_NUMBER() OVER"
+                " (PARTITION BY project, stream ORDER BY number) AS place FROM entries)"
+                " WHERE number <> place GROUP BY 1, 2"
+            )
+            return {Stream(project, name): number for project, name, number in rows}
+
+    def mark(self, stream: Stream, damage: str) -> None:
+        with self._transaction("mark") as store:
+            store.execute("REPLACE INTO damage VALUES (?, ?, ?)", (stream.project, stream.name, damage))
+
+    def restore(self, stream: Stream, entries: Sequence[tuple[LogEntry, bytes | None]]) -> bool:
+        with self._transaction("restore") as store:
+            query = "SELECT document FROM entries WHERE (project, stream, number) = (?, ?, ?)"
+            for entry, found in entries:
+                key = (stream.project, stream.name, entry.number)
+                row = store.execute(query, key).fetchone()
+                if row not in ((entry.document,), None if found is None else (found,)):
+                    return False
+            for entry, _ in entries:
+                row = (stream.project, stream.name, entry.number, entry.commit, entry.document)
+                store.execute("REPLACE INTO entries VALUES (?, ?, ?, ?, ?)", row)
+            return True
+
+    def read(self, stream: Stream, after: int = 0, *, with_gaps: bool = False) -> Iterator[LogEntry]:
         with self._transaction("read") as store:
             query = (
                 "SELECT number, id, document FROM entries WHERE (project, stream) = (?, ?) AND number > ? ORDER BY 1"
@@ -141,4 +171,6 @@ def _reach(store: sqlite3.Connection, stream: Stream) -> Reach:
     key = (stream.project, stream.name)
     query = "SELECT COALESCE(MAX(number), 0) FROM entries WHERE (project, stream) = (?, ?)"
     rewrites = store.execute("SELECT count FROM rewrites WHERE (project, stream) = (?, ?)", key).fetchone()
-    return Reach(store.execute(query, key).fetchone()[0], rewrites[0] if rewrites else 0)
+    damage = store.execute("SELECT damage FROM damage WHERE (project, stream) = (?, ?)", key).fetchone()
+    length = store.execute(query, key).fetchone()[0]
+    return Reach(length, rewrites[0] if rewrites else 0, damage=damage[0] if damage else "")

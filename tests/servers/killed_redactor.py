@@ -16,7 +16,7 @@ from jidomem.runtime.location import SharedLocation
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.settings import Settings
 
-WRITES = ("append", "rewrite", "put", "remove")
+WRITES = ("append", "rewrite", "put", "remove", "mark", "restore")
 
 
 class Fatal(FileLog):

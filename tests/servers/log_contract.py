@@ -206,6 +206,47 @@ class LogContract:
                 (number, attempts[results.index(True)][1].encode())
             ]
 
+    # damage and its repair
+
+    def test_a_missing_entry_is_a_gap_until_it_is_restored(self, log, reopen):
+        entries = fill(log, 1) + [LogEntry(number, commit(number), document(number)) for number in (2, 3, 4)]
+        assert log.gaps() == {}
+
+        assert log.restore(ONE, [(entries[3], None)]) is True
+
+        other = reopen()
+        assert log.gaps() == other.gaps() == {ONE: 2}
+        assert other.reach([ONE])[ONE].length == 4
+        assert list(reopen().read(ONE, with_gaps=True)) == [entries[0], entries[3]]
+        assert list(other.read(ONE, 1, with_gaps=True)) == entries[3:]
+        assert other.restore(ONE, [(entry, None) for entry in entries[1:]]) is True
+        assert (log.gaps(), list(log.read(ONE)), log.streams()) == ({}, entries, [ONE])
+
+    def test_an_entry_is_restored_only_in_place_of_the_damaged_document(self, log, reopen):
+        entries = fill(log, 3)
+        damaged = LogEntry(2, commit(2), b"damaged")
+        log.rewrite(ONE, {commit(2): damaged.document})
+
+        for found in (None, b"other", document(1)):
+            assert log.restore(ONE, [(entries[1], found)]) is False
+            assert list(reopen().read(ONE)) == [entries[0], damaged, entries[2]]
+        for _ in range(2):  # the second call, as after an interruption, changes nothing
+            assert reopen().restore(ONE, [(entries[1], b"damaged")]) is True
+            assert list(log.read(ONE)) == entries
+
+    def test_recorded_damage_is_reported_with_each_reach_until_it_is_removed(self, log, reopen):
+        other = reopen()
+        fill(log, 2)
+        log.mark(ONE, "2 is missing")
+        log.rewrite(ONE, {commit(1): b"one"})
+
+        for each in (log, other, reopen()):
+            assert [reach.damage for reach in each.reach([ONE, TWO]).values()] == ["2 is missing", ""]
+            assert each.look([ONE], "f").reaches[ONE].damage == "2 is missing"
+        other.mark(ONE, "")
+        other.mark(TWO, "")
+        assert [reach.damage for reach in log.reach([ONE, TWO]).values()] == ["", ""]
+
     # rewriting
 
     def test_a_rewrite_replaces_documents_and_is_counted(self, log, reopen):

@@ -259,16 +259,17 @@ def _leaves(commit, summary):
 
 
 def test_damage_of_the_log_is_reported_and_blocks_writes_until_it_is_restored(open_journal, log_path):
-    here = open_journal()
+    here, there = open_journal(), open_journal("there")
     commits = [add(here, f"n{number}") for number in range(3)]
     replace_document(log_path, 2, commits[1].data.replace(b'"n1"', b'"nx"'))
 
-    (damage,) = here.verify(STREAM)
-    assert (damage.commit, "hash mismatch" in damage.detail) == (commits[1].id[:12], True)
-    for journal in (here, open_journal("there")):
+    for journal, readable in ((here, commits), (there, [commits[0], commits[2]])):
+        (damage,) = journal.verify(STREAM)
+        assert (damage.commit, "hash mismatch" in damage.detail) == (commits[1].id[:12], True)
+        assert ("has it" in damage.detail, "jidomem journal restore" in damage.hint) == (journal is here, True)
         missed = set()
-        assert ids(journal.read(STREAM, missed=missed)) == ids([commits[0], commits[2]])
-        assert len(missed) == 1
+        assert ids(journal.read(STREAM, missed=missed)) == ids(readable)
+        assert len(missed) == (journal is there)
         with pytest.raises(JournalDamaged), journal.lock(STREAM):
             pass
 
@@ -288,14 +289,17 @@ def test_a_commit_missing_in_the_log_is_reported_by_every_later_process(
         store.execute("DELETE FROM entries WHERE number = ?", (number,))
     missing = commits.pop(number - 1)
 
-    assert {missing_parent(damage.detail) for damage in open_journal().verify(STREAM)} == {missing.id}
+    (damage,) = open_journal().verify(STREAM)
+    assert (f"entry {number} of" in damage.path, damage.commit) == (True, missing.id[:12])
     for machine in ("here", "here", "there", "there"):  # a later process of a machine begins with the copy of the first
         journal = open_journal(machine)
-        assert {missing_parent(damage.detail) for damage in journal.damage(STREAM)} == {missing.id}
-        assert {damage.hint for damage in journal.damage(STREAM)} == {
-            "restore that database or bucket from a backup, then: jidomem journal verify"
-        }
-        assert ids(journal.read(STREAM)) == ids(commits)
+        if machine == "there":
+            assert ids(journal.read(STREAM)) == ids(commits)
+            assert {missing_parent(damage.detail) for damage in journal.damage(STREAM)} == {missing.id}
+        else:
+            assert ids(journal.read(STREAM)) == ids(sorted([*commits, missing], key=lambda commit: commit.head))
+            assert f"entry {number} of" in journal.damage(STREAM)[0].path
+        assert all("jidomem journal restore" in damage.hint for damage in journal.damage(STREAM))
         with pytest.raises(JournalDamaged), open_journal(machine).lock(STREAM):
             pass
 

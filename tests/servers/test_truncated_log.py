@@ -122,7 +122,7 @@ def test_a_server_that_rereads_its_journal_finds_a_missing_object(bucket, tmp_pa
 
     assert server.reread(STREAM, "", 9)[1]
 
-    assert "this object is missing" in server.damage(STREAM)[0].detail
+    assert "entry 2 of demo/memory: this entry is missing" in server.damage(STREAM)[0].detail
     assert ids(server.read(STREAM)) == ids(commits)
     with pytest.raises(JournalDamaged), server.lock(STREAM):
         pass

@@ -8,23 +8,32 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from time import monotonic
 
 from jidomem.base import disk
 from jidomem.base.disk import INCOMING, flush_above, make_folders, move, prepare, writing
-from jidomem.errors import InvalidRequest, JidomemError, JournalDamaged
+from jidomem.errors import Busy, InvalidRequest, JidomemError, JournalDamaged
 from jidomem.extras.servers import addresses, checkpoints, shared_vectors
 from jidomem.extras.servers.checkpoints import CheckpointPosition, LogMismatch
-from jidomem.extras.servers.log import LogEntry, Reach, SharedLog, SingleFlight
-from jidomem.journal.commit import Commit, advance, file_name, is_redaction_record
+from jidomem.extras.servers.log import LogEntry, LogFault, LogSurvey, Reach, SharedLog, SingleFlight, survey
+from jidomem.journal.commit import Commit, FormatError, advance, file_name, is_redaction_record, parse
 from jidomem.journal.journal import NAMES, FileJournal, Stream, StreamLock, VersionMismatch, check_follows
-from jidomem.journal.packs import PackEntry, prepare_pack, verified_entry, write_pack
-from jidomem.journal.rewrite import BYTES, COMMITS, SEALING, pending_redactions
+from jidomem.journal.packs import PackEntry, prepare_pack, write_pack
+from jidomem.journal.rewrite import (
+    BYTES,
+    COMMITS,
+    SEALING,
+    pending_redactions,
+    redacted_leaves,
+    redaction_records,
+    removed_leaves,
+    without,
+)
 from jidomem.journal.stream import Folder
-from jidomem.records.intent import CommitRef, Version
+from jidomem.records.intent import SHORT, CommitRef, Version
 
 
 def fill(folder: str, commits: Iterable[Commit], *, packed: bool = True) -> None:
@@ -70,13 +79,26 @@ _WRITERS = ".writers.lock"
 #: Files of the log: the streams of which a redaction is under way.
 _REDACTING = "redacting/"
 _RESTORE = "restore that database or bucket from a backup, then: jidomem journal verify"
+_ASK_COPIES = (
+    "on each machine with a copy, jidomem journal verify says whether it has the entry: put it back there with jidomem"
+    f" journal restore; if none has it, {_RESTORE}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredEntries:
+    """The result of `MirroredJournal.restore` for a stream: the entries put back, and the damage that is left."""
+
+    entries: tuple[LogEntry, ...]
+    damage: tuple[JournalDamaged, ...]
 
 
 class MirroredJournal(FileJournal):
     """The streams of one log, copied to a folder that any number of processes of this machine share.
 
     Each read gets the reach of the stream from the log and updates the copy first. The log is authoritative: a copy
-    that is damaged, cut short or does not continue as the log does is deleted and fetched again.
+    that is damaged, cut short or does not continue as the log does is deleted and fetched again; but not while it has
+    commits that a damaged log lacks. Damage that one process finds is recorded in the log, and stops the writes of all.
     """
 
     def __init__(self, log: SharedLog, home: Path, *, wait: float = 10.0) -> None:
@@ -86,7 +108,8 @@ class MirroredJournal(FileJournal):
         self._writers: dict[Stream, StreamLock] = {}
         self._verified: set[Stream] = set()  # streams whose copy this process has compared with the log
         self._damaged_reaches: dict[Stream, Reach] = {}  # streams whose log, and so their copy, is damaged
-        self._log_damage: dict[Stream, JournalDamaged] = {}  # found by `reread`, while the copy is intact
+        self._log_damage: dict[Stream, JournalDamaged] = {}  # recorded in the log, by the last request
+        self._better: dict[Stream, Reach] = {}  # the reaches of damaged logs that lack commits of the copy
         self._reach_requests = SingleFlight(self._look)
         self._local = threading.local()
         self._life = ""
@@ -151,31 +174,90 @@ class MirroredJournal(FileJournal):
 
         Damage of the log stops writes. The copy stays as it is, and reads use it: it may be the last place of a commit.
         """
-        known = self._log_damage.get(stream)
-        if not after and (found := self._find_log_damage(stream)):
-            self._log_damage[stream] = found
-        elif not after:
-            self._log_damage.pop(stream, None)
+        was_damaged = stream in self._log_damage
+        if not after:
+            self._mark(stream, self._survey(stream).damage)
         stems, is_new = super().reread(stream, after, count)
-        return stems, is_new or (known is None and stream in self._log_damage)
+        return stems, is_new or (not was_damaged and stream in self._log_damage)
+
+    def find_gaps(self) -> list[Stream]:
+        """Return the streams of which the log was found to lack an entry since the last call; reads no entry."""
+        known = {*self._log_damage}
+        for stream in sorted({*self.log.gaps(), *known}):
+            self._mark(stream, self._survey(stream).damage)
+        return sorted(self._log_damage.keys() - known)
 
     def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
-        """Return the damage of a stream: reads every byte again from the log, and compares the copy with it."""
-        self._synchronise(stream)
-        folder, ids, missing = self._known(stream)[0], set[str](), None
-        for number, entry in enumerate(self.log.read(stream), 1):
-            missing = missing or self._missing(stream, number, entry)
-            ids.add(entry.commit)
-            head = checkpoints.commit_ref(entry)
-            if head is not None and folder.data(head) != entry.document:
+        """Return the damage of a stream: reads every byte again from the log, and compares the copy with it.
+
+        A copy that differs from an intact log is fetched again; beside a damaged log it stays, and the errors say
+        which of the entries it has.
+        """
+        with suppress(JournalDamaged):  # of the log, found below
+            self._synchronise(stream)
+        folder = self._known(stream)[0]
+        heads, differing = {head.id: head for head in folder.named("")}, set[str]()
+        position = self._position(stream)
+        length = position.reach.length if position is not None else 0
+
+        def compared() -> Iterator[LogEntry]:
+            for entry in self.log.read(stream, with_gaps=True):
+                head = heads.get(entry.commit)
+                if entry.number <= length and (head is None or folder.data(head) != entry.document):
+                    differing.add(entry.commit)
+                yield entry
+
+        found = survey(compared(), stream.graph, folder.contents.is_explained)
+        self._mark(stream, found.damage)
+        if not found.faults:
+            if differing or heads.keys() - {entry.head.id for entry in found.entries.values()}:
                 self._update_copy(stream, from_scratch=True)
-        folder.look()
-        if any(head.id not in ids for head in folder.named("")):
-            self._update_copy(stream, from_scratch=True)
+            return super().verify(stream, seen)
+        copied = _intact(folder, found)
         damage = super().verify(stream, seen)
-        if missing and not damage:  # no later entry names it as its parent
-            self._log_damage[stream] = missing
-        return damage or self._damage_beside_copy(stream)
+        return tuple(self._fault(stream, each, copied) for each in found.faults) if copied or not damage else damage
+
+    def restore(self, stream: Stream, source: Path | None = None, *, dry_run: bool = False) -> RestoredEntries:
+        """Put the entries that the log of a stream lacks, or has damaged, back from the root in *source*.
+
+        The default is the copy here. From a copy of this log, commits that followed the last entry are put back as
+        well. What was redacted stays redacted. If it is interrupted, the same call continues.
+
+        Raise JournalDamaged if the source is damaged, InvalidRequest if it is of another log, Busy if others wrote
+        meanwhile.
+        """
+        home = source or self.folder
+        self._reaches([stream])
+        folder = Folder(home / "projects" / stream.project / stream.name, stream.graph)
+        for damage in folder.verify():
+            detail = damage.detail.removeprefix(f"{damage.path}: ")
+            hint = "nothing was put back; use the copy of another machine: jidomem journal restore FOLDER"
+            raise JournalDamaged(f"{detail}: this copy is not whole", path=damage.path, commit=damage.commit, hint=hint)
+        position, found = checkpoints.load(checkpoints.path_of(str(home), stream)), self._survey(stream)
+        ids = {entry.head.id for entry in found.entries.values()}
+        is_copy = position is not None and position.life == self._life
+        if (position is not None and not is_copy) or (
+            ids and not ids.intersection(head.id for head in folder.named(""))
+        ):
+            raise InvalidRequest(
+                f"{home} has commits of another root, not of {self.log.name}",
+                hint="name the folder of a copy of it (JIDOMEM_HOME of another machine), or of a restored backup",
+            )
+        filled = _intact(folder, found, with_end=is_copy)
+        leaves = redacted_leaves([*redaction_records(folder), *found.records])
+        replaced = {fault.number: fault.document for fault in found.faults}
+        entries = [
+            (LogEntry(number, commit.id, _redacted(commit, leaves).data), replaced.get(number))
+            for number, commit in sorted(filled.items())
+        ]
+        if not dry_run and entries:
+            if not self.log.restore(stream, entries):
+                raise Busy(f"{self.log.name} was written to meanwhile", hint="run the same command again")
+            found = self._survey(stream)
+        if not dry_run:
+            self._mark(stream, found.damage)
+        left = () if dry_run else tuple(self._fault(stream, each, {}) for each in found.faults)
+        return RestoredEntries(tuple(entry for entry, _ in entries), left)
 
     def holds(self, stream: Stream, version: Version) -> bool:
         """Return whether the heads of *version* are in the copy, after an update if necessary."""
@@ -256,29 +338,34 @@ class MirroredJournal(FileJournal):
     def _damage_beside_copy(self, stream: Stream) -> tuple[JournalDamaged, ...]:
         return (self._log_damage[stream],) if stream in self._log_damage else ()
 
-    def _find_log_damage(self, stream: Stream) -> JournalDamaged | None:
-        """Return the first damage of a stream in the log: an entry that is missing or does not fit its id."""
-        try:
-            for number, entry in enumerate(self.log.read(stream), 1):
-                linked, missing = verified_entry(entry.document, stream.graph), self._missing(stream, number, entry)
-                if missing is not None or linked is None or linked.head.id != entry.commit:
-                    return missing or self._damaged_entry(stream, number, "is not the commit of its id")
-        except JournalDamaged as damage:
-            return damage
-        return None
+    def _survey(self, stream: Stream) -> LogSurvey:
+        entries = self.log.read(stream, with_gaps=True)
+        return survey(entries, stream.graph, self._known(stream)[0].contents.is_explained)
 
-    def _missing(self, stream: Stream, number: int, entry: LogEntry) -> JournalDamaged | None:
-        """Return the damage if the log has no entry *number*, and *entry* comes next."""
-        return self._damaged_entry(stream, number, "is missing") if entry.number != number else None
+    def _mark(self, stream: Stream, damage: str) -> None:
+        """Record the damage of a stream in the log, unless it is recorded."""
+        if damage != self._reaches([stream])[stream].damage:
+            self.log.mark(stream, damage)
+            self._reaches([stream])
 
-    def _damaged_entry(self, stream: Stream, number: int, problem: str) -> JournalDamaged:
+    def _fault(self, stream: Stream, fault: LogFault, copied: Mapping[int, Commit]) -> JournalDamaged:
+        """Return the error for a fault of the log; *copied* are the commits that the copy has, by number."""
+        commit, here = copied.get(fault.number), f"the copy here ({self.folder})"
+        if commit is None:
+            return self._damaged_entry(stream, fault.number, f"{fault.problem}; {here} lacks it, too", fault.commit)
+        hint = "put it back: jidomem journal restore"
+        return self._damaged_entry(stream, fault.number, f"{fault.problem}; {here} has it", commit.id, hint)
+
+    def _damaged_entry(
+        self, stream: Stream, number: int, problem: str, commit: str = "", hint: str = _ASK_COPIES
+    ) -> JournalDamaged:
         path = f"{self.log.name}: entry {number} of {stream.project}/{stream.name}"
-        return JournalDamaged(f"this entry {problem}", path=path, hint=f"{_RESTORE}, and restart this server")
+        return JournalDamaged(f"this entry {problem}", path=path, commit=commit[:SHORT] or None, hint=hint)
 
     def _explain(self, stream: Stream, damage: tuple[JournalDamaged, ...]) -> tuple[JournalDamaged, ...]:
         """Return *damage* of the copy, which is that of the log, with the repair of the log."""
         for each in damage:
-            each.hint = _RESTORE
+            each.hint = _ASK_COPIES
         return damage
 
     # the update of the copy
@@ -294,6 +381,13 @@ class MirroredJournal(FileJournal):
     def _look(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         log_state = self.log.look(streams, addresses.NAME)
         self._life, self.rules = log_state.life, log_state.tag
+        for stream, reach in log_state.reaches.items():
+            if reach.damage:
+                number, _, problem = reach.damage.partition(" ")
+                self._log_damage[stream] = self._damaged_entry(stream, int(number), problem)
+            elif self._log_damage.pop(stream, None):  # it was restored: a copy with the damage is fetched again
+                self._damaged_reaches.pop(stream, None)
+                self._better.pop(stream, None)
         return log_state.reaches
 
     def _reach(self, stream: Stream) -> Reach:
@@ -310,6 +404,8 @@ class MirroredJournal(FileJournal):
             return CheckpointPosition(reach)
         is_level = position is not None and position.is_level(reach, self._life) and not position.orders
         if position is not None and is_level and stream in self._verified and self._is_sound(stream, position):
+            return position
+        if position is not None and reach.damage and self._better.get(stream) == reach:
             return position
         return self._update_copy(stream)
 
@@ -342,7 +438,21 @@ class MirroredJournal(FileJournal):
                 position = self._fill(stream, folder, lock, position)
                 if self._is_sound(stream, position):
                     return position
+        if position is not None and position.life == self._life and self._is_better(stream, folder, reach):
+            return position
         return self._refetch(stream, folder, lock, reach)
+
+    def _is_better(self, stream: Stream, folder: Folder, reach: Reach) -> bool:
+        """Return whether the log is damaged, and the copy has commits that it lacks; record the damage."""
+        if not reach.damage and stream not in self.log.gaps():
+            return False
+        found = self._survey(stream)
+        self._mark(stream, found.damage)
+        is_better = bool(_intact(folder, found))
+        if is_better:
+            self._better[stream] = reach
+            self._verified.add(stream)
+        return is_better
 
     def _carry_out(self, stream: Stream, folder: Folder, position: CheckpointPosition) -> bool:
         """Return whether redaction records that arrived were now carried out in the log.
@@ -368,7 +478,6 @@ class MirroredJournal(FileJournal):
             CheckpointPosition(Reach(0, reach.rewrites), life=self._life),
         )
         checkpoints.empty(folder, lock.file.descriptor, path)
-        self._log_damage.pop(stream, None)  # the copy gets the same damage
         try:
             position = self._fill(stream, folder, lock, nothing)
         except LogMismatch:
@@ -376,6 +485,7 @@ class MirroredJournal(FileJournal):
             position = self._fill(stream, folder, lock, nothing, doubted=True)
         if not self._is_sound(stream, position):
             self._damaged_reaches[stream] = position.reach
+            self._mark(stream, self._survey(stream).damage)
         return position
 
     def _fill(
@@ -430,3 +540,23 @@ class MirroredJournal(FileJournal):
                 self._seal_when_due(stream, folder)
                 checkpoints.save(checkpoints.path_of(str(self.folder), stream), after)
         return after.version
+
+
+def _intact(folder: Folder, surveyed: LogSurvey, *, with_end: bool = False) -> dict[int, Commit]:
+    """Return the commits of *folder* that a log lacks, verified, by their numbers there, as `LogSurvey.fill` does."""
+    logged, commits = {entry.head.id for entry in surveyed.entries.values()}, dict[str, Commit]()
+    for head in folder.named(""):
+        if head.id not in logged:
+            with suppress(FormatError):
+                commits[head.id] = parse(folder.data(head) or b"")
+    candidates = (PackEntry(commit.head, commit.parents) for commit in commits.values())
+    filled = surveyed.fill(candidates, with_end=with_end)
+    return {number: commits[entry.head.id] for number, entry in filled.items()}
+
+
+def _redacted(commit: Commit, leaves: Mapping[str, frozenset[str]]) -> Commit:
+    """Return *commit* without the *leaves* of its id."""
+    with suppress(FormatError):  # a record cannot redact a commit's own description
+        if removed := leaves.get(commit.id):
+            return without(commit, removed | removed_leaves(commit))
+    return commit

@@ -1,22 +1,27 @@
 """The port of a shared log: streams of documents, numbered without gaps, and files beside them.
 
-A `Chain` verifies commits as they arrive: parents first, with the next position and time. `SingleFlight` lets
-concurrent callers share one request.
+A `Chain` verifies commits as they arrive: parents first, with the next position and time. `survey` finds the damage of
+a stream, and `LogSurvey.fill` the commits that repair it. `SingleFlight` lets concurrent callers share one request.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
+from math import inf
 from threading import Event, Lock
 from typing import Generic, Protocol, TypeVar
 
+import orjson
+
 from jidomem.errors import InvalidRequest, JournalDamaged, TooLarge
-from jidomem.journal.commit import Commit
+from jidomem.journal.commit import Commit, FormatError, is_redaction_record, parse
 from jidomem.journal.journal import Stream
+from jidomem.journal.packs import PackEntry
 from jidomem.records.intent import SHORT
 
 #: The maximum size of a file beside the streams, in bytes.
@@ -39,12 +44,49 @@ class LogEntry:
 class Reach:
     """The reach of a stream: the number of its last entry, 0 for an empty stream, and the count of its rewrites.
 
-    *last* is the commit of that entry if the log reports it in the same request, else empty.
+    *last* is the commit of that entry if the log reports it in the same request, else empty. *damage* is what `mark`
+    recorded: the number of the first damaged entry, and its fault.
     """
 
     length: int = 0
     rewrites: int = 0
     last: str = field(default="", compare=False)
+    damage: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrites:
+    """The state of a log without transactions: rewrite counts, recorded damage, and the pending rewrite.
+
+    A rewrite has its stream, and the new bytes by key. *life* is the life of the log, assigned when it is created.
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    stream: str = ""
+    pending: Mapping[str, bytes] = field(default_factory=dict)
+    life: str = ""
+    damaged: Mapping[str, str] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """Return the stored bytes."""
+        pending = {key: b64encode(data).decode() for key, data in self.pending.items()}
+        return orjson.dumps({**asdict(self), "pending": pending})
+
+    def reach(self, name: str, length: int, last: str) -> Reach:
+        """Return the reach of a stream with an end."""
+        return Reach(length, self.counts.get(name, 0), last, self.damaged.get(name, ""))
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Rewrites:
+        """Return the value of the stored bytes.
+
+        >>> Rewrites.from_bytes(Rewrites({"p.memory": 2}, "q.memory", {"a": b"b"}).to_bytes()).pending
+        {'a': b'b'}
+        """
+        values = orjson.loads(data)
+        pending = {key: b64decode(text) for key, text in values["pending"].items()}
+        life, damaged = values.get("life", ""), values.get("damaged", {})
+        return Rewrites(values["counts"], values["stream"], pending, life, damaged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +125,24 @@ class SharedLog(Protocol):
         *streams* is not empty. It costs no more than `reach`, except for one concurrent request.
         """
 
-    def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
-        """Yield the entries with a number above *after*, in order; the iterator need not be exhausted."""
+    def read(self, stream: Stream, after: int = 0, *, with_gaps: bool = False) -> Iterator[LogEntry]:
+        """Yield the entries with a number above *after*, in order; the iterator need not be exhausted.
+
+        A log may raise JournalDamaged for a missing or foreign entry; *with_gaps* it goes on behind it.
+        """
+
+    def gaps(self) -> Mapping[Stream, int]:
+        """Return the number of the first missing entry of each stream without one before its last; reads none."""
+
+    def mark(self, stream: Stream, damage: str) -> None:
+        """Record the damage of a stream, which each later `Reach` has; an empty text removes it."""
+
+    def restore(self, stream: Stream, entries: Sequence[tuple[LogEntry, bytes | None]]) -> bool:
+        """Return True once the entries, in order, are durable: each in place of a document, or of none (None).
+
+        Return False if something else is there. If it is interrupted, a first part of them may be durable; the same
+        call then stores the rest.
+        """
 
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
         """Return True once *document* is durable under *number*, False if another commit has that number.
@@ -220,6 +278,98 @@ def digest(forms: Forms) -> str:
     for identity in sorted(forms):
         hashed.update(identity + forms[identity])
     return hashed.hexdigest()
+
+
+def first_gap(numbers: Iterable[int]) -> int:
+    """Return the first number from 1 on that is missing in *numbers*, which are sorted; 0 if none is.
+
+    >>> first_gap([1, 2, 4, 6])
+    3
+    """
+    return next((place for place, number in enumerate(numbers, 1) if number != place), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFault:
+    """The damage of one entry: its number, its commit and its document, if they are known, and the problem."""
+
+    number: int
+    problem: str
+    commit: str = ""
+    document: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogSurvey:
+    """The result of reading a whole stream: its damage, its intact commits by number, and its redaction records."""
+
+    faults: Sequence[LogFault]
+    entries: Mapping[int, PackEntry]
+    records: Sequence[Commit]
+
+    @property
+    def damage(self) -> str:
+        """Return the text for `SharedLog.mark`; empty without damage."""
+        return f"{self.faults[0].number} {self.faults[0].problem}" if self.faults else ""
+
+    def fill(self, candidates: Iterable[PackEntry], *, with_end: bool = False) -> dict[int, PackEntry]:
+        """Return those of the commits *candidates* that the stream lacks, by the number at which each fits.
+
+        A commit fits a damaged entry if that names it, or if its parents have smaller numbers, and its children larger
+        ones. *with_end* those that follow the last entry get the next numbers.
+        """
+        numbers = {entry.head.id: number for number, entry in self.entries.items()}
+        children: dict[str, float] = {}
+        for number, entry in self.entries.items():
+            for parent in entry.parents:
+                children[parent] = min(number, children.get(parent, inf))
+        left = {each.head.id: each for each in sorted(candidates, key=lambda each: each.head)}
+        left = {identity: each for identity, each in left.items() if identity not in numbers}
+        filled: dict[int, PackEntry] = {}
+
+        def place(number: int, identity: str = "") -> bool:
+            for each in [left[identity]] if identity in left else left.values():
+                parents = (numbers.get(parent, inf if parent in left else 0) for parent in each.parents)
+                if max(parents, default=0) < number < children.get(each.head.id, inf):
+                    filled[number], numbers[each.head.id] = left.pop(each.head.id), number
+                    return True
+            return False
+
+        for fault in self.faults:
+            if fault.number not in self.entries:
+                place(fault.number, fault.commit)
+        end = max((*self.entries, *(fault.number for fault in self.faults)), default=0)
+        while with_end and place(end + 1):
+            end += 1
+        return filled
+
+
+def survey(entries: Iterable[LogEntry], graph: str, is_explained: Callable[[str], bool]) -> LogSurvey:
+    """Return the survey of all *entries* of the stream of *graph*: each is verified.
+
+    A missing parent is damage unless it *is_explained*, as by a quarantine.
+    """
+    faults: list[LogFault] = []
+    intact: dict[int, PackEntry] = {}
+    records: list[Commit] = []
+    number, ids = 0, set[str]()
+    for entry in entries:
+        faults += [LogFault(missing, "is missing") for missing in range(number + 1, entry.number)]
+        number = entry.number
+        try:
+            commit = parse(entry.document)
+        except FormatError as error:
+            faults.append(LogFault(number, f"is damaged: {error}", entry.commit, entry.document))
+            continue
+        if (commit.id, commit.graph) != (entry.commit, graph):
+            faults.append(LogFault(number, f"is commit {commit.id[:SHORT]}", entry.commit, entry.document))
+            continue
+        if not faults and (lacking := [each for each in commit.parents if each not in ids and not is_explained(each)]):
+            faults.append(LogFault(number, f"follows commit {lacking[0][:SHORT]}, which no entry has", entry.commit))
+        intact[number] = PackEntry(commit.head, commit.parents)
+        ids.add(entry.commit)
+        records += [commit] if is_redaction_record(entry.document) else []
+    return LogSurvey(faults, intact, records)
 
 
 K = TypeVar("K")

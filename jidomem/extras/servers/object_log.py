@@ -21,10 +21,9 @@ that a later rewrite removed. Counting and clearing a rewrite is one put.
 from __future__ import annotations
 
 import time
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from secrets import token_hex
 from threading import Event, Lock
@@ -32,12 +31,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import obstore
-import orjson
 from obstore.exceptions import AlreadyExistsError, BaseError, NotModifiedError, PreconditionError
 from obstore.store import S3Store
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
-from jidomem.extras.servers.log import File, LogEntry, LogState, Reach, check_file
+from jidomem.extras.servers.log import File, LogEntry, LogState, Reach, Rewrites, check_file, first_gap
 from jidomem.journal.commit import FormatError
 from jidomem.journal.journal import Stream
 from jidomem.journal.packs import unverified_entry
@@ -186,10 +184,6 @@ class Bucket:
         except _ERRORS as error:
             raise self._unreachable(error) from error
 
-    def exists(self, key: str) -> bool:
-        """Return whether there is such an object."""
-        return self.tag(key) is not None
-
     def tag(self, key: str) -> str | None:
         """Return the tag of an object, None if there is none; raises Failed `store_unreachable`."""
         try:
@@ -325,35 +319,6 @@ def _short_message(error: Exception) -> str:
 _REWRITES_KEY = "rewrites"
 
 
-@dataclass(frozen=True, slots=True)
-class Rewrites:
-    """The rewrite counts of the streams, and the pending rewrite: its stream, and the new bytes by key.
-
-    *life* is the life of the log, assigned when it is created.
-    """
-
-    counts: Mapping[str, int] = field(default_factory=dict)
-    stream: str = ""
-    pending: Mapping[str, bytes] = field(default_factory=dict)
-    life: str = ""
-
-    def to_bytes(self) -> bytes:
-        """Return the stored bytes."""
-        pending = {key: b64encode(data).decode() for key, data in self.pending.items()}
-        return orjson.dumps({"counts": self.counts, "stream": self.stream, "pending": pending, "life": self.life})
-
-    @staticmethod
-    def from_bytes(data: bytes) -> Rewrites:
-        """Return the value of the stored bytes.
-
-        >>> Rewrites.from_bytes(Rewrites({"p.memory": 2}, "q.memory", {"a": b"b"}).to_bytes()).pending
-        {'a': b'b'}
-        """
-        values = orjson.loads(data)
-        pending = {key: b64decode(text) for key, text in values["pending"].items()}
-        return Rewrites(values["counts"], values["stream"], pending, values.get("life", ""))
-
-
 class Rewriter:
     """The object of the rewrites. Every read of it first carries out the pending rewrite."""
 
@@ -377,6 +342,14 @@ class Rewriter:
             before, tag = self._settle()
             if self._put(replace(before, stream=stream, pending=pending), tag):
                 self._settle()
+                return
+
+    def mark(self, stream: str, damage: str) -> None:
+        """Record the damage of a stream; an empty text removes it."""
+        while True:
+            before, tag = self._settle()
+            damaged = {name: text for name, text in {**before.damaged, stream: damage}.items() if text}
+            if damaged == before.damaged or self._put(replace(before, damaged=damaged), tag):
                 return
 
     def _look(self) -> tuple[Rewrites, str | None]:
@@ -463,8 +436,7 @@ class ObjectLog:
     def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         ends = {stream: self._pool.submit(self._end, stream) for stream in streams}
         now = self._rewriter.state()
-        counts = {stream: now.counts.get(_name(stream), 0) for stream in streams}
-        reaches = {stream: Reach(end.result()[0], counts[stream], end.result()[1]) for stream, end in ends.items()}
+        reaches = {stream: now.reach(_name(stream), *end.result()) for stream, end in ends.items()}
         if now.life == self._life:
             return reaches
         with self._guard:  # the log was recreated: cached lengths are of the former one
@@ -472,8 +444,17 @@ class ObjectLog:
             self._life = now.life
         return self._reaches(streams)
 
-    def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
-        """Yield the entries with a number above *after*, in order, fetched in batches that grow."""
+    def read(self, stream: Stream, after: int = 0, *, with_gaps: bool = False) -> Iterator[LogEntry]:
+        """Yield the entries with a number above *after*, in order, fetched in batches that grow.
+
+        *with_gaps* a missing entry is left out, and a foreign one has no commit; else each raises JournalDamaged.
+        """
+        if with_gaps:
+            numbers = [each for each in self._stored_numbers(stream) if each > after]
+            for first in range(0, len(numbers), _MANY):
+                some = numbers[first : first + _MANY]
+                yield from filter(None, self._pool.map(lambda each: self._entry(stream, each, is_any=True), some))
+            return
         number, count = after + 1, 1
         while True:
             known = self._lengths.get(stream, 0) - number + 1
@@ -488,13 +469,41 @@ class ObjectLog:
 
     def _is_continued(self, stream: Stream, number: int, later: bool) -> bool:
         """Return whether an entry came during the read; raise JournalDamaged if only *later* ones exist."""
-        if later and not self._bucket.exists(_key(stream, number)):
+        if later and self._bucket.tag(_key(stream, number)) is None:
             raise JournalDamaged(
                 "this object is missing, and later ones of its stream exist",
                 path=f"{self.name}: {_key(stream, number)}",
-                hint="restore it from a backup or from an older version of the bucket; no lifecycle rule may expire it",
+                hint="jidomem journal restore puts it back from a copy; no lifecycle rule may expire it",
             )
         return later
+
+    def _stored_numbers(self, stream: Stream) -> list[int]:
+        """Return the numbers of the stored entries of a stream, sorted."""
+        folder = f"log/{_name(stream)}"
+        digits = (key.removeprefix(folder).replace("/", "") for key in self._bucket.below(folder))
+        return [int(each) for each in digits if len(each) == 9 and each.isdecimal()]
+
+    def gaps(self) -> Mapping[Stream, int]:
+        """Return the number of the first missing entry of each stream without one, by a listing."""
+        return {stream: gap for stream in self.streams() if (gap := first_gap(self._stored_numbers(stream)))}
+
+    def mark(self, stream: Stream, damage: str) -> None:
+        """Record the damage of a stream; an empty text removes it."""
+        self._rewriter.mark(_name(stream), damage)
+
+    def restore(self, stream: Stream, entries: Sequence[tuple[LogEntry, bytes | None]]) -> bool:
+        """Return True once the entries are durable, one after another; False if something else is at a number."""
+        return all(self._restore_entry(stream, entry, damaged) for entry, damaged in entries)
+
+    def _restore_entry(self, stream: Stream, entry: LogEntry, damaged: bytes | None) -> bool:
+        key, data = _key(stream, entry.number), _header(entry.commit) + entry.document
+        document, tag = None, None
+        if stored := self._bucket.get(key):
+            document, tag = _read_entry(entry.number, stored.data).document, stored.tag
+        return (
+            document in (damaged, entry.document)
+            and self._bucket.put(key, data, tag, lambda now, _: now == data, f"the entry {key}") is not None
+        )
 
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
         """Return True once *document* is durable under *number*, False if another commit has that number.
@@ -581,14 +590,13 @@ class ObjectLog:
         self._closed.set()
         self._pool.shutdown()
 
-    def _entry(self, stream: Stream, number: int) -> LogEntry | None:
+    def _entry(self, stream: Stream, number: int, *, is_any: bool = False) -> LogEntry | None:
+        """Return an entry; None if it is missing. Raise JournalDamaged for a foreign one unless *is_any*."""
         file = self._bucket.get(_key(stream, number))
-        if file is None:
-            return None
-        header, _, document = file.data.partition(b"\n")
-        if not header.startswith(b"# commit "):
-            raise JournalDamaged("this object was not written by jidomem", path=f"{self.name}: {_key(stream, number)}")
-        return LogEntry(number, header.removeprefix(b"# commit ").decode(), document)
+        entry = None if file is None else _read_entry(number, file.data)
+        if entry is None or entry.commit or is_any:
+            return entry
+        raise JournalDamaged("this object was not written by jidomem", path=f"{self.name}: {_key(stream, number)}")
 
     def _record_length(self, stream: Stream, number: int) -> None:
         with self._guard:
@@ -611,7 +619,7 @@ class ObjectLog:
         if length is None:
             length = self._last(f"log/{_name(stream)}", 2)
         for _ in range(_STEPS):
-            if not self._bucket.exists(_key(stream, length + 1)):
+            if self._bucket.tag(_key(stream, length + 1)) is None:
                 break
             length += 1
         else:
@@ -640,6 +648,14 @@ def _key(stream: Stream, number: int) -> str:
     """
     digits = f"{number:09}"
     return f"log/{_name(stream)}/{digits[:-6]}/{digits[-6:-3]}/{digits[-3:]}"
+
+
+def _read_entry(number: int, data: bytes) -> LogEntry:
+    """Return the entry in an object; one without commit if it is foreign."""
+    header, _, document = data.partition(b"\n")
+    if not header.startswith(b"# commit "):
+        return LogEntry(number, "", data)
+    return LogEntry(number, header.removeprefix(b"# commit ").decode(errors="replace"), document)
 
 
 def _position(document: bytes) -> int:

@@ -16,7 +16,7 @@ from threading import Condition, Thread
 from time import monotonic
 from typing import Any, LiteralString
 
-from psycopg import Error, OperationalError
+from psycopg import Error, OperationalError, Rollback
 from psycopg.errors import UndefinedFunction, UniqueViolation
 from psycopg.sql import SQL, Identifier
 
@@ -140,6 +140,7 @@ WHERE stream = %(stream)s AND number = %(number)s AND commit = %(commit)s AND EX
 _REACH = """
 SELECT asked.stream, coalesce(latest.number, 0), coalesce(latest.commit, ''),
   coalesce((SELECT times FROM {s}.rewrites r WHERE r.stream = asked.stream), 0),
+  coalesce((SELECT convert_from(data, 'UTF8') FROM {s}.files WHERE name = 'damaged/' || asked.stream), ''),
   (SELECT tag FROM {s}.files WHERE name = %s), (SELECT life FROM {s}.layout)
 FROM unnest(%s::text[]) AS asked (stream) LEFT JOIN LATERAL (
   SELECT number, commit FROM {s}.commits c WHERE c.stream = asked.stream ORDER BY number DESC LIMIT 1
@@ -152,6 +153,18 @@ WITH RECURSIVE streams AS (
 ) SELECT stream FROM streams WHERE stream IS NOT NULL"""
 _READ = """
 SELECT number, commit, document FROM {s}.commits WHERE stream = %s AND number > %s ORDER BY number LIMIT %s"""
+_GAPS = """
+SELECT stream, min(place) FROM (
+  SELECT stream, number, row_number() OVER (PARTITION BY stream ORDER BY number) AS place FROM {s}.commits
+) AS numbered WHERE number <> place GROUP BY stream"""
+_RESTORE = {
+    "new": """INSERT INTO {s}.commits (stream, number, commit, document)
+VALUES (%(stream)s, %(number)s, %(commit)s, %(document)b) ON CONFLICT DO NOTHING""",
+    "changed": """UPDATE {s}.commits SET commit = %(commit)s, document = %(document)b
+WHERE stream = %(stream)s AND number = %(number)s AND document = %(found)b""",
+    "present": """SELECT 1 FROM {s}.commits
+WHERE stream = %(stream)s AND number = %(number)s AND commit = %(commit)s AND document = %(document)b""",
+}
 _COUNT = """
 INSERT INTO {s}.rewrites (stream, times) VALUES (%s, 1) ON CONFLICT (stream) DO UPDATE SET times = rewrites.times + 1"""
 _PUTS = {
@@ -199,11 +212,11 @@ class PostgresLog:
     def look(self, streams: list[Stream], name: str) -> LogState:
         """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life."""
         rows = self._rows(_REACH, name, [_key(stream) for stream in streams])
-        reaches = {key: Reach(int(length), int(times), last) for key, length, last, times, _, _ in rows}
-        return LogState({stream: reaches[_key(stream)] for stream in streams}, rows[0][4], rows[0][5])
+        reaches = {key: Reach(int(length), int(times), last, mark) for key, length, last, times, mark, _, _ in rows}
+        return LogState({stream: reaches[_key(stream)] for stream in streams}, rows[0][5], rows[0][6])
 
-    def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
-        """Yield the entries with a number above *after*, in order; the iterator need not be exhausted."""
+    def read(self, stream: Stream, after: int = 0, *, with_gaps: bool = False) -> Iterator[LogEntry]:
+        """Yield the entries with a number above *after*, in order, without those that are missing."""
         count = _FEW
         while True:
             rows = self._rows(_READ, _key(stream), after, count)
@@ -213,6 +226,42 @@ class PostgresLog:
             after = int(rows[-1][0])
             size = sum(len(row[2]) for row in rows) // len(rows) + 1
             count = max(_FEW, min(_MANY, _BYTES // size, 8 * count))
+
+    def gaps(self) -> Mapping[Stream, int]:
+        """Return the number of the first missing entry of each stream that lacks one before its last."""
+        return {Stream(*key.split("/", 1)): int(number) for key, number in self._rows(_GAPS)}
+
+    def mark(self, stream: Stream, damage: str) -> None:
+        """Record the damage of a stream; an empty text removes it."""
+        name = f"damaged/{_key(stream)}"
+        if damage:
+            self.put(name, damage.encode(), force=True)
+        else:
+            self.remove([name])
+
+    def restore(self, stream: Stream, entries: Sequence[tuple[LogEntry, bytes | None]]) -> bool:
+        """Return True once the entries are durable, all or none; False if something else is at one of their numbers."""
+        key = _key(stream)
+
+        def work(connection: PostgresConnection) -> bool:
+            is_stored = False
+            with connection.transaction() as transaction:
+                connection.execute("SET LOCAL synchronous_commit TO on")
+                for entry, found in entries:
+                    row = {"stream": key, "number": entry.number, "commit": entry.commit, "found": found}
+                    row["document"] = entry.document
+                    write, check = _RESTORE["new" if found is None else "changed"], _RESTORE["present"]
+                    if (
+                        not connection.execute(self._link.sql(write), row).rowcount
+                        and not connection.execute(self._link.sql(check), row).fetchone()
+                    ):
+                        raise Rollback(transaction)
+                is_stored = True
+            if is_stored:
+                self._notify(connection, key)
+            return is_stored
+
+        return self._link.run(work)
 
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
         """Return True once *document* is durable under *number*, False if another commit has that number.
