@@ -332,17 +332,12 @@ def mcp(
         set_messages(app, form)
     from jidomem.serve.mcp.client_session import ClientSessions
     from jidomem.serve.mcp.server_memory import KNOWLEDGE
-    from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, RECORD_TURN, TOOLS, WORKING
+    from jidomem.serve.mcp.tools import TOOLSETS
 
     memory = app.open(stays=True)
     app.warn_of_new(memory.settings, memory.projects)
     memory.expected_project = memory.project
-    tools = {
-        "jidomem": TOOLS,
-        "working": (*TOOLS, WORKING, RECORD_TURN),
-        "dialogue": (*TOOLS, KEEP_PAGE, FIND_PAGES),
-        "server-memory": KNOWLEDGE,
-    }[toolset]
+    tools = KNOWLEDGE if toolset == "server-memory" else TOOLSETS[toolset]
     sessions = ClientSessions(memory, app.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
     from jidomem.serve import server_state
     from jidomem.serve.listener import limit_collections

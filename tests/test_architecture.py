@@ -29,8 +29,9 @@ LAYERS = [  # each row may import itself and the rows above it
     {"check"},
     {"curation", "providers"},
     {"runtime", "extras.memoryos", "__init__"},
-    {"extras.code", "extras.transfer", "clients", "adapters"},
+    {"extras.code", "extras.transfer", "clients"},
     {"serve", "extras.web", "guard"},
+    {"adapters"},
     {"jidomem_cli"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -19,10 +19,10 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from jidomem.adapters import agent_of
 from jidomem.errors import Failed, JidomemError
 from jidomem.read.conversations import CachedEntries
 from jidomem.records.entry import Entry
+from jidomem.runtime.agent_memory import agent_of
 from jidomem.runtime.root import Jidomem
 from jidomem.write.conversation import EntryChanges
 

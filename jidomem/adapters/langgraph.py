@@ -26,7 +26,6 @@ from urllib.parse import quote
 
 import orjson
 
-from jidomem.adapters import agent_of
 from jidomem.base.background import PeriodicTask
 from jidomem.errors import (
     Failed,
@@ -43,6 +42,7 @@ from jidomem.read.conversations import CachedEntries, CachedEntry
 from jidomem.records.entry import Entry, WriteRequest
 from jidomem.records.interfaces import NAMESPACE
 from jidomem.records.recall import LARGEST_LIMIT, RecallRequest
+from jidomem.runtime.agent_memory import agent_of
 from jidomem.runtime.root import Jidomem
 from jidomem.write import secrets
 from jidomem.write.conversation import EntryChanges
