@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from jidomem import Jidomem
-from jidomem.check.journal_integrity import JournalFinding, anchor, anchored, compare_with_git, findings
+from jidomem.check.journal_integrity import JournalFinding, anchor, anchored, compare_with_git, journal_findings
 from jidomem.check.journal_integrity import replay as replayed
 from jidomem.curation.find_text import (
     AS_IT_IS,
@@ -509,7 +509,7 @@ def verify(app: App, heads: str | None, quarantine: str | None, reason: str | No
     streams, journal = app.streams(memory), memory.journal
     wanted = anchor(heads, Stream(memory.project)) if heads is not None else {}
     damage = [(stream, journal.verify(stream)) for stream in streams]
-    findings_ = [finding for stream in streams for finding in findings(journal, stream, memory.sources.now())]
+    findings_ = [each for noted in journal_findings(journal, streams, memory.sources.now()).values() for each in noted]
     findings_ += compare_with_git(journal, dict(damage), app.project)
     findings_ += [each for stream, ids in wanted.items() for each in anchored(journal, stream, ids)]
     _print_damage(app, memory, damage, findings_, anchored_to=bool(wanted))

@@ -20,7 +20,7 @@ from jidomem.base.clock import now
 from jidomem.base.containers import reachable
 from jidomem.base.json_values import decode_json
 from jidomem.check import rules
-from jidomem.check.journal_integrity import JournalFinding, Screening, edited_lines, findings, missing_files
+from jidomem.check.journal_integrity import JournalFinding, Screening, edited_lines, journal_findings, missing_files
 from jidomem.check.reasoning import configured_changes, inconsistencies, policy_changes, unpermitted
 from jidomem.check.report import (
     CIRCLE,
@@ -247,8 +247,8 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         report.notes.append("references between memories are not checked while the journal is damaged")
     findings = brought(findings, source, lambda older: _judged(older, schema, settings)) + brought(others, source)
     findings = _excused(_about_active(findings, source, schema, settings), source)
-    for each in streams:
-        report.problems += _journal_problems(follower.journal, each, damage[each], lost[each])
+    for each, noted in journal_findings(follower.journal, streams).items():
+        report.problems += _journal_problems(follower.journal, noted, damage[each], lost[each])
         report.problems += screenings[each].problems("warning" if settings.on_secret == "warn" else "violation")
     report.problems += _placed_in_overlay(source.placed(_once(findings)), settings.overlay)
     if settings.revision is not None and settings.overlay is not None:
@@ -258,15 +258,14 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
 
 
 def _journal_problems(
-    journal: FileJournal, stream: Stream, damage: Sequence[JournalDamaged], lost: Sequence[JournalFinding]
+    journal: FileJournal, noted: list[JournalFinding], damage: Sequence[JournalDamaged], lost: Sequence[JournalFinding]
 ) -> list[Problem]:
     """Return the problems of the files of a stream, each fault once, at its cause."""
-    journal_findings = findings(journal, stream)
     if damage or lost:  # the lost commits may be the records of redactions
-        journal_findings = [note for note in journal_findings if note.kind != "unrecorded"]
+        noted = [note for note in noted if note.kind != "unrecorded"]
     edits = edited_lines(journal, damage)
     causes = [_damaged(one, edits.get(one.path)) for one in damage if not _follows(one, lost)]
-    return [*causes, *map(_journal_problem, [*journal_findings, *lost])]
+    return [*causes, *map(_journal_problem, [*noted, *lost])]
 
 
 def _screening(journal: FileJournal, stream: Stream, options: Options) -> Screening:

@@ -1,8 +1,9 @@
 """The integrity of a journal: redactions, quarantined files, git, replay and secrets.
 
-`findings` reports redacted content that reappeared and files that were set aside without a record; `missing_files` and
-`edited_lines` compare the journal with git; `replay` rebuilds the index from the journal and compares it with the index
-and the exports in use; `Screening` finds texts that look like secrets and reports their place without showing them.
+`journal_findings` reports redacted content that reappeared and files that were set aside without a record;
+`missing_files` and `edited_lines` compare the journal with git; `replay` rebuilds the index from the journal and
+compares it with the index and the exports in use; `Screening` finds texts that look like secrets and reports their
+place without showing them.
 """
 
 from __future__ import annotations
@@ -101,16 +102,36 @@ class Exposure:
     triples: frozenset[Triple] = frozenset()
 
 
-def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) -> list[JournalFinding]:
-    """Return the findings about a stream other than damage, at the moment *now*; every file of it is read."""
-    records, of_project = list(redaction_records(journal.inspect(stream))), _records_of_project(journal, stream)
+#: The redaction records of each stream of some projects.
+Records = Mapping[Stream, Sequence[Commit]]
+
+
+def records_of(journal: FileJournal, streams: Iterable[Stream]) -> Records:
+    """Return the redaction records of all streams of the projects of *streams*; every file of them is read.
+
+    The first record of a redaction names the commits of the other streams, too.
+    """
+    projects = {stream.project for stream in streams}
+    present = (each for each in journal.streams() if each.project in projects)
+    return {each: list(redaction_records(journal.inspect(each))) for each in present}
+
+
+def journal_findings(
+    journal: FileJournal, streams: Sequence[Stream], now: datetime | None = None
+) -> dict[Stream, list[JournalFinding]]:
+    """Return the findings about *streams* other than damage, at the moment *now*; their projects are read once."""
+    records = records_of(journal, streams)
+    return {stream: _findings(journal, stream, records, now or clock.now()) for stream in streams}
+
+
+def _findings(journal: FileJournal, stream: Stream, records: Records, moment: datetime) -> list[JournalFinding]:
+    known = _known_leaves(records, stream)
     again = f"jidomem journal redact --again --project {stream.project} --reason TEXT"
     restore = f"restore the complete file from git or a backup, or: {again}"
     kinds = (
-        ("exposed", _CAME_BACK, again, _showing(journal, stream, of_project)),
-        ("unrecorded", _UNRECORDED, restore, _silently(journal, stream, of_project)),
+        ("exposed", _CAME_BACK, again, _showing(journal, stream, known)),
+        ("unrecorded", _UNRECORDED, restore, _silently(journal, stream, known)),
     )
-    moment = now or clock.now()
     late = list[JournalFinding]()
     if (first := future_commit(journal, [stream], moment)) is not None:
         detail, repair = f"{first.detail}: {first.hint}", first.repair(journal)
@@ -122,7 +143,7 @@ def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) 
             for kind, detail, hint, exposed in kinds
             for each in exposed
         ),
-        *_set_aside(journal, stream, records),
+        *_set_aside(journal, stream, records.get(stream, ())),
         *late,
     ]
 
@@ -132,30 +153,29 @@ def _too_late(error: JournalDamaged, repair: str) -> JournalFinding:
     return JournalFinding("too_late", "violation", detail, repair, error.path, commit=error.commit)
 
 
-def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
-    """Return the forms of commits that show redacted content, and redacted forms without a record."""
-    records = _records_of_project(journal, stream)
-    return [*_showing(journal, stream, records), *_silently(journal, stream, records)]
+def exposures(journal: FileJournal, stream: Stream, records: Records) -> list[Exposure]:
+    """Return the forms of commits that show redacted content, and redacted forms without one of the *records*."""
+    known = _known_leaves(records, stream)
+    return [*_showing(journal, stream, known), *_silently(journal, stream, known)]
 
 
-def _records_of_project(journal: FileJournal, stream: Stream) -> list[Commit]:
-    """Return the redaction records of all streams: the first of a redaction names the commits of the others, too."""
-    streams = [each for each in journal.streams() if each.project == stream.project]
-    return [record for each in streams for record in redaction_records(journal.inspect(each))]
+def _known_leaves(records: Records, stream: Stream) -> Mapping[str, frozenset[str]]:
+    """Return the redacted leaves, by the id of their commit, that the records of the project of *stream* name."""
+    return redacted_leaves(record for each, of in records.items() if each.project == stream.project for record in of)
 
 
-def _showing(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
+def _showing(journal: FileJournal, stream: Stream, known: Mapping[str, frozenset[str]]) -> Iterator[Exposure]:
     """Yield the forms of commits that contain a redacted leaf."""
     folder = journal.inspect(stream)
-    for identity, redacted in redacted_leaves(orders).items():
+    for identity, redacted in known.items():
         for form in forms(folder, identity):
             if shown := {triple: leaf for triple, leaf in leaves(form.commit).items() if leaf in redacted}:
                 yield _exposure(folder.path, form, frozenset(shown.values()), frozenset(shown))
 
 
-def _silently(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
+def _silently(journal: FileJournal, stream: Stream, known: Mapping[str, frozenset[str]]) -> Iterator[Exposure]:
     """Yield the forms of commits that lack a leaf without a record of its redaction."""
-    folder, known = journal.inspect(stream), redacted_leaves(orders)
+    folder = journal.inspect(stream)
     for identity in redacted_ids(folder):
         for form in forms(folder, identity):
             if lost := removed_leaves(form.commit) - known.get(identity, frozenset()):

@@ -12,7 +12,7 @@ from itertools import chain
 from jidomem.base.clock import Sources
 from jidomem.base.containers import grouped, reachable
 from jidomem.base.words import slug
-from jidomem.check.journal_integrity import exposures
+from jidomem.check.journal_integrity import exposures, records_of
 from jidomem.curation.find_text import (
     BLOBS,
     DIGEST,
@@ -257,7 +257,9 @@ class JournalMaintenance:
         right to redact the policy at the first redaction.
         """
         self.writer.check_keeper(project, agent, "redact")
-        exposed_in = {stream: exposures(self.follower.journal, stream) for stream in self._streams(project)}
+        journal, streams = self.follower.journal, self._streams(project)
+        records = records_of(journal, streams)
+        exposed_in = {stream: exposures(journal, stream, records) for stream in streams}
         shown = [triple for each in exposed_in.values() for exposure in each for triple in exposure.triples]
         self._unlog_texts(project, Wanted(frozenset(_words(shown))))
         made, rest_by_stream = [], grouped(self._rest_of_entries(project))

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -53,14 +53,16 @@ def is_redacted(document: bytes) -> bool:
 
 def redacted_leaves(records: Iterable[Commit]) -> Mapping[str, frozenset[str]]:
     """Return the redacted leaves by the id of their commit; the leaves of a record count for each commit it names."""
-    leaves_by_id: dict[str, frozenset[str]] = defaultdict(frozenset)
+    leaves_by_id: dict[str, frozenset[str]] = {}
     for record in records:
         own_iri = iri(record.iri)
         named = (parse_literal(o).text for s, p, o in record.triples if s == own_iri and p == jido("redactedLeaf"))
         redacted = frozenset(named)
         for s, p, commit in record.triples:
             if s == own_iri and p == jido("redacts"):
-                leaves_by_id[plain_value(commit).rpartition(":")[2]] |= redacted
+                identity = plain_value(commit).rpartition(":")[2]
+                earlier = leaves_by_id.get(identity)  # none: all commits of a record share one set
+                leaves_by_id[identity] = redacted if earlier is None else earlier | redacted
     return leaves_by_id
 
 

@@ -25,7 +25,7 @@ from typing import Literal
 from jidomem.base.clock import format_timestamp, monotonic_time
 from jidomem.base.disk import acquire_lock, describe, repair, unwritable
 from jidomem.base.http_client import HttpClient, HttpFailure, HttpLimits, HttpOrigin
-from jidomem.check.journal_integrity import compare_with_git, findings
+from jidomem.check.journal_integrity import compare_with_git, journal_findings
 from jidomem.errors import BranchChanged, InvalidRequest, JidomemError, NotFound
 from jidomem.index.follower import ON_DISK_BYTES, SNAPSHOT_COMMITS
 from jidomem.index.snapshots import Clones
@@ -227,12 +227,13 @@ def journal(files: FileJournal, *, full: bool) -> Iterator[Diagnostic]:
     compared = [
         each for each in compare_with_git(files, known) if each.kind != "unchecked" or _git_answers(files.folder)
     ]
+    noted = journal_findings(files, streams) if full else {}
     for stream, damage in known.items():
         name, at = f"{stream.project}/{stream.name}", files.head(stream)
         is_whole = not any((each.path or "").startswith(str(files.path(stream))) for each in compared)
         for error in (each for each in damage if not isinstance(each, BranchChanged)):  # these are findings
             yield Diagnostic("journal", "fail", f"{name}: {error.detail}", error.hint)
-        for each in findings(files, stream) if full else ():
+        for each in noted.get(stream, ()):
             yield Diagnostic("journal", "warn", f"{name}: {each.path or each.commit}: {each.detail}", each.hint)
         loose = files.loose(stream)
         if loose > LOOSE and files.is_tracked:

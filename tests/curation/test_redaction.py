@@ -12,7 +12,7 @@ from conftest import decision, fixed_sources, intent
 
 import jidomem
 from jidomem.check.check import check_project
-from jidomem.check.journal_integrity import anchored, findings
+from jidomem.check.journal_integrity import anchored, journal_findings
 from jidomem.check.report import JOURNAL
 from jidomem.curation.find_text import DIGEST, NAME, SAYS, leftovers
 from jidomem.curation.redact import JournalMaintenance
@@ -129,7 +129,7 @@ def test_a_redacted_number_leaves_no_byte_or_digest_that_depends_on_it(tmp_path,
     assert all(path.stat().st_mtime_ns > started for path in (tmp_path / "root" / "index").rglob("*.sst"))
     for stream in memory.journal.streams():
         assert memory.journal.verify(stream) == ()
-        assert findings(memory.journal, stream) == []
+        assert journal_findings(memory.journal, [stream])[stream] == []
     follower.close()
     memory.close()
     other.close()
@@ -417,7 +417,7 @@ def test_a_restored_copy_is_reported_not_served_and_redacted_again_on_demand(mem
     with jidomem.open(memory.settings.root) as reopened:
         assert not any("hunter2" in str(row) for row in reopened.reader.ask("facts", project="p"))
     assert journal.verify(STREAM) == ()
-    (finding,) = findings(journal, STREAM)
+    (finding,) = journal_findings(journal, [STREAM])[STREAM]
     assert (finding.kind, finding.severity, finding.path) == ("exposed", "violation", str(folder / pack.name))
     lines = (folder / pack.name).read_text("utf-8").splitlines()
     assert lines[finding.line - 1] == "# jidomem journal 1"
@@ -430,7 +430,7 @@ def test_a_restored_copy_is_reported_not_served_and_redacted_again_on_demand(mem
     assert (problem.severity, problem.path, problem.line) == ("violation", finding.path, finding.line)
 
     assert len(memory.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
-    assert findings(journal, STREAM) == []
+    assert journal_findings(journal, [STREAM])[STREAM] == []
     assert b"hunter2" not in bytes_below(memory.settings.root)
     assert memory.keeper.redact_again("p", agent="ana", reason="once more") == []
 
@@ -466,9 +466,9 @@ def test_an_unredacted_copy_is_not_served_without_the_redacted_file(memory, tmp_
             "hunter2" in term for commit in reopened.journal.read(STREAM) for t in commit.triples for term in t
         )
         assert reopened.journal.verify(STREAM) == ()
-        assert {finding.kind for finding in findings(reopened.journal, STREAM)} == {"exposed"}
+        assert {finding.kind for finding in journal_findings(reopened.journal, [STREAM])[STREAM]} == {"exposed"}
         assert len(reopened.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
-        assert findings(reopened.journal, STREAM) == []
+        assert journal_findings(reopened.journal, [STREAM])[STREAM] == []
     assert b"hunter2" not in bytes_below(folder)
 
 
@@ -480,7 +480,7 @@ def test_an_unrecorded_redaction_is_reported(memory):
     path.with_suffix(".redacted.ttl").write_bytes(without(commit, redacted_leaves).data)
     path.unlink()
     assert memory.journal.verify(STREAM) == ()
-    (finding,) = findings(memory.journal, STREAM)
+    (finding,) = journal_findings(memory.journal, [STREAM])[STREAM]
     assert (finding.kind, finding.severity) == ("unrecorded", "violation")
     assert finding.path.endswith(".redacted.ttl")
     assert "restore the complete file" in finding.hint
@@ -497,13 +497,17 @@ def test_a_redaction_interrupted_between_two_streams_is_reported_and_finished_on
             other.submit(memory.keeper.redact, plan, agent="ana", reason="a password").result()
 
         assert b"hunter2" not in bytes_below(memory.journal.path(STREAM))
-        (finding,) = findings(memory.journal, history)
+        (finding,) = journal_findings(memory.journal, [history])[history]
         assert (finding.kind, finding.severity) == ("exposed", "violation")
         assert "journal redact --again" in finding.hint
 
         assert len(memory.keeper.redact_again("p", agent="ana", reason="the rest")) == 1
 
-        assert findings(memory.journal, history) == findings(memory.journal, STREAM) == []
+        assert (
+            journal_findings(memory.journal, [history])[history]
+            == journal_findings(memory.journal, [STREAM])[STREAM]
+            == []
+        )
         assert b"hunter2" not in bytes_below(tmp_path)
         assert memory.keeper.emptied("p") == [item]
         for stream, head in anchor.items():

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,18 +17,19 @@ import stream_reader
 import verifier
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journal_world import STREAM, add, flip_written_bits, ids
+from journal_world import STREAM, add, flip_written_bits, ids, order_on
 from test_erasing import _dies_at, bytes_below, redact_texts
 from test_files import commits_in
 from test_packs import packs_in
 from test_second_reader import quarantine_commit
 
 from jidomem.base import disk
-from jidomem.check.journal_integrity import findings
+from jidomem.check.journal_integrity import journal_findings
 from jidomem.errors import Failed, JournalDamaged
 from jidomem.journal import journal as files
 from jidomem.journal import rewrite
-from jidomem.journal.journal import FileJournal
+from jidomem.journal.commit import file_name
+from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import Pack
 
 HERE = str(Path(__file__).parent)
@@ -435,7 +437,7 @@ def test_quarantine_stores_both_forms_of_a_commit_after_an_interrupted_first_try
     stored = set_aside_bytes(journal)
     assert len(stored) == 2
     assert data[:-9] in stored
-    assert [finding.kind for finding in findings(journal, STREAM)] == [
+    assert [finding.kind for finding in journal_findings(journal, [STREAM])[STREAM]] == [
         "set_aside"
     ] * 2  # no commit records author and reason
 
@@ -466,3 +468,25 @@ def test_a_quarantine_killed_at_any_disk_call_loses_no_form_and_is_completed_lat
         assert set(set_aside_bytes(reopened)) >= {*forms, torn}
         assert set(ids(reopened.read(STREAM))) >= {written[0].id, written[3].id}
     assert steps > 10
+
+
+def test_the_redaction_records_of_a_project_are_read_once_for_all_its_streams(tmp_path, monkeypatch):
+    journal = FileJournal(tmp_path)
+    streams = [Stream("p", name) for name in ("codebase", "history", "memory", "system")]
+    commits = [add(journal, f"n{number}", stream=stream) for stream in streams for number in range(3)]
+    for stream in streams:
+        with journal.lock(stream) as version:
+            redacted = {commits[0].id: frozenset(rewrite.leaves(commits[0]).values())}
+            journal.append(stream, version, order_on(version, redacted, graph=stream.graph))
+    reads, read = Counter(), disk.read
+
+    def read_counted(path, *size):
+        reads[path] += 1
+        return read(path, *size)
+
+    monkeypatch.setattr(disk, "read", read_counted)
+    assert {stream.name: len(each) for stream, each in journal_findings(journal, streams).items()} == {
+        "codebase": 1, "history": 0, "memory": 0, "system": 0,
+    }  # fmt: skip
+    assert {path.rpartition("/")[2] for path in reads} >= {file_name(commit.head) for commit in commits}
+    assert max(reads.values()) <= 2

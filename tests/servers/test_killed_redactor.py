@@ -10,7 +10,7 @@ from conftest import intent
 from file_log import FileLog
 
 from jidomem.base.clock import Sources
-from jidomem.check.journal_integrity import findings
+from jidomem.check.journal_integrity import journal_findings
 from jidomem.extras.servers.shared_vectors import Listed
 from jidomem.journal.journal import Stream
 from jidomem.runtime.location import SharedLocation
@@ -80,7 +80,7 @@ def test_an_interrupted_redaction_is_finished_by_the_next_read_of_another_machin
 
             exposed = exposures(there)
             assert set(exposed.values()) in ({True}, {False}), (writes, exposed)
-            assert findings(there.journal, MEMORY) == []
+            assert journal_findings(there.journal, [MEMORY])[MEMORY] == []
             assert there.place.log.names("redacting/") == []
         outcomes.append((outcome, any(exposed.values())))
         if outcome != "killed":

@@ -9,7 +9,7 @@ import pytest
 from conftest import START, fixed_sources, intent
 
 import jidomem
-from jidomem.check.journal_integrity import findings
+from jidomem.check.journal_integrity import journal_findings
 from jidomem.journal.journal import Stream
 from jidomem.runtime import doctor
 
@@ -57,7 +57,7 @@ def test_the_commit_of_a_fast_clock_is_named_with_its_author_by_receipts_check_a
         moments["now"] = START
         late = [memory.writer.submit_intent("p", intent(summary=f"{n}", asserted_by="bob")) for n in range(2)]
 
-        reported = findings(memory.journal, Stream("p"), START)
+        reported = journal_findings(memory.journal, [Stream("p")], START)[Stream("p")]
         (diagnostic,) = doctor.clock(memory.journal, START)
     text = f"commit {fast.commit[:12]} by ana is recorded at "
     assert fast.warnings == ()
