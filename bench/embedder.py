@@ -62,8 +62,8 @@ def _text(fields: dict[str, Any]) -> str:
 def _published_network(embedder: LocalEmbedder, texts: Sequence[str]) -> Callable[[], None]:
     """Return a function that embeds *texts* one by one with the published network on one core."""
     import numpy as np
-    import onnxruntime
 
+    onnxruntime = local_embedder.import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(

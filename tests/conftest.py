@@ -38,6 +38,7 @@ def in_memory():
 
 
 pytest.register_assert_rewrite("log_contract")  # a suite that modules of tests take over
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests import onnxruntime themselves
 os.environ["JIDOMEM_EMBEDDER"] = "none"  # vectors are for the tests that ask for them
 similar.DEFAULT = "off"  # and so are the similar memories of receipts
 if "TMPDIR" not in os.environ and in_memory():

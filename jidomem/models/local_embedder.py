@@ -122,6 +122,18 @@ def not_there(lacking: Sequence[str], what: str = "local embedder") -> Failed:
     return Failed(detail, hint=_EXTRA, code="missing_extra")
 
 
+def import_onnxruntime() -> Any:
+    """Return the module `onnxruntime`, which reports its use to Microsoft unless this variable is set at its import.
+
+    A program that imported it before has its reports disabled as far as the module permits.
+    """
+    os.putenv("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime
+
+
 def map_texts(function: Callable[[Any], Any], values: Sequence[Any], threads: int | None = None) -> list[Any]:
     """Return `function(value)` for each of *values*, many of them by several *threads*."""
     threads = threads or min(os.cpu_count() or 1, _MOST_THREADS)
@@ -207,10 +219,10 @@ def _reinstall_hint() -> str:
 
 def _net(data: bytes) -> Net:
     import numpy as np
-    import onnxruntime
 
     from jidomem.models.minilm import SLOWER, build_onnx_model
 
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run in parallel, not parts of one
     options.log_severity_level = 3

@@ -198,9 +198,9 @@ def _pooling(folder: Path) -> str:
 @lru_cache(2)
 def _load(files: ModelFiles) -> Network:
     import numpy as np
-    import onnxruntime
     from tokenizers import Tokenizer
 
+    onnxruntime = local_embedder.import_onnxruntime()
     path = files.folder / TOKENIZER
     try:
         tokenizer = Tokenizer.from_file(str(path))
