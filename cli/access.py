@@ -197,9 +197,10 @@ def may(app: App, name: str, kind: str, about: tuple[str, ...], scope: str | Non
 
 
 def _kinds_of(app: App, name: str) -> tuple[str, ...]:
-    """Return the kinds to which rules for the kind *name* apply: a class of the project, its type, and its family."""
+    """Return the kinds to which rules for the kind *name* apply: own classes, type and family."""
     from jidomem.schema.ontology import ITEM
     from jidomem.write.canonical import other_kind
+    from jidomem.write.permissions import kinds_of_classes
 
     if name in KINDS:
         return name, family(name)
@@ -208,7 +209,7 @@ def _kinds_of(app: App, name: str) -> tuple[str, ...]:
         hint = did_you_mean(name, KINDS, f"there are {', '.join(KINDS)}")
         raise InvalidRequest(f"{name!r} is not a kind of memory", hint=hint)
     kind = other_kind(own[0], ITEM, schema) or ""
-    return vocab.local_name(own[0]), kind, family(kind)
+    return kinds_of_classes([own[0], vocab.jido(vocab.CLASS_OF_TYPE.get(kind, ""))], schema)
 
 
 def _authority(app: App) -> AccessPolicy:

@@ -419,13 +419,13 @@ def configured_changes(root: Path, revision: Revision) -> list[Problem]:
 
 
 def unpermitted(
-    source: TripleSource, policy: AccessPolicy, is_active: Callable[[Term], bool]
+    source: TripleSource, schema: Schema, policy: AccessPolicy, is_active: Callable[[Term], bool]
 ) -> Iterator[UnplacedFinding]:
     """Yield a finding for each active memory, and each change of the policy, that its author may not write.
 
     It is a violation if the rule was recorded before, and a warning if another branch recorded it later.
     """
-    history = _History(source, policy)
+    history = _History(source, schema, policy)
     yield from history.unpermitted_changes()
     if policy.is_open and not policy.changes:
         return
@@ -438,8 +438,8 @@ def unpermitted(
 class _History:
     """The policies that applied after each change of the policy, in the order of their records."""
 
-    def __init__(self, source: TripleSource, policy: AccessPolicy) -> None:
-        self._source, self._policy = source, policy
+    def __init__(self, source: TripleSource, schema: Schema, policy: AccessPolicy) -> None:
+        self._source, self._schema, self._policy = source, schema, policy
         self._changes = sorted(policy.changes, key=lambda change: (self._recorded(iri(change.node)), change.node))
         self._times = [self._recorded(iri(change.node)) for change in self._changes]
         self._by_number = {len(self._changes): policy}
@@ -505,7 +505,7 @@ class _History:
         ended = [other for name in _ENDED for other in self._source.values(item, name)]
         is_marker = jido(MARKER) in self._source.types[item]
         for node in ended if is_marker else [item, *ended]:
-            kinds = kinds_of_classes(self._source.types.get(node, ()))
+            kinds = kinds_of_classes(self._source.types.get(node, ()), self._schema)
             places = tuple(map(plain_value, self._source.values(node, jido("about"))))
             scopes = [local_name(value) for value in self._source.values(node, jido("hasConventionScope"))]
             yield kinds, places, next(iter(scopes), None)

@@ -208,7 +208,11 @@ class Schema:
     @property
     def all_own_kinds(self) -> list[Term]:
         """Return the kinds of memories of the overlay."""
-        return sorted(cls for cls in self.classes if not cls.startswith(_SHIPPED) and self.is_a(cls, ITEM))
+        return sorted(cls for cls in self.classes if self.is_own(cls) and self.is_a(cls, ITEM))
+
+    def is_own(self, cls: Term) -> bool:
+        """Return whether *cls* is a class of the overlay."""
+        return cls in self.classes and not cls.startswith(_SHIPPED)
 
     def own_kinds(self, name: str) -> list[Term]:
         """Return the kinds of memories of the overlay with that local name, prefixed name or IRI."""

@@ -24,7 +24,7 @@ from jidomem.write.normalize import FieldNormalizer
 from jidomem.write.pipeline import PROPOSED_PREFIX, Pipeline
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Retry, Submission, SubmitOptions, correction_digest
-from jidomem.write.triples import restated_in
+from jidomem.write.triples import restated_in, with_other_triples
 
 _MAX_SUMMARY_CHARS = 10_000  # characters of a summary that a marker of its withdrawal repeats
 #: The fields of identity and relations, which a successor does not inherit.
@@ -69,10 +69,12 @@ class Corrections:
         if not changes:
             hint = "name a field in `changes`, such as status, or use `confirm`"
             raise InvalidRequest(f"no field of {item} is changed", hint=hint)
-        values = self._carried(self._context.snapshot(project_id), item, changes)
+        view = self._context.snapshot(project_id)
+        changes = with_other_triples(view, item, changes, self._context.pipeline.schema)
+        values = self._carried(view, item, changes)
         values |= {"supersedes": [item], "reason": reason} | changed_fields(values, changes)
-        options = self._as_seen(self._context.snapshot(project_id), iri(item), changes)
-        return self._submit(project_id, values, replace(options, under=under), dry_run=dry_run)
+        options = replace(self._as_seen(view, iri(item), changes), under=under)
+        return self._submit(project_id, values, options, dry_run=dry_run)
 
     def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
         """See `MemoryWriter.invalidate`."""
@@ -130,7 +132,7 @@ class Corrections:
 
         A memory that is valid no more is not verified thereby. *command* is the one that confirms it, for hints.
         """
-        old = restated_in(view, item)
+        old, fields = restated_in(view, item), with_other_triples(view, item, fields, self._context.pipeline.schema)
         values: dict[str, Any] = {**self._carried(view, item, fields), **fields, "reason": reason}
         if "expires_on" not in fields and "expires_on" in old:
             command = command or f"jidomem edit {item} --confirm"
@@ -156,15 +158,11 @@ class Corrections:
 
     def permission(self, view: WriteSnapshot, item: str) -> permissions.Permission:
         """Return the permission of the writer's agent to replace *item*; raises PolicyDenied."""
-        fields, pipeline = restated_in(view, item), self._context.pipeline
-        proposal = MemoryUpdateIntent(
-            type=fields["type"],
-            asserted_by=plain_value(self._context.agent_node),
-            about=fields.get("about", []),
-            convention_scope=fields.get("convention_scope"),
-            supersedes=[item],
-        )
-        return permissions.permitted(proposal, view, pipeline.policy, pipeline.speaker)
+        restated_in(view, item)  # raises NotFound
+        pipeline, agent = self._context.pipeline, plain_value(self._context.agent_node)
+        # judged by kinds, place and scope of the memory that it ends
+        proposal = MemoryUpdateIntent(type="deleted_marker", asserted_by=agent, supersedes=[item])
+        return permissions.permitted(proposal, view, pipeline.rules, pipeline.speaker)
 
     def check_asserted(self, view: WriteSnapshot, receipt: Receipt) -> None:
         """Raise Conflict, or PolicyDenied with the names of the curators, for a memory that would only be proposed."""
@@ -252,6 +250,7 @@ class Corrections:
         self, view: WriteSnapshot, old: Term, ends: list[str], reason: str | None, fields: Mapping[str, Any]
     ) -> tuple[dict[str, Any], SubmitOptions]:
         """Return the intent that asserts the ended *old* again in place of *ends*, changed by *fields*; its options."""
+        fields = with_other_triples(view, plain_value(old), fields, self._context.pipeline.schema)
         values = self._carried(view, plain_value(old), fields)
         values |= {"revives": [plain_value(old)], "supersedes": ends, "reason": reason}
         return {**values, **fields}, self._as_seen(view, old, fields)
@@ -284,7 +283,8 @@ class Corrections:
         restored = {old: f"{vocab.BASE}memory/{self._context.new_id()}" for old in undone.ended}
         ends = [*([plain_value(accepted)] if accepted is not None else []), *fields.get("supersedes", ())]
         for old, new in restored.items():
-            changes = fields if old == undone.named else author
+            given = fields if old == undone.named else author
+            changes = with_other_triples(view, plain_value(old), given, pipeline.schema)
             values = self._carried(view, plain_value(old), changes) | {"reason": reason, **changes}
             values |= {"iri": new, "revives": [plain_value(old)], "supersedes": [] if submissions else ends}
             options = replace(self._as_seen(view, old, changes), ending=frozenset(restored.values()), request="")
@@ -299,8 +299,9 @@ class Corrections:
             changes = author
             if is_named:
                 changes = {name: fields[name] for name in fields if name != "supersedes" or not restored}
+                changes = with_other_triples(view, plain_value(proposal), changes, pipeline.schema)
             values = self._carried(view, plain_value(proposal), changes) | {"reason": reason}
-            values |= undone.links(proposal, restored | undone.active_again) | changes
+            values |= {**undone.links(proposal, restored | undone.active_again), **changes}
             # as it was: it may name a memory that was replaced since, as a conflict for the curator
             is_same = changes.keys() <= _AUTHOR | {"idempotency_key"}
             options = replace(self._as_seen(view, proposal, changes), propose=True, as_it_was=is_same, request="")

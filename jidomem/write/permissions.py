@@ -29,6 +29,7 @@ from jidomem.rdf.terms import (
 from jidomem.rdf.vocab import ERRORS, TYPE, family, jido
 from jidomem.records.intent import MemoryUpdateIntent
 from jidomem.records.policy import CURATORS, DEFAULT_ROLE, OTHER_WRITES, PRESETS, AccessPolicy, Policy, PolicyChange
+from jidomem.schema.ontology import EffectiveRules, Schema
 from jidomem.write.canonical import is_absolute
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import alternative_nodes
@@ -86,13 +87,15 @@ def authority(view: WriteSnapshot, policy: Policy) -> AccessPolicy:
     return rules
 
 
-def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> Permission:
+def permitted(
+    intent: MemoryUpdateIntent, view: WriteSnapshot, effective: EffectiveRules, speaker: Speaker | None
+) -> Permission:
     """Return the permission of the normal *intent*; raises PolicyDenied if its agent may neither assert nor propose it.
 
     The memories that an intent ends or revives count as its own content does: an agent that may not assert a decision
     may not withdraw one. To revive a memory that a curator ended takes a curator.
     """
-    rules = authority(view, policy)
+    rules = authority(view, effective.policy)
     agent = intent.asserted_by
     if agent is None or intent.type is None:
         return Permission(is_curator=False)  # refused later for the missing field
@@ -103,7 +106,7 @@ def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, s
     reason = curated_end(intent.revives, intent.supersedes, rules, view) if intent.revives and not is_curator else None
     if rules.is_open and role != "MemoryReader":
         return Permission(is_curator, reason)
-    for kinds, places, scope in _judged_kinds(intent, view):
+    for kinds, places, scope in _judged_kinds(intent, view, effective.schema):
         verdict, rule = rules.verdict(agent, role, kinds, places, scope)
         if verdict == "deny":
             raise _denied(
@@ -370,35 +373,36 @@ def _withdraws_own_proposals(intent: MemoryUpdateIntent, view: WriteSnapshot) ->
 
 
 def _judged_kinds(
-    intent: MemoryUpdateIntent, view: WriteSnapshot
+    intent: MemoryUpdateIntent, view: WriteSnapshot, schema: Schema
 ) -> Iterable[tuple[tuple[str, ...], list[str], str | None]]:
     """Yield kinds, places and scope of the content of the intent, and of each memory that it ends or revives.
 
-    The kinds are the own classes of the project, the type, and its family.
+    The kinds are those of `kinds_of_classes`.
     """
     named = (other for field in ("supersedes", "invalidates", "revives") for other in getattr(intent, field))
     ended = [iri(other) for other in named if is_absolute(other)]
     if intent.type != "deleted_marker" or not ended:
-        own = [value["@id"] for subject, name, value in intent.extra_triples
+        own = [iri(value["@id"]) for subject, name, value in intent.extra_triples
                if (subject, name) == (intent.iri, plain_value(TYPE)) and "@id" in value]  # fmt: skip
         classes = [jido(vocab.CLASS_OF_TYPE.get(intent.type or "", "")), *own]
-        yield kinds_of_classes(classes), intent.about, intent.convention_scope
+        yield kinds_of_classes(classes, schema), intent.about, intent.convention_scope
     for other in ended:
         scope = view.first(other, jido("hasConventionScope"))
         yield (
-            kinds_of_classes(view.types(other)),
+            kinds_of_classes(view.types(other), schema),
             [plain_value(value) for value in view.objects(other, jido("about"))],
             vocab.local_name(scope or "") or None,
         )
 
 
-def kinds_of_classes(classes: Collection[str]) -> tuple[str, ...]:
-    """Return the kinds by which a policy judges a memory of *classes*: own classes of the project, type and family.
+def kinds_of_classes(classes: Collection[Term], schema: Schema) -> tuple[str, ...]:
+    """Return the kinds by which a policy judges a memory of *classes*.
 
-    >>> kinds_of_classes(["<https://jido.ai/ontology#Bug>", "<https://shop.example/ns#Outage>"])
-    ('Outage', 'bug', 'error')
+    They are its own classes, closest first: those of the project with the classes above them, the type, and its family.
     """
-    own = sorted(vocab.local_name(cls) for cls in classes if vocab.type_of(cls) is None)
+    given = {cls for cls in classes if vocab.type_of(cls) is None}
+    above = given | {cls for each in given for cls in schema.ancestors(each) if schema.is_own(cls)}
+    own = map(vocab.local_name, sorted(above, key=lambda cls: (-len(schema.ancestors(cls)), cls)))
     kind = next(filter(None, map(vocab.type_of, classes)), "")
     return (*own, kind, family(kind))
 

@@ -237,7 +237,7 @@ class Pipeline:
         project, schema, policy = submission.project, self.rules.schema, self.rules.policy
         names = self.memory_names(project)
         intent = resolve(draft.intent, view, names.find)
-        permission = permissions.permitted(intent, view, policy, self.speaker)
+        permission = permissions.permitted(intent, view, self.rules, self.speaker)
         is_recorded = intent.iri in submission.options.recorded
         intent = intent if is_recorded else permissions.check_promotion(intent, view, permission.is_curator)
         validate.require_fields(intent, project)

@@ -22,7 +22,7 @@ from jidomem.write.permissions import authority, check_explained, check_waits
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot, withdrawals_below
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Outcome, SubmitOptions, commit_of
-from jidomem.write.triples import is_judged_to_stay, judge_differently, restated_in, versions
+from jidomem.write.triples import is_judged_to_stay, judge_differently, restated_in, versions, with_other_triples
 
 ACTIONS = ("accept", "reject", "supersede", "keep-both")
 #: Action -> the word for a memory settled by it.
@@ -104,10 +104,11 @@ class Settlements:
             restated_in(view, other)
             item, other = present_name(item, view), present_name(other, view)
         old = restated_in(view, item)
+        changes = with_other_triples(view, item, settlement.changes or {}, pipeline.schema)
         if view.has_ended(iri(item)):
             raise _settled_already(settlement, iri(item), view)
         if other is not None:
-            if action == "keep-both" and _coexist_already(old, other, settlement.changes or {}, view):
+            if action == "keep-both" and _coexist_already(old, other, changes, view):
                 commit, version = commit_of(iri(item), view)
                 return Decision(Receipt(item, commit, version, "deduplicated"))
             if item != settlement.item and other in coexisting_with(iri(item), view):
@@ -140,7 +141,7 @@ class Settlements:
             if other is not None and action == "supersede":
                 self._check_may_reject(iri(other), view)
             fields = self._accepted(iri(item), action, other, view, now)
-            fields |= changed_fields(old, settlement.changes or {})
+            fields |= changed_fields(old, changes)
             command = f"jidomem review {action} {item}{f' --against {other}' if other else ''}"
             values = corrections.confirmation(view, item, reason, fields, command if action != "accept" else None)
             if is_active and action != "accept":  # its other conflicts stay as they are

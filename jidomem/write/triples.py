@@ -42,9 +42,12 @@ from jidomem.records.intent import (
     digest,
     judgement_keys,
     properties_of,
+    with_own_properties,
 )
 from jidomem.records.policy import AgentPolicy, Policy
+from jidomem.schema.ontology import Schema
 from jidomem.write.canonical import (
+    expand,
     is_absolute,
     moment,
     nearest,
@@ -331,6 +334,7 @@ def _alternatives(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
     return triples
 
 
+_CLASS = plain_value(TYPE)
 #: The properties of a field with one value, of which extra triples may add more.
 _MAY_REPEAT: Mapping[str, str] = {"assignedTo": "assigned_to", "trackedBy": "tracked_by"}
 #: The properties that the writer adds, also for later memories; they are not part of the intent.
@@ -346,6 +350,30 @@ def restated_in(view: WriteSnapshot, item: str) -> dict[str, Any]:
     pointed = {value for _, predicate, value in rows if predicate in (jido("derivedFrom"), jido("hasAlternative"))}
     labels = {node: plain_value(text) for node in pointed if (text := _text_of(node, view))}
     return restate(iri(item), rows, labels)
+
+
+def with_other_triples(view: WriteSnapshot, item: str, changes: Mapping[str, Any], schema: Schema) -> Mapping[str, Any]:
+    """Return *changes* of *item* with its extra triples that they do not replace.
+
+    A property of the project replaces its own values, a type the kinds of the project; given extra triples replace all
+    but the kinds.
+    """
+    if not changes.keys() & {"extra_triples", "type"} and not any(":" in name for name in changes):
+        return changes
+    given = with_own_properties(changes)
+    triples = given.get("extra_triples") or []
+    if not isinstance(triples, list):
+        return given
+    replaced = {schema.expand(name) or expand(name) or name for name in changes if name not in given}
+    replaced |= {_CLASS for each in triples if isinstance(each, list) and each[:1] in (["rdf:type"], [_CLASS])}
+    spaces = tuple(schema.namespaces) if "type" in changes else ()
+    others = [
+        [name, value]
+        for name, value in restated_in(view, item).get("extra_triples", [])
+        if name not in replaced
+        and (not value.get("@id", "").startswith(spaces) if name == _CLASS else "extra_triples" not in changes)
+    ]
+    return {**given, "extra_triples": [*others, *triples]}
 
 
 def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from itertools import combinations
 
 from jidomem.base.regex import unsearchable
 from jidomem.base.words import misspelling_of
-from jidomem.errors import IntentRefused, Violation, nearest_names
+from jidomem.errors import IntentRefused, Violation, nearest_names, proposing
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, jido
@@ -610,6 +610,8 @@ def _undeclared_term(term: Term, word: str, near: Term | None, schema: Schema, f
         hint = f"write {schema.compact(near)} for {schema.compact(term)}"
     elif word == "value" and near is None:
         hint = f"declare it in ontology/*.ttl of the root, or correct `{field}` and resubmit"
+    elif word == "class" and near is None:
+        hint = f"give a declared kind in `type`, or {proposing(plain_value(term))}"
     return Violation(
         "unknown_term",
         f"{plain_value(term)} is not a declared {word}" + (f"; did you mean {plain_value(near)}?" if near else ""),
@@ -641,7 +643,9 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
         if classes.isdisjoint(schema.classes):
             return _of_undeclared_class(subject, min(classes), name, schema)
         message = f"{name} is a property of {_or_joined(domain)}, and {plain_value(subject)} is not one"
-        return _misplaced(triple, message, schema)
+        kinds = " or ".join(sorted(schema.compact(cls) for cls in domain)) if schema.fits(classes, _ITEM) else ""
+        hint = f"give {kinds} as `type`, or leave out `{schema.compact(predicate)}`" if kinds else ""
+        return _misplaced(triple, message, schema, hint=hint)
     if not range_:
         return None
     if not is_iri(value):
@@ -670,9 +674,11 @@ def _of_undeclared_class(subject: Term, cls: Term, name: str, schema: Schema) ->
     return Violation("unknown_term", message, field="type", value=kind, hint=hint)
 
 
-def _misplaced(triple: Triple, message: str, schema: Schema, allowed: tuple[str, ...] = ()) -> Violation:
+def _misplaced(
+    triple: Triple, message: str, schema: Schema, allowed: tuple[str, ...] = (), hint: str = ""
+) -> Violation:
     path, value = plain_value(triple[1]), plain_value(triple[2])
-    hint = "" if allowed else _of_property(path, schema)
+    hint = hint or ("" if allowed else _of_property(path, schema))
     return Violation("shape_violation", message, field=field_of(path), value=value, allowed=allowed, hint=hint)
 
 

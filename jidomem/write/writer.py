@@ -13,7 +13,6 @@ from jidomem.errors import Conflict, IntentRefused, JidomemError
 from jidomem.index.follower import IndexFollower
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, plain_value
-from jidomem.rdf.vocab import RDF
 from jidomem.records.active import REASON
 from jidomem.records.entry import Entry
 from jidomem.records.intent import (
@@ -29,7 +28,6 @@ from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, PolicyChange, ro
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import permissions
 from jidomem.write.batch import Batches, IntentPlan, SubmissionResults
-from jidomem.write.canonical import expand
 from jidomem.write.conflict import NEARBY, UniqueKey
 from jidomem.write.context import Similar, SimilarQuestion, SimilarSearch, WriteContext
 from jidomem.write.conversation import ConversationWriter, EntryChanges, TurnTexts
@@ -386,9 +384,10 @@ class MemoryWriter:
     ) -> Receipt:
         """Return the receipt of a memory that supersedes *item*, with *changes* and every other field carried over.
 
-        *changes* are one or more fields of an intent; None removes a field. With another summary it has the present
-        date unless `timestamp` is among *changes*; any other change keeps it. The mark of a verified memory is not
-        carried over to another text. The blob ids of the files stay unless a text, the rationale or about changes.
+        *changes* are one or more fields of an intent, or properties by prefixed name or IRI; None removes one, and
+        `extra_triples` replace all properties without a field, but for the own kinds. With another summary it has the
+        present date unless `timestamp` is among *changes*; any other change keeps it. The mark of a verified memory is
+        not carried over to another text. The blob ids of the files stay unless a text, the rationale or about changes.
         Raises what `submit_intent` raises.
         """
         with self._corrections.successor_hint(project_id, item, set=changes, reason=reason):
@@ -448,9 +447,10 @@ class MemoryWriter:
         replaced rationale and the explaining fields that are carried over. *who* are the fields of the author, such as
         asserted_by. Raises Conflict, which names the successor, if *item* is superseded already.
         """
-        changes = self._with_other_triples(project_id, item, with_accepted_names(changes or {}))
-        if any(name not in INTENT_FIELDS for name in changes):
-            raise IntentRefused(unknown_fields(changes, self.restated(project_id, item).get("type")))
+        changes = with_accepted_names(changes or {})
+        fields = with_own_properties(changes)
+        if any(name not in INTENT_FIELDS for name in fields):
+            raise IntentRefused(unknown_fields(fields, self.restated(project_id, item).get("type")))
         receipt = self._corrections.correct(
             project_id,
             item,
@@ -464,21 +464,6 @@ class MemoryWriter:
             who=who,
         )
         return self._compared(project_id, receipt) if undo else receipt
-
-    def _with_other_triples(self, project_id: str, item: str, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return *changes* with the extra triples of *item* that they do not replace.
-
-        A property of the project replaces its own values; given extra triples replace all, but for the own kinds.
-        """
-        if "extra_triples" not in changes and not any(":" in name for name in changes):
-            return changes
-        schema, given = self._pipeline.rules.schema, with_own_properties(changes)
-        replaced = {schema.expand(name) or expand(name) or name for name in changes if name not in given}
-        old = self.restated(project_id, item).get("extra_triples", [])
-        is_whole = "extra_triples" in changes
-        kept = [each for each in old if each[0] not in replaced and (not is_whole or each[0] == f"{RDF}type")]
-        triples = given.get("extra_triples")
-        return {**given, "extra_triples": [*kept, *triples]} if isinstance(triples, list) else given
 
     def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
         """Raise PolicyDenied unless the writer's agent may correct *item*, with *asserted* as more than a proposal."""
@@ -504,7 +489,6 @@ class MemoryWriter:
         nor is near to it, Conflict for a settlement that makes a conflict, PolicyDenied for an agent that may only
         propose, and what `submit_intent` raises; then nothing is written.
         """
-        changes = self._with_other_triples(project_id, item, changes) if changes else None
         settlement = Settlement(item, action, other, reason, changes)
         return self._settlements.settle(project_id, settlement, dry_run=dry_run)
 

@@ -78,6 +78,47 @@ def test_an_edit_of_an_own_property_keeps_the_kind_and_the_other_properties(root
     assert shown(item)["own_classes"] == [SHOP + "Runbook"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "values"),
+    [
+        ({"shop:severity": "low"}, {"severity": ["low"], "pages": [2]}),
+        ({SHOP + "severity": ["low", "mid"]}, {"severity": ["low", "mid"], "pages": [2]}),
+        ({"shop:pages": None}, {"severity": ["high"]}),
+        ({"extra_triples": [["shop:pages", 7]]}, {"pages": [7]}),
+        ({"extra_triples": None}, {}),
+    ],
+)
+@pytest.mark.parametrize("way", ["revise", "correct", "confirm"])
+def test_python_sets_an_own_property_as_an_edit_does(root, way, changes, values):
+    with jidomem.open(root) as memory:
+        item = memory.remember("restart", type="Runbook", **{"shop:severity": "high", "shop:pages": 2}).iri
+        given = changes if way == "confirm" else {"changes": changes, "reason": "r"}
+        item = getattr(memory.writer, way)("p", item, **given).iri
+
+    assert (own(item), shown(item)["own_classes"]) == (values, [SHOP + "Runbook"])
+
+
+@pytest.mark.parametrize("given", ["type=Guide", "rdf:type=shop:Guide", 'extra_triples=["rdf:type", "shop:Guide"]'])
+def test_a_memory_of_a_renamed_kind_is_given_the_new_one(root, given):
+    item = run("remember", "restart", "--type", "Runbook").stdout.strip()
+    (root / "ontology" / "shop.ttl").write_text(TERMS.replace("shop:Runbook", "shop:Guide"))
+
+    refusal = run("edit", item, "--supersede", "restart twice", code=3).stderr
+    assert "give a declared kind in --set type=VALUE, or propose it: jidomem ontology propose" in refusal
+    new = run("edit", item, "--set", given, "--set", "shop:severity=low").stdout.strip()
+    assert (shown(new)["own_classes"], own(new)) == ([SHOP + "Guide"], {"severity": ["low"]})
+    new = run("edit", item, "--undo", "--set", "type=Guide").stdout.strip()
+    assert (shown(new)["own_classes"], own(new)) == ([SHOP + "Guide"], {})
+    new = run("edit", new, "--set", "type=assumption").stdout.strip()
+    assert (shown(new)["type"], shown(new)["own_classes"]) == ("assumption", [])
+
+
+def test_a_property_of_another_kind_has_the_kind_to_give_instead(root):
+    refusal = run("remember", "restart", "--set", "shop:pages=2", code=3).stderr
+
+    assert "hint: give shop:Runbook as --type, or leave out --set shop:pages" in refusal
+
+
 def test_an_intent_has_own_properties_beside_its_fields(root):
     with jidomem.open(root) as memory:
         item = memory.remember("restart", type="Runbook", **{"shop:severity": ["a", "b"], SHOP + "pages": 3}).iri
@@ -107,6 +148,21 @@ def test_a_rule_of_the_policy_on_an_own_kind_applies_to_its_memories_alone(root)
     run("access", "policy", "set", "assert", "--kind", "fact")
     assert run("access", "policy", "may", "ana", "Runbook").stdout == "propose\n"
     run("access", "policy", "may", "ana", "Rnbook", code=2)
+
+
+@pytest.mark.parametrize("given", [("--type", "Drill"), ("--set", "rdf:type=shop:Drill")], ids=" ".join)
+def test_a_rule_on_an_own_kind_binds_the_own_kinds_below_it(root, given):
+    below = "shop:Drill a owl:Class ; rdfs:subClassOf shop:Exercise . shop:Exercise a owl:Class ; rdfs:subClassOf"
+    (root / "ontology" / "drill.ttl").write_text(TERMS[: TERMS.index("shop:Runbook")] + f"{below} shop:Runbook .")
+    before = run("remember", "zero", *given).stdout.strip()
+    run("access", "policy", "set", "deny", "--kind", "shop:Runbook", "--for", "cy")
+
+    assert run("access", "policy", "may", "cy", "Drill").stdout == "deny\n"
+    assert "may not write a Drill" in run("remember", "one", *given, "--agent", "cy", code=3).stderr
+    run("edit", run("remember", "a fact").stdout.strip(), "--set", "type=Drill", "--agent", "cy", code=3)
+    run("edit", before, "--invalidate", "--reason", "r", "--agent", "cy", code=3)
+    run("access", "policy", "set", "assert", "--kind", "shop:Exercise", "--for", "cy")
+    run("remember", "two", *given, "--agent", "cy")
 
 
 SHAPE = f"""@prefix sh: <http://www.w3.org/ns/shacl#> .
