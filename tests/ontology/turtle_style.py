@@ -112,7 +112,7 @@ class _Writer:
 
 
 def serialise(triples):
-    """Return *triples* as a Turtle document in the one order and layout of this project."""
+    """Return *triples* as a Turtle document in the canonical order and layout."""
     return _Writer(triples).document()
 
 

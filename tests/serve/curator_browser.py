@@ -41,15 +41,15 @@ class Browser:
 
     @property
     def path(self):
-        """Where the browser is."""
+        """Return the URL of the page."""
         return self.driver.current_url.removeprefix(self.url)
 
     def find(self, selector):
-        """The first element that fits."""
+        """Return the first element that matches."""
         return self.driver.find_element(By.CSS_SELECTOR, selector)
 
     def find_all(self, selector):
-        """Each element that fits."""
+        """Return all elements that match."""
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def text(self, selector="main"):
@@ -57,11 +57,11 @@ class Browser:
         return self.find(selector).text
 
     def has(self, selector):
-        """Whether an element that fits is there now."""
+        """Return whether an element matches."""
         return self.driver.execute_script("return document.querySelector(arguments[0]) !== null", selector)
 
     def link(self, text):
-        """The link that has this text in it."""
+        """Return the link with this text."""
         return self.driver.find_element(By.PARTIAL_LINK_TEXT, text)
 
     def follow(self, action, *arguments):
@@ -76,7 +76,7 @@ class Browser:
         WebDriverWait(self.driver, TIMEOUT, ignored_exceptions=[WebDriverException]).until(lambda _: condition())
 
     def shows(self, text, selector="main"):
-        """Whether an element has *text* in it, once a page that is on its way is there."""
+        """Return whether an element contains *text* once the page is loaded."""
         try:
             self.wait_until(lambda: text in self.text(selector))
         except TimeoutException:
@@ -84,7 +84,7 @@ class Browser:
         return True
 
     def press(self, *keys):
-        """Press keys where the focus is."""
+        """Press keys in the focused element."""
         for key in keys:
             self.driver.switch_to.active_element.send_keys(key)
 

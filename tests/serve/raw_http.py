@@ -72,7 +72,7 @@ def read_all(client):
 
 
 def exchange(server, request):
-    """The answer to *request*; it is sent again where the connection was closed without an answer."""
+    """Return the answer to *request*, which is sent again if the connection was closed without one."""
     while True:
         with connect(server) as client:
             with suppress(ConnectionError):  # the server may answer a request that it no longer reads
@@ -93,7 +93,7 @@ def problem(answer):
 
 
 def request_id(answer):
-    """The id of the only request, which its head and its body agree on."""
+    """Return the request id, which head and body have in common."""
     (identifier,) = re.findall(rb"X-Request-Id: ([^\r]+)", answer)
     assert json.loads(answer.rpartition(b"\r\n\r\n")[2])["request_id"] == identifier.decode()
     return identifier.decode()
@@ -104,7 +104,7 @@ def statuses(answer):
 
 
 def wait_until_served(server):
-    """Return once a new client is answered."""
+    """Wait until a new client gets an answer."""
     while True:
         try:
             with Client(server.url) as client:

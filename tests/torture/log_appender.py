@@ -1,6 +1,6 @@
 """A process that appends to a log in PostgreSQL, and prints each commit it sends and each acknowledgement.
 
-python appender.py ADDRESS NAME
+python log_appender.py ADDRESS NAME
 """
 
 import sys
@@ -34,7 +34,7 @@ def main(address, name):
             number = until_known(lambda: log.reach([STREAM]))[STREAM].length + 1
             if until_known(lambda at=number: log.append(STREAM, at, commit, f"{commit} {'x' * 2000}".encode())):  # noqa: B023
                 break
-        print("kept", commit, number, flush=True)
+        print("stored", commit, number, flush=True)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def work(memory, name, number, n=0):
         sys.stdout.write("".join(f"send {key}\n" for key in batch))
         sys.stdout.flush()
         receipts = memory.writer.submit_many("p", [proposal(key) for key in batch])
-        sys.stdout.write("".join(f"kept {key} {receipt.iri}\n" for key, receipt in zip(batch, receipts, strict=True)))
+        sys.stdout.write("".join(f"stored {key} {receipt.iri}\n" for key, receipt in zip(batch, receipts, strict=True)))
         sys.stdout.flush()
 
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import jidomem
 from jidomem.rdf.vocab import graph_iri, jido
 
-PAIRS = Path(__file__).with_name("pairs.py")
+PAIR_WRITER = Path(__file__).with_name("pair_writer.py")
 COMMITS = 60
 
 
 def writer(root, name, number):
-    command = [sys.executable, str(PAIRS), str(root), name, str(number)]
+    command = [sys.executable, str(PAIR_WRITER), str(root), name, str(number)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
 def halves(memory):
-    """The stored summaries; each commit of `pairs.py` has `... left` and `... right`."""
+    """The stored summaries; each commit of `pair_writer.py` has `... left` and `... right`."""
     memory.catch_up("p")
     return {row[2][1:-1] for row in memory.index.triples(graph_iri("p"), None, jido("summary"), None)}
 

@@ -14,7 +14,7 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import graph_iri, jido
 
 SCRIPT = Path(__file__).with_name("submitter.py")
-HANDS = Path(__file__).with_name("hands.py")
+MAINTENANCE = Path(__file__).with_name("maintenance.py")
 STREAM = Stream("p")
 KILLS = 10
 WRITERS, WRITES = 8, 40
@@ -29,7 +29,7 @@ def start(root, name, number=10**6, threads=1, first=0):
 def parse_output(output):
     """The keys sent and the acknowledged memory of each; a line truncated by the kill does not count."""
     lines = [line.split() for line in output.decode().split("\n")[:-1]]
-    return {line[1] for line in lines if line[0] == "send"}, {line[1]: line[2] for line in lines if line[0] == "kept"}
+    return {line[1] for line in lines if line[0] == "send"}, {line[1]: line[2] for line in lines if line[0] == "stored"}
 
 
 def by_key(memory):
@@ -142,7 +142,7 @@ def test_eight_repeatedly_killed_processes_store_each_memory_once(tmp_path, scal
 def start_maintenance(root, role):
     """Start a process that repeats *role*; it has begun when this returns."""
     worker = subprocess.Popen(
-        [sys.executable, str(HANDS), str(root), role], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, str(MAINTENANCE), str(root), role], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert worker.stdout.readline() == "begun\n"
     return worker

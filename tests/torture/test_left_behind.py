@@ -35,13 +35,13 @@ PROVED_BY = {
     "test_processes_killed_at_any_moment_leave_an_index_equal_to_the_journal",
     "fills lists, tallies or search text": f"{HERE}test_lists_and_tallies_are_filled_by_the_next_read",
     "makes vectors": "index/test_vectors.py::test_an_embedding_killed_halfway_is_continued_by_the_next_process",
-    "shows the review queue": f"{HERE}test_a_review_leaves_no_file",
     "changes working memory": "runtime/test_agent_memory.py::test_updates_acknowledged_before_a_kill_are_kept",
     "runs a job of MemoryOS": "memoryos/test_memory_os_killed.py::"
     "test_an_agent_killed_before_any_change_keeps_each_page_in_one_place_and_completes_its_jobs",
     "copies a shared log": "servers/test_killed_reader.py::"
     "test_a_copy_that_was_cut_short_is_completed_by_the_next_read",
     "imports": f"{HERE}test_an_import_is_finished_by_the_same_command",
+    "puts entries back": "servers/test_restored_log.py::test_a_restore_killed_at_any_step_is_finished_by_the_next",
     "migrates or restores": f"{HERE}test_a_move_is_finished_by_the_same_command",
     "backs up or restores": f"{HERE}test_a_backup_is_there_or_not_and_a_restore_is_finished_by_the_same_command",
     "writes another file": f"{HERE}test_another_file_is_the_old_or_the_new_one",
@@ -61,15 +61,15 @@ def test_each_row_of_the_table_has_a_test_that_kills_a_process_there():
         path, _, name = test.partition("::")
         text = (TESTS / path).read_text("utf-8")
         assert name in {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}, test
-        assert re.search(r"SIGKILL|\.kill\(|killed_|Doomed", text), test
+        assert re.search(r"SIGKILL|\.kill\(|killed_|KilledCommands", text), test
 
 
-class Doomed:
+class KilledCommands:
     """Commands in processes that are killed."""
 
     def __init__(self):
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("doomed.py"))],
+            [sys.executable, str(Path(__file__).with_name("killed_commands.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -88,10 +88,10 @@ class Doomed:
 
 
 @pytest.fixture(scope="module")
-def doomed():
-    made = Doomed()
-    yield made
-    made.close()
+def killed():
+    commands = KilledCommands()
+    yield commands
+    commands.close()
 
 
 def run(*arguments):
@@ -119,16 +119,16 @@ def root(tmp_path, monkeypatch):
 MOST = 10
 
 
-def kill_at_each_change(doomed, root, arguments, **more):
+def kill_at_each_change(killed, root, arguments, **more):
     """Yield copies of *root*, each after a command with *arguments* of the copy was killed at another change."""
     copy = root.with_name("copy")
     shutil.copytree(root, copy)
-    code, changes = doomed.run(10**9, *arguments(copy), **more)
+    code, changes = killed.run(10**9, *arguments(copy), **more)
     assert (code, changes > 3) == (0, True)
     shutil.rmtree(copy)
     for number in sorted({1 + place * (changes - 1) // (MOST - 1) for place in range(MOST)}):
         shutil.copytree(root, copy)
-        assert doomed.run(number, *arguments(copy), **more) is None
+        assert killed.run(number, *arguments(copy), **more) is None
         yield copy
         shutil.rmtree(copy)
 
@@ -143,12 +143,12 @@ def summaries(root):
         return sorted(row["summary"] for row in memory.ask("facts"))
 
 
-def test_a_commit_is_absent_or_whole_and_submitting_it_again_settles_which(doomed, root, tmp_path):
+def test_a_commit_is_absent_or_whole_and_submitting_it_again_settles_which(killed, root, tmp_path):
     given = tmp_path / "intent.json"
     given.write_text(json.dumps(intent(summary="the door is red", idempotency_key="k")))
     before, states = summaries(root), set()
 
-    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy, "submit", given]):
+    for copy in kill_at_each_change(killed, root, lambda copy: ["--root", copy, "submit", given]):
         written = len(names(copy / "projects/p/memory", "*.ttl")) == 3
         left = names(copy, ".incoming.lock")
         assert (summaries(copy) != before) == written
@@ -160,11 +160,11 @@ def test_a_commit_is_absent_or_whole_and_submitting_it_again_settles_which(doome
     assert {(False, True, "asserted"), (True, False, "asserted")} <= states
 
 
-def test_a_redaction_is_finished_by_the_same_command_and_again(doomed, root):
+def test_a_redaction_is_finished_by_the_same_command_and_again(killed, root):
     order = ["journal", "redact", "--text", SECRET, "--reason", "a key"]
     states = set()
 
-    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy, *order]):
+    for copy in kill_at_each_change(killed, root, lambda copy: ["--root", copy, *order]):
         with jidomem.open(copy, project="p") as memory:
             records = [*redaction_records(memory.journal.inspect(Stream("p")))]
             shown = [row["summary"] for row in memory.ask("facts")]
@@ -179,13 +179,13 @@ def test_a_redaction_is_finished_by_the_same_command_and_again(doomed, root):
     assert {(False, False, True), (True, False, False), (True, True, False)} <= states
 
 
-def test_a_quarantine_is_finished_by_the_same_command(doomed, root):
+def test_a_quarantine_is_finished_by_the_same_command(killed, root):
     path = min((root / "projects/p/memory").glob("*.ttl"))
     path.write_bytes(path.read_bytes().replace(b"door", b"gate"))
     order = ["journal", "verify", "--quarantine", path.stem.rpartition("-")[2], "--reason", "the disk failed"]
     states = set()
 
-    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy, *order]):
+    for copy in kill_at_each_change(killed, root, lambda copy: ["--root", copy, *order]):
         states.add(bool(names(copy, "*.aside")))
         run("--root", copy, *order)
         assert "set aside by" in run("--root", copy, "journal", "verify")
@@ -194,38 +194,38 @@ def test_a_quarantine_is_finished_by_the_same_command(doomed, root):
     assert states == {False, True}
 
 
-def test_lists_and_tallies_are_filled_by_the_next_read(doomed, root):
+def test_lists_and_tallies_are_filled_by_the_next_read(killed, root):
     def answers(copy):
         return [run("--root", copy, "ask", name, "--json") for name in ("counts", "timeline", "agent-activity")]
 
     expected, chance = answers(root), random.Random(5)
     shutil.rmtree(root / "cache")
-    _, statements = doomed.run(10**9, "--root", root, "ask", "counts", what="sql")
+    _, statements = killed.run(10**9, "--root", root, "ask", "counts", what="sql")
     for number in sorted(chance.sample(range(1, statements), 8)):
         shutil.rmtree(root / "cache")
-        assert doomed.run(number, "--root", root, "ask", "counts", what="sql") is None
+        assert killed.run(number, "--root", root, "ask", "counts", what="sql") is None
         assert answers(root) == expected
 
 
-def test_a_review_leaves_no_file(doomed, root):
+def test_a_review_leaves_no_file(killed, root):
     with jidomem.open(root, project="p") as memory:
         memory.writer.submit_intent("p", intent(summary="the door is green"), propose=True)
     output = run("--root", root, "review")
     before = files(root)
 
-    assert doomed.run(0, "--root", root, "review") is None
+    assert killed.run(0, "--root", root, "review") is None
 
     assert files(root) == before
     assert run("--root", root, "review") == output
 
 
-def test_an_import_is_finished_by_the_same_command(doomed, root, tmp_path):
+def test_an_import_is_finished_by_the_same_command(killed, root, tmp_path):
     issues = tmp_path / "issues.jsonl"
     rows = [{"id": f"bd-{n}", "title": f"Ship part {n}", "status": "open", "issue_type": "task"} for n in range(3)]
     issues.write_text("".join(json.dumps(row) + "\n" for row in rows))
     states = set()
 
-    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy, "root", "import", "beads", issues]):
+    for copy in kill_at_each_change(killed, root, lambda copy: ["--root", copy, "root", "import", "beads", issues]):
         states.add(len(names(copy / "projects/p/memory", "*.ttl")))
         run("--root", copy, "root", "import", "beads", issues)
         *entries, _ = map(json.loads, run("--root", copy, "root", "import", "beads", issues, "--json").splitlines())
@@ -241,10 +241,10 @@ def commits(root):
         return {commit.id: commit.data for stream in memory.journal.streams() for commit in memory.journal.read(stream)}
 
 
-def test_a_move_is_finished_by_the_same_command(doomed, root):
+def test_a_move_is_finished_by_the_same_command(killed, root):
     expected, states = commits(root), set()
 
-    for copy in kill_at_each_change(doomed, root, lambda copy: ["root", "migrate", copy, copy / "there"]):
+    for copy in kill_at_each_change(killed, root, lambda copy: ["root", "migrate", copy, copy / "there"]):
         states.add(len(names(copy / "there", "*.ttl")))
         run("root", "migrate", copy, copy / "there")
         assert commits(copy / "there") == expected
@@ -252,11 +252,11 @@ def test_a_move_is_finished_by_the_same_command(doomed, root):
     assert states >= {0, 1, len(expected)}
 
 
-def test_a_backup_is_there_or_not_and_a_restore_is_finished_by_the_same_command(doomed, root, tmp_path):
+def test_a_backup_is_there_or_not_and_a_restore_is_finished_by_the_same_command(killed, root, tmp_path):
     whole, states = tmp_path / "whole.tar", set()
     run("--root", root, "root", "backup", whole)
 
-    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy, "root", "backup", copy / "memory.tar"]):
+    for copy in kill_at_each_change(killed, root, lambda copy: ["--root", copy, "root", "backup", copy / "memory.tar"]):
         left = [path for path in copy.glob(".memory.tar.*") if path.is_dir()]
         states.add((bool(left), (copy / "memory.tar").exists()))
         if not (copy / "memory.tar").exists():
@@ -265,20 +265,20 @@ def test_a_backup_is_there_or_not_and_a_restore_is_finished_by_the_same_command(
         assert (copy / "memory.tar").read_bytes() == whole.read_bytes()
     assert {(True, False), (True, True)} <= states
 
-    for copy in kill_at_each_change(doomed, root, lambda copy: ["--root", copy / "there", "root", "restore", whole]):
+    for copy in kill_at_each_change(killed, root, lambda copy: ["--root", copy / "there", "root", "restore", whole]):
         run("--root", copy / "there", "root", "restore", whole)
         assert not [*tmp_path.glob(".whole.tar.*")]
         assert commits(copy / "there") == commits(root)
 
 
-def test_another_file_is_the_old_or_the_new_one(doomed, root, tmp_path):
+def test_another_file_is_the_old_or_the_new_one(killed, root, tmp_path):
     config = tmp_path / "config" / "jidomem" / "config.toml"
     run("access", "trust", root)
     before, states = config.read_bytes(), set()
 
     for number in count(1):
         config.write_bytes(before)
-        ended = doomed.run(number, "access", "trust", root, "--off")
+        ended = killed.run(number, "access", "trust", root, "--off")
         if ended is not None:
             break
         left = list(config.parent.glob(".config.toml.*.lock"))

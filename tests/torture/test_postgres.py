@@ -26,7 +26,7 @@ class Appender:
     """An appending process, and its output so far."""
 
     def __init__(self, words, **environment):
-        self.sent, self.kept, self._news = set(), {}, Condition()
+        self.sent, self.stored, self._news = set(), {}, Condition()
         command, environment = [sys.executable, *map(str, words)], {**os.environ, **environment}
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         self._listening = Thread(target=self._listen)
@@ -34,20 +34,20 @@ class Appender:
 
     def _listen(self):
         for line in self.process.stdout:
-            if line.endswith("\n"):  # one that was cut short by the kill was not said
+            if line.endswith("\n"):  # the kill may cut the last line short
                 what, commit, *under = line.split()
                 with self._news:
                     if what == "send":
                         self.sent.add(commit)
                     else:
-                        self.kept[commit] = int(under[0]) if under[0].isdecimal() else under[0]
+                        self.stored[commit] = int(under[0]) if under[0].isdecimal() else under[0]
                     self._news.notify_all()
 
     def goes_on(self, more):
         """Wait until *more* further commits were acknowledged."""
         with self._news:
-            enough = len(self.kept) + more
-            assert self._news.wait_for(lambda: len(self.kept) >= enough or self.process.poll() is not None, 120)
+            enough = len(self.stored) + more
+            assert self._news.wait_for(lambda: len(self.stored) >= enough or self.process.poll() is not None, 120)
         assert self.process.poll() is None
 
     def kill(self):
@@ -79,8 +79,8 @@ def assert_nothing_lost(address, appenders):
     assert all(entry.document.startswith(f"{entry.commit} ".encode()) for entry in entries)
     assert stored.keys() <= set().union(*(each.sent for each in appenders))
     for each in appenders:
-        assert each.kept.items() <= stored.items()
-    assert sum(len(each.kept) for each in appenders) > 0
+        assert each.stored.items() <= stored.items()
+    assert sum(len(each.stored) for each in appenders) > 0
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_intents_acknowledged_around_kills_of_the_server_are_stored_once(server,
     memories = {key[1:-1]: item[1:-1] for item, _, key in rows}
     assert len(memories) == len(rows)
     for each in submitters:
-        assert each.kept.items() <= memories.items()
+        assert each.stored.items() <= memories.items()
     assert memories.keys() <= submitters[0].sent | submitters[1].sent
 
 

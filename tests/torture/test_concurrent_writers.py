@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-CROWD = Path(__file__).with_name("crowd.py")
+WRITERS = Path(__file__).with_name("concurrent_writers.py")
 TIME_LIMIT = 120  # seconds, after which a thread that still waits will do so for ever
 
 
 def test_concurrent_writers_read_their_memories_at_once_and_all_finish(tmp_path, scale):
-    command = [sys.executable, str(CROWD), str(tmp_path / "root"), str(4 * scale)]
+    command = [sys.executable, str(WRITERS), str(tmp_path / "root"), str(4 * scale)]
 
     result = subprocess.run(command, capture_output=True, text=True, timeout=4 * scale + TIME_LIMIT)
 

@@ -1,4 +1,4 @@
-"""Run commands of jidomem that are killed at one change of the disk: python doomed.py
+"""Run commands of jidomem that are killed at one change of the disk: python killed_commands.py
 
 Reads lines of JSON: the number of the change, what counts as one (`disk` or `sql`), the arguments of the command, and
 variables of its environment.

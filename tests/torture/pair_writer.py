@@ -1,6 +1,6 @@
 """A writer of pairs: two memories in one commit, again and again; each line names the two that were acknowledged.
 
-python pairs.py ROOT NAME COUNT
+python pair_writer.py ROOT NAME COUNT
 """
 
 import sys

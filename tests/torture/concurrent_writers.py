@@ -1,6 +1,6 @@
 """Threads that write memories and read them at once, while snapshots are made and the index is rebuilt.
 
-python crowd.py ROOT SECONDS
+python concurrent_writers.py ROOT SECONDS
 """
 
 import random
@@ -45,11 +45,11 @@ def main(root, seconds):
     end, results = time.monotonic() + float(seconds), []
     with jidomem.open(Path(root)) as memory, jidomem.open(Path(root)) as other:
         memory.writer.remember("p", "the first")
-        crowd = [Thread(target=work, args=(at, name, end, results)) for name, at in enumerate([memory] * 3 + [other])]
-        crowd.append(Thread(target=rebuild, args=(memory, end)))
-        for each in crowd:
+        threads = [Thread(target=work, args=(at, name, end, results)) for name, at in enumerate([memory] * 3 + [other])]
+        threads.append(Thread(target=rebuild, args=(memory, end)))
+        for each in threads:
             each.start()
-        for each in crowd:
+        for each in threads:
             each.join()
     print(len(results), all(results))
 

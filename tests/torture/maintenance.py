@@ -1,6 +1,6 @@
 """Maintenance beside the writers, repeated until killed: seals packs, rebuilds the index, or opens the root.
 
-python hands.py ROOT seal|reindex|open
+python maintenance.py ROOT seal|reindex|open
 """
 
 import sys
