@@ -130,6 +130,7 @@ def redact(
 
     A value that contains a --text goes whole, as a summary of several sentences; --dry-run names those fields. Of an
     entry, or an item of an adapter, nothing stays: IRI removes all its versions, --text each version that contains it.
+    With the name of an agent go its answers, the turns that it asked, and those of sessions named after it.
     A --text is looked for as a whole word, so K-100 is not K-1001: longer words are listed, and stay without --parts;
     in other case, white space and Unicode forms, over line ends, escaped, percent-encoded, as
     names are made of it, and a number with other separators; the forms that were found are listed. With it goes what
@@ -274,9 +275,11 @@ def _print_emptied(app: App, emptied: Sequence[str], state: str) -> None:
 
 
 def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
-    """Print the entries that are removed whole, by namespace and key, and the words that contain a text and stay."""
+    """Print what is removed without the text, with an entry or its speaker, and what stays: memories, longer words."""
     for text, names in (
         (f"entries {state}removed whole, with all their fields", tuple(dict.fromkeys(plan.entries.values()))),
+        (f"turns {state}emptied, as their session or speaker is removed", plan.turns),
+        ("without author, but with their text (remove each: jidomem journal redact ID)", plan.unattributed),
         ("not removed, the text is only a part of these words (--parts removes them, too)", plan.left_out),
     ):
         shown = names if app.verbose else names[:_NAMED]
@@ -346,6 +349,8 @@ def _print_redaction_result(
             "forms": dict(plan.forms),
             "working_state": dict(plan.working_state),
             "entries": {plain_value(entry): name for entry, name in plan.entries.items()},
+            "turns": plan.turns,
+            "unattributed": plan.unattributed,
             "left_out": plan.left_out,
         } if plan is not None else {}  # fmt: skip
         show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": leftover_rows,

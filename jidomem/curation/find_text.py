@@ -24,7 +24,7 @@ from jidomem.index.search_documents import ENTRY
 from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import LABEL, TYPE, XSD, jido, local_name
+from jidomem.rdf.vocab import LABEL, TYPE, XSD, conv, jido, local_name
 from jidomem.records.file_anchor import ANCHOR, NO_BLOB, Anchor, anchors_of
 from jidomem.repository.worktree import plain_file
 
@@ -291,7 +291,9 @@ def _elsewhere(project: str) -> str:
     return f"it belongs to another project: jidomem journal redact --project {quote(project)} --text - --reason TEXT"
 
 
-SAYS, DIGEST, NAME, WHOLE = "says it", "was computed from it", "is named after it", "is of an entry that says it"
+SAYS, DIGEST, NAME = "says it", "was computed from it", "is named after it"
+#: Why a value that does not contain the text is removed with its entry, or with the turn of a removed speaker.
+WHOLE = "is of an entry or turn that says it"
 #: Why the blob id of a file is removed if the content of that version is not available.
 UNKNOWN = "may be of a file that held it"
 _EVIDENCE, _GENID = f"<{vocab.BASE}evidence/", f"<{vocab.BASE}.well-known/genid/"
@@ -301,6 +303,8 @@ _ANSWERED = jido("answeredWith")
 ENTRY_STAYS = frozenset(
     (TYPE, *map(jido, ("agentId", "entryOf", "partOfProject", "recordedAt", "recordedIn", "replaces")))
 )
+#: The properties with the texts of a turn.
+TURN_TEXTS = tuple(map(conv, ("promptText", "answerText", "invocationParameters", "resultData")))
 SOURCE_DIGEST, SOURCE_BLOB = jido("sourceDigest"), jido("sourceBlob")
 DIGESTS = (_KEY, _REQUEST, SOURCE_DIGEST, jido("redactedLeaf"))  # no text can be read in them
 BLOBS = (SOURCE_BLOB, ANCHOR)  # their values are the digest of a file and its path
@@ -450,8 +454,8 @@ class Occurrences:
             matching = self._matching(commit)
             reasons = dict.fromkeys(matching, SAYS)
             entries = {subject for subject, _, _ in matching if (subject, TYPE, ENTRY) in commit.triples}
-            rest = (each for each in commit.triples if each[0] in entries and each[1] not in ENTRY_STAYS)
-            reasons |= dict.fromkeys(sorted({*rest} - reasons.keys()), WHOLE)
+            rest = {each for each in commit.triples if each[0] in entries and each[1] not in ENTRY_STAYS}
+            reasons |= dict.fromkeys(sorted((rest | _words_of_speakers(matching, commit)) - reasons.keys()), WHOLE)
             for triple in sorted(commit.triples - reasons.keys()):
                 if _is_own(triple, commit):
                     continue
@@ -553,6 +557,17 @@ class Occurrences:
         for name in self._touched[subject] - {_RECEIPT}:
             changed_keys |= {"identical", *_KEYS_OF.get(name, _OTHER_KEYS)}
         return parse_literal(value).text.partition(":")[0] in changed_keys
+
+
+def _words_of_speakers(matching: Iterable[Triple], commit: Commit) -> set[Triple]:
+    """Return the texts of each turn that loses its session or the agent that asked, and answers that lose theirs.
+
+    Nobody would find them any more.
+    """
+    lost = {subject for subject, predicate, _ in matching if predicate in (jido("saidBy"), conv("partOfConversation"))}
+    turns = tuple(f"{node[:-1].removesuffix('/prompt')}/" for node in lost if not node.endswith("/answer>"))
+    texts = {each for each in commit.triples if each[1] in TURN_TEXTS}
+    return {each for each in texts if each[0] in lost or each[0].startswith(turns)}
 
 
 def _is_own(triple: Triple, commit: Commit) -> bool:

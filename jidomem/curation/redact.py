@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from jidomem.curation.find_text import (
     SAYS,
     SOURCE_BLOB,
     SOURCE_DIGEST,
+    TURN_TEXTS,
     UNKNOWN,
     WHOLE,
     WORDS,
@@ -58,8 +60,7 @@ from jidomem.write.writer import MemoryWriter
 
 #: The texts of a memory: they are redacted if no property is named.
 _FREE = (*(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason")), jido("value"))
-#: The texts of the parts of a turn.
-_TEXT_PROPERTIES = tuple(map(conv, ("promptText", "answerText", "invocationParameters", "resultData")))
+_TURN_PART = re.compile(r"/(?:prompt|answer|tools/\d+(?:/result)?)$")
 #: The properties from a turn to its parts, whose texts belong to it.
 _PARTS = tuple(map(conv, ("hasPrompt", "hasAnswer", "involvesToolInvocation", "hasResult")))
 #: The structural properties of a memory, which cannot be redacted.
@@ -114,6 +115,18 @@ class RedactionPlan:
         return names
 
     @property
+    def turns(self) -> tuple[str, ...]:
+        """Return the turns that lose words of which they do not contain the text, as those of a removed speaker."""
+        parts = (trace.triple for _, trace in self.traces if trace.why == WHOLE and trace.triple[1] in TURN_TEXTS)
+        return tuple(sorted({_TURN_PART.sub("", plain_value(subject)) for subject, _, _ in parts}))
+
+    @property
+    def unattributed(self) -> tuple[str, ...]:
+        """Return the memories that lose their author and keep texts."""
+        lost = {plain_value(trace.triple[0]) for _, trace in self.traces if trace.triple[1] == jido("assertedBy")}
+        return tuple(sorted(lost.difference(self.emptied)))
+
+    @property
     def forms(self) -> Mapping[str, int]:
         """Return the number of statements that contain a text, by its form."""
         return Counter(trace.form for _, trace in self.traces if trace.why == SAYS)
@@ -151,8 +164,8 @@ class JournalMaintenance:
 
         The texts are *texts*; else the values of *properties* (IRIs) of *item*; else the texts of *item*, or all
         versions of the entry *item*. A text counts as a whole word, with *parts* also within a longer one. An entry
-        that contains one goes whole. Raises NotFound if nothing contains them, InvalidRequest if they cannot be
-        redacted.
+        that contains one goes whole, and the words of a turn whose session or asking agent does. Raises NotFound if
+        nothing contains them, InvalidRequest if they cannot be redacted.
         """
         self._level(project)
         if texts:
@@ -450,9 +463,9 @@ def _wanted_of_history(node: Term, view: WriteSnapshot) -> Wanted:
     nodes = reachable([node], partial(_versions, view=view)) if ENTRY in view.types(node) else _whole(node, view)
     rows = [
         row for each in nodes for row in view.about(each)
-        if row[1] in _TEXT_PROPERTIES or (row[1] not in ENTRY_STAYS and ENTRY in view.types(each))
+        if row[1] in TURN_TEXTS or (row[1] not in ENTRY_STAYS and ENTRY in view.types(each))
     ]  # fmt: skip
-    texts = [plain_value(value) for _, name, value in rows if name in (TEXT, *_TEXT_PROPERTIES)]
+    texts = [plain_value(value) for _, name, value in rows if name in (TEXT, *TURN_TEXTS)]
     long = frozenset(text for text in texts if len(text) >= LONG)
     return Wanted(long, properties=frozenset(row[:2] for row in rows), linked=frozenset(nodes))
 

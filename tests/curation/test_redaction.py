@@ -25,7 +25,7 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import leaves, without
 from jidomem.rdf.terms import iri, literal, plain_value
 from jidomem.rdf.vocab import RDFS, REDACTED, TYPE, jido
-from jidomem.records.entry import Entry, WriteRequest
+from jidomem.records.entry import Entry, ToolUse, WriteRequest
 from jidomem.records.intent import digest
 from jidomem.records.policy import PolicyChange
 from jidomem.write.settlement import Settlement
@@ -513,3 +513,23 @@ def test_a_redaction_interrupted_between_two_streams_is_reported_and_finished_on
         for stream, head in anchor.items():
             (warning,) = anchored(memory.journal, stream, [head])
             assert warning.detail.startswith(f"1 commit was redacted in p/{stream.name}")
+
+
+def test_with_an_agent_go_the_turns_it_asked_its_answers_and_the_turns_of_sessions_named_after_it(tmp_path):
+    with jidomem.open(tmp_path, project="p", agent="coach", sources=fixed_sources()) as memory:
+        memory.conversation("visit-7").record(prompt="I owe 40000", answer="So you owe 40001", asked_by="erik",
+                                              tools=[ToolUse("find", {"debt": 40002}, [40003])])  # fmt: skip
+        memory.conversation("visit-7").record(prompt="Who is next?", answer="I am, 40004", answered_by="erik")
+        memory.conversation("erik-1").record(prompt="It was 40005 once")
+        memory.conversation("visit-8").record(prompt="Am I erika?", answer="Yes", asked_by="anna")
+        authored = memory.writer.submit_intent("p", intent(summary="the sky is blue", asserted_by="erik")).iri
+
+        plan = memory.keeper.plan("p", None, texts=["erik"])
+        memory.keeper.redact(plan, agent="coach", reason="erasure")
+
+        remaining = bytes_below(tmp_path)
+        assert not [number for number in range(40000, 40006) if str(number).encode() in remaining]
+        assert b"Who is next?" in remaining
+        assert b"Am I erika?" in remaining
+        assert (len(plan.turns), plan.unattributed) == (3, (authored,))
+        assert findings(memory.journal, Stream("p", "history")) == []
