@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from jidomem.base.clock import json_value
 from jidomem.errors import InvalidRequest
+from jidomem.write.canonical import is_absolute
 from jidomem_cli.fields import json_or_text
 from jidomem_cli.options import ROWS, App, CommandGroup, id_option, pass_app, timestamp_option
 from jidomem_cli.output import show_json, show_result, show_rows
@@ -49,10 +51,12 @@ def _object_name(key: ObjectKey) -> str:
     return f"{key.type}:{key.identifier}"
 
 
-def page_rows(tiers: Tiers) -> Iterator[dict[str, Any]]:
-    """Yield the pages of all tiers in chronological order, with the place of each in `in`."""
+def page_rows(tiers: Tiers, owner: ObjectKey | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the pages of all tiers, or those of an object, in chronological order, with the place of each in `in`."""
     leaving = {page.id for page in tiers.leaving}
     for page in sorted(tiers.pages(), key=lambda page: page.when):
+        if owner not in (None, page.object):
+            continue
         place = page.segment_id or ("leaving" if page.id in leaving else "stm")
         about = page.object and _object_name(page.object)
         yield {"id": page.id, "in": place, "timestamp": page.timestamp, "about": about,
@@ -83,6 +87,8 @@ _PAGES = ("id", "in", "timestamp", "about", "query", "response")
 _KNOWN = ("of", "is", "id", "text", "confidence", "private")
 _SHARED = ("id", "content", "source_agent_id", "importance_score", "creation_timestamp")
 _about = click.option("--about", metavar="TYPE:NAME", help="Partner of the dialogue, such as user:ana.")
+
+_owner = click.option("--about", metavar="TYPE:NAME", help="Only this object.")
 
 
 @click.group("os", cls=CommandGroup)
@@ -142,8 +148,10 @@ def retrieve(app: App, query: str, about: str | None, pages: int | None, unvisit
       jidomem agent memoryos add "Which index do we use?" "Oxigraph."
       jidomem agent memoryos retrieve "the index" --json
     """
-    given = {} if pages is None else {"retrieved_pages": pages}
-    matches = app.read(warn_of_damage=False).os().retrieve(query, about=_pair(about), visiting=not unvisited, **given)
+    given: dict[str, Any] = {} if pages is None else {"retrieved_pages": pages}
+    memory_os_ = app.read(warn_of_damage=False).os()
+    matches = memory_os_.retrieve(query, about=_pair(about), visiting=not unvisited, **given)
+    _print_left_out(app, memory_os_, about)
     if matches.error is not None:
         app.warn(f"the model failed, so matches are missing: {matches.error}")
     if app.form == "json":
@@ -163,30 +171,38 @@ def prompt(app: App, query: str, about: str | None) -> None:
       jidomem agent memoryos add "Which index do we use?" "Oxigraph."
       jidomem agent memoryos prompt "Where does the index lie?"
     """
-    question = app.read(warn_of_damage=False).os().prompt(query, about=_pair(about))
+    memory_os_ = app.read(warn_of_damage=False).os()
+    question = memory_os_.prompt(query, about=_pair(about))
+    _print_left_out(app, memory_os_, about)
     show_result(app, {"system": question.system, "user": question.user}, str(question))
 
 
 @memory_os.command("pages", formats=ROWS, writes=_WRITES)
+@_owner
 @pass_app
-def pages(app: App) -> None:
+def pages(app: App, about: str | None) -> None:
     """List the pages of the agent with their place: stm, leaving, or the id of a segment.
 
     Examples:
       jidomem agent memoryos pages
     """
-    show_rows(app, [*page_rows(app.read(warn_of_damage=False).os().tiers)], _PAGES)
+    tiers = app.read(warn_of_damage=False).os().tiers
+    show_rows(app, [*page_rows(tiers, _known_object(tiers, about))], _PAGES)
 
 
 @memory_os.command("personas", formats=ROWS, writes=_WRITES)
+@_owner
 @pass_app
-def personas(app: App) -> None:
+def personas(app: App, about: str | None) -> None:
     """List what the agent knows of others and itself: profiles, facts and traits.
 
     Examples:
       jidomem agent memoryos personas
     """
-    show_rows(app, [*known_rows(app.read(warn_of_damage=False).os().tiers)], _KNOWN)
+    tiers = app.read(warn_of_damage=False).os().tiers
+    owner = _known_object(tiers, about)
+    rows = (each for each in known_rows(tiers) if owner is None or each["of"] == _object_name(owner))
+    show_rows(app, [*rows], _KNOWN)
 
 
 @memory_os.command("system", formats=ROWS)
@@ -331,7 +347,7 @@ def set_(app: App, settings: Sequence[str], agent_type: str | None, for_type: st
 def forget(app: App, page: str | None, about: str | None, everything: bool) -> None:
     """Delete PAGE, an id, or with --about all of a user, with the knowledge derived; or with --all all of the agent.
 
-    Proposals made from a page stay in the journal, and are listed.
+    Proposals made from a page, and turns, stay in the journal, and are listed.
 
     Examples:
       jidomem agent memoryos add "My name is Ana." "Hello, Ana." --id p1
@@ -363,11 +379,24 @@ def forget(app: App, page: str | None, about: str | None, everything: bool) -> N
     where = ", ".join(forgotten.was_in) or "derived knowledge"
     what = f"{page} is" if about is None else f"{about} with {len(forgotten.pages)} page(s) is"
     app.info(f"{what} deleted, in {where}{f'; with it {counted}' if counted else ''}")
+    if turns := [page for page in forgotten.pages if is_absolute(page)]:
+        app.warn(f"{len(turns)} of its pages are turns, which stay in the conversation history: {', '.join(turns)}")
+    if key is not None:
+        app.info(f"what the project recorded of it stays: jidomem journal redact --dry-run --text {quote(key[1])}")
     for iri in forgotten.promoted:
         app.warn(
             f"{iri} derives from it and stays: jidomem edit {iri} --invalidate --reason TEXT, or jidomem journal redact"
         )
     _print_waiting(app, memory_os_)
+
+
+def _print_left_out(app: App, memory_os_: MemoryOS, about: str | None) -> None:
+    """Print that pages of users are left out, if nobody is named and there are some."""
+    if about is None and not memory_os_.config.share_users and any(page.user for page in memory_os_.tiers.pages()):
+        app.info(
+            "pages and facts of users are left out: add --about user:NAME, or show them to all:"
+            " jidomem agent memoryos set share_users=true"
+        )
 
 
 def _print_waiting(app: App, memory_os_: MemoryOS) -> None:
@@ -383,6 +412,14 @@ def _pair(about: str | None) -> tuple[str, str] | None:
     if not kind or not name:
         raise InvalidRequest(f"--about {about!r} has no type or name", hint="give a type and a name: --about user:ana")
     return kind, name
+
+
+def _known_object(tiers: Tiers, about: str | None) -> ObjectKey | None:
+    """Return the object of that name as the tiers spell it, None for no name."""
+    from jidomem.extras.memoryos.values import ObjectKey  # an extra
+
+    pair = _pair(about)
+    return None if pair is None else tiers.known_object(ObjectKey(*pair))
 
 
 def _setting(text: str) -> tuple[str, Any]:

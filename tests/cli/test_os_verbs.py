@@ -60,11 +60,15 @@ def test_pages_move_through_the_tiers_and_are_retrieved_with_their_tier():
         each["text"] for each in rows("agent", "memoryos", "personas") if each["is"] == "fact"
     }
     assert {each["source_agent_id"] for each in rows("agent", "memoryos", "system")} == {"ada"}
-    lines = run("agent", "memoryos", "retrieve", "the index", "--format", "jsonl").stdout.splitlines()
+    nobody = run("agent", "memoryos", "retrieve", "the index", "--format", "jsonl")
+    assert {json.loads(line)["tier"] for line in nobody.stdout.splitlines()} <= {"trait itself"}
+    assert "pages and facts of users are left out: add --about user:NAME" in nobody.stderr
+    ana = "--about", "user:ana"
+    lines = run("agent", "memoryos", "retrieve", "the index", *ana, "--format", "jsonl").stdout.splitlines()
     tiers = {json.loads(line)["tier"] for line in lines}
     assert tiers >= {"stm", "segment", "page"}
-    assert run_json("retrieve", "the index", "--pages", "1")["error"] is None
-    assert len(run_json("retrieve", "the index", "--pages", "1")["pages"]) == 1
+    assert run_json("retrieve", "the index", *ana, "--pages", "1")["error"] is None
+    assert len(run_json("retrieve", "the index", *ana, "--pages", "1")["pages"]) == 1
     assert "I work as a nurse" in run("agent", "memoryos", "prompt", "What does Ana do?", "--about", "user:ana").stdout
 
 
@@ -72,7 +76,7 @@ def test_a_retrieval_counts_as_a_visit_unless_unvisited():
     add_pages()
 
     for words in (["--unvisited"], [], ["--unvisited"]):
-        result = run_json("retrieve", "the index", *words)
+        result = run_json("retrieve", "the index", "--about", "user:ana", *words)
 
     assert result["segments"][0]["visit_count"] == 1
 
@@ -169,7 +173,7 @@ def test_a_failed_job_of_a_remote_model_is_reported_and_the_page_is_stored():
 
 
 def test_retrieval_marks_the_pages_of_others_and_leaves_out_their_facts_and_private_pages():
-    run("agent", "memoryos", "set", "stm_capacity=1", "heat_threshold=0.5")
+    run("agent", "memoryos", "set", "stm_capacity=1", "heat_threshold=0.5", "share_users=true")
     for text in ("I am allergic to penicillin.", "I have an interview. Keep it between us.", "Thanks."):
         run("agent", "memoryos", "add", text, "Noted.", "--about", "user:tobias")
     run("agent", "memoryos", "maintain")
@@ -184,6 +188,8 @@ def test_retrieval_marks_the_pages_of_others_and_leaves_out_their_facts_and_priv
     assert {each["tier"] for each in matches("marta")} == {"stm", "segment", "page"}
     assert not any("interview" in each["text"] for each in matches("marta"))
     assert {"fact user:tobias", "trait user:tobias"} <= {each["tier"] for each in matches("tobias")}
+    run("agent", "memoryos", "set", "share_users=false")
+    assert matches("marta") == []
 
 
 def test_all_of_a_user_is_forgotten_by_name():

@@ -15,7 +15,9 @@ from jidomem.extras.memoryos.segments import TierPolicy
 
 MONDAY = datetime(2026, 10, 5, 9, tzinfo=UTC)
 END = MONDAY + timedelta(days=26)
-SETTINGS = TierPolicy(MemoryOSConfig(mtm_capacity=16, segment_capacity=12, mtm_fscore_threshold=0.25, heat_threshold=5))
+SETTINGS = TierPolicy(MemoryOSConfig(
+    mtm_capacity=16, segment_capacity=12, mtm_fscore_threshold=0.25, heat_threshold=5, share_users=True
+))  # fmt: skip
 #: The questions and answers of each subject; {n} is another number in each exchange.
 SUBJECTS = {
     "index": [

@@ -27,7 +27,7 @@ def test_all_vectors_of_the_tiers_come_from_the_given_embedding_model(root):
         for query in ("I work as a boxer. xxxxxxxxxxxx", "zzzzzz", "xxxxxxx", "zzzz zzzzz", "lunch"):
             ada.add(query, "", about=("user", "ana"))
         ada.maintain()
-        tiers, retrieval, status = ada.tiers, ada.retrieve("zz", visiting=False), ada.status()
+        tiers, retrieval, status = ada.tiers, ada.retrieve("zz", visiting=False, share_users=True), ada.status()
 
     assert [[page.query[-3:] for page in segment.pages] for segment in tiers.mtm] == [["xxx"] * 2, ["zzz"] * 2]
     facts = tiers.personas[0].knowledge

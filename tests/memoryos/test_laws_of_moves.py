@@ -30,7 +30,15 @@ from jidomem.extras.memoryos.segments import (
     split,
     transfer,
 )
-from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry, SystemMemory, Tiers, TraitEntry, fit
+from jidomem.extras.memoryos.values import (
+    DialogueSegment,
+    KnowledgeEntry,
+    ObjectPersona,
+    SystemMemory,
+    Tiers,
+    TraitEntry,
+    fit,
+)
 
 number = st.integers(0, 9)
 words = st.sampled_from(["index", "disk", "lunch"]).map(lambda word: frozenset({word}))
@@ -168,7 +176,7 @@ def test_system_memory_has_distinct_public_facts_above_the_threshold_within_its_
 
     for clock, (agent, each, importance, private) in enumerate(facts):
         one = KnowledgeEntry(f"{agent}{each}", f"Fact {each}.", at(clock), private=private, importance=importance)
-        diffusion = Diffusion(agent, (one,), at(clock))
+        diffusion = Diffusion(agent, (ObjectPersona(agent, "service", "index", {}, (one,)),), at(clock))
         step = diffuse(system, diffusion, current_policy)
         assert diffuse(step.memory, diffusion, current_policy).memory is step.memory
         system = step.memory

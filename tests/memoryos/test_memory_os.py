@@ -447,9 +447,10 @@ def test_an_open_agent_is_shared_and_refuses_other_options(open_memory):
         memory.os().add("a", "b", about="ana")
 
 
-def test_promoted_facts_of_personas_have_their_dialogue_as_evidence(open_memory):  # D113
+@pytest.mark.parametrize("shares", [True, False])
+def test_promoted_facts_of_personas_have_their_dialogue_as_evidence_if_users_share(open_memory, shares):  # D113
     memory = open_memory()
-    ada = memory.os(policy=small(heat_threshold=1.5, mtm_fscore_threshold=2))
+    ada = memory.os(policy=small(heat_threshold=1.5, mtm_fscore_threshold=2, share_users=shares))
     for text in (
         "I work as a nurse.",
         "I live in Oslo. My salary is 90k.",
@@ -464,7 +465,8 @@ def test_promoted_facts_of_personas_have_their_dialogue_as_evidence(open_memory)
     promoted = {each["summary"]: each for each in (memory.reader.why("p", one.iri) for one in decisions)}
     assert [each.outcome for each in decisions] == ["promoted"] * 2
     assert promoted.keys() == {f"user ana: {fact}" for fact in ("works as a nurse", "lives in Oslo")}
-    assert "I work as a nurse." in promoted["user ana: works as a nurse"]["evidence"][0]["text"]
+    evidence = promoted["user ana: works as a nurse"]["evidence"][0]["text"]
+    assert ("I work as a nurse." in evidence, evidence.startswith("page ")) == (shares, not shares)
     assert "90k" not in str(promoted)  # no private fact, and no page with one
     assert "between us" not in str(promoted)
     memory.writer.invalidate("p", decisions[0].iri, reason="nobody asked")
@@ -572,6 +574,16 @@ def test_all_facts_of_an_exchange_with_a_request_for_secrecy_are_private_and_not
     assert len(ada.promote()) == private.count(False)
 
 
+def test_a_fact_of_a_model_that_marks_none_is_private_by_the_same_rule(open_memory):  # D078
+    ada = open_memory().os(model=Attentive(names_pages=True), policy=small(stm_capacity=1, heat_threshold=0.5))
+    for text in ("is diagnosed with epilepsy", "has a dog", "Thanks."):
+        ada.add(text, "Noted.", about=("user", "ana"))
+    ada.maintain()
+
+    facts = {fact.text: fact.private for persona in ada.personas for fact in persona.knowledge}
+    assert facts == {"is diagnosed with epilepsy": True, "has a dog": False}
+
+
 def test_a_prompt_for_a_user_has_no_facts_and_no_private_pages_of_another_user(open_memory):
     ada = open_memory().os(policy=small(stm_capacity=1, heat_threshold=0.5))
     said = [("tobias", "I am allergic to penicillin."), ("tobias", "I have an interview. Don't tell anyone."),
@@ -584,7 +596,12 @@ def test_a_prompt_for_a_user_has_no_facts_and_no_private_pages_of_another_user(o
 
     assert '"of": "user tobias"' not in prompts["marta"]
     assert "an interview" not in prompts["marta"]
-    assert '"with": "user tobias"' in prompts["marta"]
+    assert '"with": "user tobias"' not in prompts["marta"]
+    shared = ada.prompt("allergic interview", about=("user", "marta"), share_users=True).user
+    assert ('"with": "user tobias"' in shared, "an interview" in shared) == (True, False)
+    by_another = ada.prompt("allergic interview", about=("user", "tobias"), asks=False).user
+    assert '"asks": true' in prompts["tobias"]
+    assert by_another == prompts["tobias"].replace('"asks": true, ', "")
     assert {"is allergic to penicillin", "an interview"} <= {
         text for text in ("is allergic to penicillin", "an interview") if text in prompts["tobias"]
     }

@@ -74,6 +74,7 @@ NO_TEXT = (7, 0.5, True, "", " ", b"kept", [], ["kept"], {}, object(), HUGE, "\u
 NO_MAPPING = (None, 7, True, "text", b"", [], ["a"], object(), HUGE, deep(), {"a": object()}, {"a": float("nan")},
               {7: "a"}, {"a": deep()})  # fmt: skip
 CAPACITY = (*NO_NUMBER, 0, -1, 2.0, 0.5, MAX_NUMBER + 1)
+TRUTHS = ("strict_vectors", "share_users", "transfer_before_evicting")
 WRONG = {
     **dict.fromkeys(
         ("stm_capacity", "mtm_capacity", "segment_keywords", "object_kb_capacity", "object_traits_capacity",
@@ -89,7 +90,7 @@ WRONG = {
     "comparison": (*NO_TEXT, None, "==", "> "),
     "on_transfer": (*NO_TEXT, None, "forget", "KEEP"),
     "evict": (*NO_TEXT, None, "hottest"),
-    **dict.fromkeys(("strict_vectors", "transfer_before_evicting"), (0, 1, None, "true", "", [], {}, object(), HUGE)),
+    **dict.fromkeys(TRUTHS, (0, 1, None, "true", "", [], {}, object(), HUGE)),
     "archive": NO_TEXT,
     "single_traits": (None, 7, True, "name", b"name", {"name": 1}, [7], [""], [None], [["name"]], object(), HUGE,
                       deep()),
@@ -109,7 +110,7 @@ ENDS = {
     "comparison": (">", ">="),
     "on_transfer": ("keep", "delete"),
     "evict": ("coldest", "least_visited"),
-    **dict.fromkeys(("strict_vectors", "transfer_before_evicting"), (True, False)),
+    **dict.fromkeys(TRUTHS, (True, False)),
     "archive": (None, "kept"),
     "single_traits": ((), ("name",), ("a", "b")),
     "profiles": ({}, {"user": {"age": "number"}}),

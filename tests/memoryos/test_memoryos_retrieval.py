@@ -20,7 +20,7 @@ from jidomem.extras.memoryos.values import (
 )
 from jidomem.records.interfaces import Known
 
-PLAIN = policy()
+PLAIN, APART = policy(share_users=True), policy()
 QUESTION = RetrievalQuery("which index?", keywords={"index"})
 
 
@@ -113,12 +113,13 @@ def test_each_retrieval_limit_has_a_default_and_is_set_by_call_or_settings(name,
 
     def number_retrieved(**limits):
         wide = {"retrieved_segments": 30, "retrieved_pages": 30} if name == "retrieved_pages" else {}
+        wide["share_users"] = True
         if source == "in the settings":
             return count(retrieve(tiers, system, QUESTION, policy(**{**wide, **limits})))
         return count(retrieve(tiers, system, QUESTION, PLAIN, **{**wide, **limits}))
 
     assert [number_retrieved(**{name: number}) for number in (1, 2, 25)] == [1, 2, 25]
-    enough = policy(retrieved_segments=30) if name == "retrieved_pages" else PLAIN
+    enough = policy(retrieved_segments=30, share_users=True) if name == "retrieved_pages" else PLAIN
     assert count(retrieve(tiers, system, QUESTION, enough)) == default
 
 
@@ -217,13 +218,63 @@ def test_private_pages_of_others_are_in_no_tier_of_a_retrieval():
         return results, ids(each.what for each in (*results.stm, *results.leaving, *results.pages))
 
     results, pages = pages_for("ana")
-    assert pages == ["p11", "p21", "p2"]
+    assert pages == ["p2", "p11", "p21"]
     (part,) = results.segments
     assert (part.what.id, part.what.page_count, part.what.topic_summary, part.what.embedding) == ("s1", 1, "", None)
     assert "secret" not in json.dumps(results.to_dict())
-    assert pages_for("ana", retrieved_segments=1)[1] == ["p11", "p21", "p2"]
+    assert pages_for("ana", retrieved_segments=1)[1] == ["p2", "p11", "p21"]
     assert {"p1", "p3", "p6", "p10", "p20"} <= {*pages_for("bob")[1]}
     assert not {"p1", "p3", "p6", "p10", "p20"} & {*pages_for(None)[1]}
+
+
+def of(name):
+    return {"object_type": name and "user", "object_identifier": name}
+
+
+def test_pages_and_facts_of_a_user_are_retrieved_for_that_user_alone():
+    mixed = segment(1, (page_within(1, "s1", "index", **of("bob")), page_within(2, "s1", "index", **of("ana")),
+                        page_within(3, "s1", "index")), keywords={"index"}, topic_summary="Bob's index")  # fmt: skip
+    promised = replace(fact(5, "gave an index to Bob"), user="bob"), fact(6, "has an index")
+    agent = AgentPersona("ada", {}, (TraitEntry("t9", "index", "Bob's", at(), user="bob"), *AGENT.traits))
+    tiers = Tiers("ada", stm=(page(8, **of("bob")), page(9)), leaving=(page(7, **of("bob")),), mtm=(mixed,),
+                  personas=(*PERSONAS, ObjectPersona("ada", "agent", "ada", {}, promised)), agent=agent)  # fmt: skip
+    system = SystemMemory(0, (
+        *SYSTEM.entries, SystemEntry("y3", "has an index", "carl", 0.9, at(), about="user BOB", user="bob"),
+    ))  # fmt: skip
+
+    def ids_for(name, policy=APART):
+        results = retrieve(tiers, system, replace(QUESTION, **of(name)), policy)
+        pages = {*ids(each.what for each in (*results.stm, *results.leaving, *results.pages))}
+        facts = {each.what.id for persona in results.personas for each in persona.knowledge}
+        return pages, facts, {*ids(each.what for each in (*results.agent.traits, *results.system))}, results
+
+    for name, own_pages, own_facts in (("ana", {"p2"}, {"k2"}), ("nobody", set(), set()), (None, set(), set())):
+        pages, facts, more, results = ids_for(name)
+        assert (pages, facts, more) == ({"p3", "p9", *own_pages}, {"k4", "k6", *own_facts}, {"t3", "y2"})
+        assert "Bob" not in json.dumps(results.to_dict())
+    assert ids_for("bob")[:3] == ({"p1", "p3", "p7", "p8", "p9"}, {"k4", "k5", "k6"}, {"t3", "t9", "y2", "y3"})
+    assert ids_for("ana", PLAIN)[0] == {"p1", "p2", "p3", "p7", "p8", "p9"}
+    assert {"t9", "y3"} <= ids_for("ana", PLAIN)[2]
+
+
+def test_the_recent_pages_of_a_user_are_retrieved_when_others_have_filled_the_short_term_memory():
+    own = tuple(page_within(number, "s1", "lunch", **of("ana")) for number in (1, 2, 3))
+    others = tuple(page(number, **of("bob")) for number in (7, 8))
+    tiers = Tiers("ada", stm=(*others, page(9, **of("ana"))), mtm=(segment(1, own, keywords={"lunch"}),))
+    question = replace(QUESTION, **of("ana"))
+
+    def recent(question, **settings):
+        return ids(each.what for each in retrieve(tiers, SYSTEM, question, policy(**settings)).stm)
+
+    assert [recent(question, stm_capacity=number) for number in (3, 1)] == [["p2", "p3", "p9"], ["p9"]]
+    assert recent(QUESTION) == []
+
+
+def test_a_question_about_a_user_by_somebody_else_has_the_facts_of_the_user_who_does_not_ask():
+    results = retrieve(TIERS, SYSTEM, replace(QUESTION, **of("ana"), asks=False), APART)
+
+    assert [each.of for each in results.known() if each.facts] == ["user ana", "service search"]
+    assert not any(each.asks for each in results.known())
 
 
 # D003
@@ -246,7 +297,7 @@ def test_retrieval_changes_no_tier():
 
 # D118
 def test_a_custom_relevance_function_selects_facts():
-    own = TierPolicy(relevance=lambda text, embedding, question, config: float("cat" in text))
+    own = TierPolicy(PLAIN.config, relevance=lambda text, embedding, question, config: float("cat" in text))
 
     results = retrieve(TIERS, SYSTEM, QUESTION, own)
 

@@ -284,11 +284,25 @@ def test_learned_facts_and_traits_are_assigned_to_the_objects_of_their_pages():
         "style: plain",
         (),
     )
+    assert (of_agent.knowledge[0].user, own.traits[0].user, ana.knowledge[0].user) == ("ana", "ana", None)
     both = (pages[0], page(2, segment_id="s1", object_type="user", object_identifier="bob"))
     bob = lesson(segment(1, both), Learned((Fact("has a dog", page=1),)), at=at(), new_id=lambda: "a").learnt[0]
     assert (bob.identifier, bob.knowledge[0].evidence) == ("bob", ("p2",))
     nobody = lesson(segment(1, [3]), Learned((Fact("likes tea"),)), at=at(), new_id=lambda: "a")
     assert (nobody.learnt[0].type, nobody.learnt[0].identifier) == UNNAMED
+
+
+def test_a_statement_of_the_agent_in_the_dialogues_of_several_users_is_of_none_of_them_unless_it_is_private():
+    def stated(*facts):
+        tiers = ADA
+        for each in facts:
+            tiers = learn(tiers, Learnt("agent", "ada", {}, (each,)), PLAIN).memory
+        return [each.user for each in tiers.personas[0].knowledge]
+
+    ana, bob = (replace(fact(number, "knows a plan"), user=user) for number, user in ((1, "ana"), (2, "bob")))
+    assert stated(ana, replace(ana, id="k3")) == ["ana"]
+    assert stated(ana, bob) == [None]
+    assert stated(ana, replace(bob, private=True)) == ["ana"]
 
 
 ENDED = [
@@ -362,10 +376,12 @@ def test_traits_end_with_the_facts_of_their_pages_and_with_opposite_traits():
 
 def test_an_ended_fact_leaves_system_memory():
     shared = replace(fact(1, "deploys on Friday"), importance=1.0)
-    system = diffuse(SystemMemory(), Diffusion("ada", (shared,), at()), PLAIN).memory
+    system = diffuse(
+        SystemMemory(), Diffusion("ada", [ObjectPersona("ada", "user", "ana", {}, (shared,))], at()), PLAIN
+    ).memory
     tiers = learn(ADA, of_ana(knowledge=[shared]), PLAIN).memory
 
     tiers = learn(tiers, of_ana(knowledge=[fact(2, "no longer deploys on Friday")]), PLAIN).memory
 
     assert len(system.entries) == 1
-    assert diffuse(system, Diffusion("ada", tuple(tiers.facts()), at()), PLAIN).memory.entries == ()
+    assert diffuse(system, Diffusion("ada", tiers.personas, at()), PLAIN).memory.entries == ()

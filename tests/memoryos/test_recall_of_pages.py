@@ -22,6 +22,7 @@ def memory(tmp_path, request):
 
 def add_pages(memory, agent, *queries, **more):
     tiers = memory.os(agent, policy=TierPolicy(MemoryOSConfig(stm_capacity=2)), **more)
+    tiers.configure(share_users=True)
     return tiers, [tiers.add(query, "Noted.", about=("user", "cleo")) for query in queries]
 
 
@@ -70,6 +71,15 @@ def test_private_pages_of_a_user_are_not_recalled(memory):
     asked = [str(tiers.retrieve("zebra", about=about).to_dict()) for about in (None, ("user", "cleo"))]
     assert ["I own a zebra" in each for each in asked] == [False, True]
     assert ["my zebra is old" in each for each in asked] == [True, False]
+
+
+def test_pages_of_users_are_recalled_only_where_users_share(memory):
+    tiers, _ = add_pages(memory, "ana", "a zebra of cleo")
+    tiers.add("a zebra of nobody", "Noted.")
+
+    assert {*recalled(memory, "zebra")} == {"a zebra of cleo", "a zebra of nobody"}
+    tiers.configure(share_users=False)
+    assert recalled(memory, "zebra") == ["a zebra of nobody"]
 
 
 def test_recalled_pages_are_filtered_by_time_and_past_states_refused(memory):

@@ -18,7 +18,11 @@ def fact(number, importance=None, text=None, **fields):
 
 
 def diffused(system, *facts, agent="ada", moment=0, policy=PLAIN):
-    return diffuse(system, Diffusion(agent, facts, at(moment)), policy).memory
+    return diffuse(system, Diffusion(agent, [persona(*facts, agent=agent)], at(moment)), policy).memory
+
+
+def persona(*facts, agent="ada", type_="service", name="index"):
+    return ObjectPersona(agent, type_, name, {}, facts)
 
 
 # D073 D078
@@ -51,7 +55,7 @@ def test_each_public_fact_is_judged_once():
 def test_a_critical_fact_is_stored_with_agent_time_and_evidence():
     system = diffused(NOTHING, fact(1, 0.9, embedding=[1.0], evidence=["p1"]), fact(2, 0.8), moment=60)
 
-    assert system.entries == (SystemEntry("k1", "fact 1", "ada", 0.9, at(60), (1.0,), ("p1",)),)
+    assert system.entries == (SystemEntry("k1", "fact 1", "ada", 0.9, at(60), (1.0,), ("p1",), "service index"),)
     assert (system.rev, NOTHING.entries) == (1, ())
 
 
@@ -88,6 +92,31 @@ def test_facts_with_nearly_equal_vectors_are_one_fact():
     assert ids(diffused(system, fact(3, 0.9, embedding=[1.0, 1.0])).entries) == ["k1", "k2", "k3"]
     assert ids(diffused(system, fact(3, 0.9, embedding=[1.0, 0.1]), policy=policy(system_similarity=1)).entries) == [
         "k1", "k2", "k3"]  # fmt: skip
+
+
+# D077
+def test_a_fact_about_a_user_names_the_user_and_is_not_merged_with_that_of_another():
+    of_ana, of_bob = fact(1, 0.9, "is a nurse"), fact(2, 0.95, "is a nurse")
+    both = [persona(of_ana, type_="user", name="Ana"), persona(of_bob, type_="user", name="bob")]
+    promised = persona(fact(3, 0.9, "gave Ana a plan", user="ana"), type_="agent", name="ada")
+
+    system = diffuse(NOTHING, Diffusion("ada", [*both, promised], at()), PLAIN).memory
+    again = Diffusion("carl", [persona(fact(4, 0.85, "is a nurse"), agent="carl", type_="user", name="ana")], at())
+
+    assert [(each.text, each.user) for each in system.entries] == [
+        ("user Ana: is a nurse", "ana"), ("user bob: is a nurse", "bob"), ("agent ada: gave Ana a plan", "ana"),
+    ]  # fmt: skip
+    assert diffuse(system, again, PLAIN).memory is system
+
+
+# D077
+def test_an_entry_of_an_earlier_version_gets_its_object():
+    old = SystemMemory(3, (SystemEntry("k1", "is a nurse", "ada", 0.9, at(), (1.0,), ("p1",)),))
+    known = Diffusion("ada", [persona(fact(1, 0.9, "is a nurse"), type_="user", name="ana")], at())
+
+    (entry,) = diffuse(old, known, PLAIN).memory.entries
+
+    assert (entry.text, entry.user, entry.evidence) == ("user ana: is a nurse", "ana", ("p1",))
 
 
 # D078

@@ -18,7 +18,15 @@ from jidomem.extras.memoryos.personas import Diffusion, Learnt, diffuse, learn
 from jidomem.extras.memoryos.retrieval import Round, Visit, maintain, touch_segments
 from jidomem.extras.memoryos.segments import Arrival, choose_segment, insert, transfer
 from jidomem.extras.memoryos.storage import TIER_TABLES, agent_tiers, agents_with_tiers, system_memory
-from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry, SystemMemory, Tiers, TraitEntry, fit
+from jidomem.extras.memoryos.values import (
+    DialogueSegment,
+    KnowledgeEntry,
+    ObjectPersona,
+    SystemMemory,
+    Tiers,
+    TraitEntry,
+    fit,
+)
 from jidomem.providers import PersistentProvider, stores
 from jidomem.runtime import agent_memory
 from jidomem.runtime.agent_memory import redact_working_state
@@ -114,7 +122,8 @@ def test_a_failed_or_conflicting_move_changes_nothing(state):
 
 # D003 D033
 def test_agents_and_projects_are_separate_and_system_memory_is_shared_in_a_project(state):
-    diffusion = Diffusion("ada", [fact(1, "Oxigraph embeds", importance=0.9, embedding=[0.5])], at())
+    known = fact(1, "Oxigraph embeds", importance=0.9, embedding=[0.5])
+    diffusion = Diffusion("ada", [ObjectPersona("ada", "service", "index", {}, [known])], at())
     ada(state).update(lambda tiers: insert(tiers, page(1), PLAIN))
     system_memory(state, "p", str).update(lambda system: diffuse(system, diffusion, PLAIN))
 

@@ -334,6 +334,7 @@ class MemoryOSConfig(ValidatedModel):
     heat_beta: Weight = 1.0
     heat_gamma: Weight = 1.0
     time_constant: Seconds = 1.0e7
+    share_users: bool = False
     strict_vectors: bool = True
     on_transfer: OnTransfer = "keep"
     evict: Eviction = "coldest"

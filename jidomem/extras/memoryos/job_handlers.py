@@ -29,7 +29,7 @@ from jidomem.errors import (
     RevisionConflict,
 )
 from jidomem.extras.memoryos import config, storage
-from jidomem.extras.memoryos.config import Vector
+from jidomem.extras.memoryos.config import MemoryOSConfig, Vector
 from jidomem.extras.memoryos.jobs import Job, Task
 from jidomem.extras.memoryos.personas import (
     Diffusion,
@@ -85,7 +85,8 @@ ANSWERS, ASKS = "assistant", "user"
 class Pages:
     """A search index of the pages of one agent, in memory only, updated when pages come and go.
 
-    As nobody is known to ask, it lacks the private pages of objects, and what was said before their other pages.
+    As nobody is known to ask, it lacks the pages of users, without the setting `share_users`, the private pages of all
+    objects, and what was said before their other pages.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Pages:
         self._state, self._project = state, project
         self._tiers = agent_tiers(state, project, agent, new_id)
         self._texts = InMemorySearchIndex(stemmer)
-        self._seen: Tiers | None = None
+        self._seen: tuple[Tiers, bool] | None = None
         self._known: dict[str, DialoguePage] = {}
         self._private: dict[str, bool] = {}
         self._lock = RLock()
@@ -106,13 +107,15 @@ class Pages:
             with self._state.reading() as store:
                 tiers = self._tiers.read_in(store)
                 embedder = storage.note(store, self._project, EMBEDDER, self._tiers.holder)
-            if tiers is not self._seen:
-                self._take_in(tiers)
-                self._seen = tiers
+                settings = storage.configurations(store, self._project, MemoryOSConfig())
+            shares = settings.get_agent_config(self._tiers.holder).share_users
+            if self._seen is None or tiers is not self._seen[0] or shares != self._seen[1]:
+                self._take_in(tiers, shares)
+                self._seen = tiers, shares
             return self._texts, embedder
 
-    def _take_in(self, tiers: Tiers) -> None:
-        pages = [*tiers.pages()]
+    def _take_in(self, tiers: Tiers, share_users: bool) -> None:
+        pages = [page for page in tiers.pages() if share_users or page.user is None]
         of_objects = {page.id: page for page in pages if page.object is not None}
         self._private = {
             name: self._private[name] if name in self._private else is_private(page.text)
@@ -242,7 +245,7 @@ class FactPromoting:
             asserted_by=self._moves.agent,
             asserted_in=self._session,
             confidence=fact.confidence,
-            evidence=[*_evidence(fact, tiers)],
+            evidence=[*_evidence(fact, tiers, self._moves.look()[2].config.share_users)],
             about=[subject],
             timestamp=format_timestamp(fact.created_at),
             idempotency_key=key,
@@ -257,18 +260,18 @@ def _next_fact(tiers: Tiers, least: float, done: Collection[str]) -> tuple[Objec
     return None
 
 
-def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
+def _evidence(fact: KnowledgeEntry, tiers: Tiers, share_users: bool) -> Iterator[str]:
     """Yield the texts of the pages on which a fact is based.
 
-    A page that was added under an IRI, such as that of a turn, is named by it; a page that was evicted, or has private
-    content, by its id.
+    A page that was added under an IRI, such as that of a turn, is named by it; a page that was evicted, is of a user,
+    without *share_users*, or has private content, by its id.
     """
     private = confidential_pages(tiers)
     for page_id in fact.evidence:
         page = tiers.page(page_id)
         if is_reference(page_id, prose=True):
             yield page_id
-        elif page is None or page_id in private or is_private(page.text):
+        elif page is None or page_id in private or is_private(page.text) or (page.user and not share_users):
             yield f"page {page_id}"
         else:
             yield f"{format_timestamp(page.timestamp)} {page.text}"
@@ -400,7 +403,7 @@ class JobHandlers:
         at = self._moves.now()
 
         def tell(system: SystemMemory, tiers: Tiers, policy: TierPolicy) -> Step[SystemMemory]:
-            return diffuse(system, Diffusion(self._moves.agent, tuple(tiers.facts()), at), policy)
+            return diffuse(system, Diffusion(self._moves.agent, tiers.personas, at), policy)
 
         self._moves.move_system(tell, done=job)
 
@@ -511,19 +514,19 @@ def _check_unchanged(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
 
 
 def _mark_private(learned: Learned, pages: Sequence[DialoguePage]) -> Learned:
-    """Return the findings of a model; those from pages that ask for secrecy, or like a secret, are marked as private.
+    """Return the findings of a model; those that look private or secret, or whose page asks for secrecy, are marked.
 
-    A finding without a valid page is from all *pages*.
+    So the rule is the same for each model. A finding without a valid page is from all *pages*.
     """
     confidential = [asks_for_secrecy(page.text) for page in pages]
 
     def is_confidential(finding: Fact | Trait, text: str) -> bool:
         has_page = finding.page is not None and 0 <= finding.page < len(pages)
         asked = confidential[finding.page] if has_page else any(confidential)  # type: ignore[index]
-        return finding.private or asked or find(text) is not None
+        return finding.private or asked or is_private(text) or find(text) is not None
 
     facts = (replace(each, private=is_confidential(each, each.text)) for each in learned.facts)
-    traits = (replace(each, private=is_confidential(each, each.value)) for each in learned.traits)
+    traits = (replace(each, private=is_confidential(each, f"{each.name} {each.value}")) for each in learned.traits)
     return Learned(tuple(facts), tuple(traits))
 
 

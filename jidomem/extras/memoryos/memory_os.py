@@ -221,17 +221,20 @@ class MemoryOS:
         self._after_move()
         return _with_known_object(page, tiers)
 
-    def retrieve(self, query: str, *, about: About | None = None, visiting: bool = True, **given: Any) -> Retrieved:
+    def retrieve(
+        self, query: str, *, about: About | None = None, asks: bool = True, visiting: bool = True, **given: Any
+    ) -> Retrieved:
         """Return the matches of *query* in each tier, with scores.
 
-        For *about*, the asking object, facts about other users and private pages of others are left out; without it,
-        private facts and pages of all objects. *given* are settings for this query alone, such as `retrieved_pages=7`;
-        *visiting* warms the matching segments. A failure of the model is reported in `error`: the keywords are then the
+        Pages and facts of users are those of *about*, the asking object, alone; with `share_users=True` those of others
+        that are not private are included. *asks* is False if somebody else asks who may see what is known of *about*.
+        *given* are settings for this query alone, such as `retrieved_pages=7`; *visiting* warms the matching segments.
+        A failure of the model is reported in `error`: the keywords are then the
         words of the query, and without a vector there is no similarity.
         """
         tiers, system, policy = self._moves.look()
         prepared = prepare_question(self.model, query, about)
-        question = _with_known_object(prepared.question, tiers)
+        question = replace(_with_known_object(prepared.question, tiers), asks=asks)
         matches = retrieve(tiers, system, question, policy, is_private=is_private, **given)
         retrieved = replace(matches, error=prepared.error)
         if visiting and retrieved.visited:
@@ -243,7 +246,7 @@ class MemoryOS:
         """Return the prompt for a language model of *query* and its retrieved context; nothing is sent."""
         retrieved = self.retrieve(query, **given)
         recent = [each.what for each in (*retrieved.leaving, *retrieved.stm)]
-        older, system = [each.what for each in retrieved.pages], [each.what.content for each in retrieved.system]
+        older, system = [each.what for each in retrieved.pages], [each.what.text for each in retrieved.system]
         return self.model.generate_final_prompt(query, recent, older, retrieved.known(), system)
 
     def answer(self, query: str, **given: Any) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from jidomem.base.json_values import type_name
 from jidomem.base.words import normal_text
@@ -21,6 +21,7 @@ from jidomem.extras.memoryos.config import KINDS, MemoryOSConfig, ValidatedModel
 from jidomem.extras.memoryos.retrieval import archived, warmed
 from jidomem.extras.memoryos.segments import TierPolicy, cosine
 from jidomem.extras.memoryos.values import (
+    UNNAMED,
     DialoguePage,
     DialogueSegment,
     KnowledgeEntry,
@@ -185,10 +186,11 @@ def _merged_entry(known: E, newer: E) -> E:
     if isinstance(known, TraitEntry) and normalised(known.text) != normalised(newer.text):
         return newer
     private, evidence = known.private or newer.private, tuple(dict.fromkeys((*known.evidence, *newer.evidence)))
+    user = known.user if private or known.user == newer.user else None  # what several saw is of nobody
     if isinstance(known, KnowledgeEntry):
         confidence = max(known.confidence, newer.confidence)
-        return replace(known, confidence=confidence, private=private, evidence=evidence)
-    return replace(newer, private=private, evidence=evidence)
+        return replace(known, confidence=confidence, private=private, evidence=evidence, user=user)
+    return replace(newer, private=private, evidence=evidence, user=user)
 
 
 #: The words after a statement, or in front of it, that say since when or how long it holds.
@@ -309,8 +311,6 @@ def _refuse_profile(key: ObjectKey, profile: Mapping[str, Any], config: MemoryOS
 
 
 F = TypeVar("F", Fact, Trait)
-#: The object of findings whose pages have none.
-UNNAMED = ObjectKey("user", "unnamed")
 
 
 def texts_of(learned: Learned) -> tuple[str, ...]:
@@ -333,7 +333,8 @@ def lesson(
     """Return the lesson of the findings of a model in *segment*, a result of `untaught`; *vectors* are by `texts_of`.
 
     A finding on the user belongs to the object of its page. Traits of the agent belong to its own persona, and facts
-    about it to the object ("agent", its id). A finding that names a page is based on it, any other on every page.
+    about it to the object ("agent", its id); both note the user of the page. A finding that names a page is based on
+    it, any other on every page.
     """
     known = vectors or {}
     by_object: dict[ObjectKey | None, tuple[list[KnowledgeEntry], list[TraitEntry]]] = {}
@@ -347,13 +348,14 @@ def lesson(
             fact.private,
             _evidence(segment, fact),
             _vector_for(known, fact.text),
+            user=_object(segment, fact).user if fact.subject == AGENT else None,
         )
         by_object.setdefault(key, ([], []))[0].append(entry)
     for trait in learned.traits:
         owner = None if trait.subject == AGENT else _object(segment, trait)
         inferred = TraitEntry(
             new_id(), trait.name, trait.value, at, trait.confidence, trait.private, _evidence(segment, trait),
-            _vector_for(known, _trait_text(trait)),
+            _vector_for(known, _trait_text(trait)), _object(segment, trait).user if owner is None else None,
         )  # fmt: skip
         by_object.setdefault(owner, ([], []))[1].append(inferred)
     learnt = [
@@ -400,10 +402,10 @@ class Judgement(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class Diffusion(ValidatedModel):
-    """The facts of one agent at a moment, of which the important ones are shared with all agents."""
+    """The personas of one agent at a moment, whose important facts are shared with all agents."""
 
     agent_id: str
-    facts: tuple[KnowledgeEntry, ...]
+    personas: Annotated[tuple[ObjectPersona, ...], config.each_of(ObjectPersona)]
     at: datetime
 
 
@@ -439,30 +441,32 @@ def critical(tiers: Tiers, policy: TierPolicy) -> tuple[KnowledgeEntry, ...]:
 def diffuse(system: SystemMemory, diffusion: Diffusion, policy: TierPolicy) -> Step[SystemMemory]:
     """Return the step to system memory with the facts that are important and not private, each of them once.
 
-    A fact with the text of an entry, or nearly its vector, is that entry, with the larger importance of the two. A fact
-    that has become private, or has ended, is removed. Entries beyond the capacity are dropped, the least important
-    first, among equals the oldest.
+    A fact with the object and the text of an entry, or nearly its vector, is that entry, with the larger importance of
+    the two. A fact that has become private, or has ended, is removed. Entries beyond the capacity are dropped, the
+    least important first, among equals the oldest.
     """
-    config, removed = policy.config, {fact.id for fact in diffusion.facts if fact.private}
-    removed.update(name for fact in diffusion.facts for name in fact.ends)
+    config, facts = policy.config, [(each, fact) for each in diffusion.personas for fact in each.knowledge]
+    removed = {fact.id for _, fact in facts if fact.private}
+    removed.update(name for _, fact in facts for name in fact.ends)
     entries = {
         entry.id: entry
         for entry in system.entries
         if entry.id not in removed or entry.source_agent_id != diffusion.agent_id
     }
-    ids_by_words = {normalised(entry.content): entry.id for entry in reversed(entries.values())}
-    for fact in diffusion.facts:
+    for persona, fact in facts:
         if not _matters(fact, config):
             continue
-        importance, words = fact.importance or 0.0, normalised(fact.text)
-        same = entries.get(fact.id) or entries.get(ids_by_words.get(words, "")) or _nearest(entries, fact, config)
-        if same is not None and same.importance_score < importance:
-            entries[same.id] = replace(same, importance_score=importance)
-        elif same is None:
-            ids_by_words[words] = fact.id
-            entries[fact.id] = SystemEntry(
-                fact.id, fact.text, diffusion.agent_id, importance, diffusion.at, fact.embedding, fact.evidence
-            )
+        entry = SystemEntry(
+            fact.id, fact.text, diffusion.agent_id, fact.importance or 0.0, diffusion.at, fact.embedding, fact.evidence,
+            str(persona.key), fact.user or persona.key.user,
+        )  # fmt: skip
+        same = entries.get(fact.id) or _same_entry(entries.values(), entry, config)
+        if same is None:
+            entries[fact.id] = entry
+        else:
+            importance = max(same.importance_score, entry.importance_score)
+            user = entry.user if entry.user == same.user or same.about is None else None
+            entries[same.id] = replace(same, importance_score=importance, about=same.about or entry.about, user=user)
     ranked = sorted(entries.values(), key=lambda each: (each.importance_score, each.creation_timestamp, each.id))
     surplus = {each.id for each in ranked[: max(0, len(ranked) - config.system_capacity)]}
     remaining = tuple(entry for entry in entries.values() if entry.id not in surplus)
@@ -474,11 +478,16 @@ def _matters(fact: KnowledgeEntry, config: MemoryOSConfig) -> bool:
     return not fact.private and fact.importance is not None and config.reaches(fact.importance, threshold)
 
 
-def _nearest(entries: Mapping[str, SystemEntry], fact: KnowledgeEntry, config: MemoryOSConfig) -> SystemEntry | None:
-    if fact.embedding is None:
-        return None
-    near = {
-        entry.id: cosine(entry.embedding, fact.embedding, strict=config.strict_vectors) for entry in entries.values()
-    }
-    nearest = max(entries.values(), key=lambda entry: near[entry.id], default=None)
-    return nearest if nearest is not None and near[nearest.id] >= config.system_similarity else None
+def _same_entry(entries: Iterable[SystemEntry], new: SystemEntry, config: MemoryOSConfig) -> SystemEntry | None:
+    """Return the entry on the object of *new* that states the same, by its text or else by its vector."""
+    others = [each for each in entries if each.about is not None and normalised(each.text) == normalised(new.text)]
+    if others or new.embedding is None:
+        return next(iter(others), None)
+    subject = normalised(new.about or "")
+    near = [
+        (cosine(each.embedding, new.embedding, strict=config.strict_vectors), each)
+        for each in entries
+        if normalised(each.about or "") == subject
+    ]
+    score, nearest = max(near, key=lambda pair: pair[0], default=(0.0, None))
+    return nearest if score >= config.system_similarity else None

@@ -6,7 +6,7 @@ segments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import islice
@@ -16,6 +16,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vector
 from jidomem.extras.memoryos.segments import TierPolicy, keywords_of
 from jidomem.extras.memoryos.values import (
+    UNNAMED,
     USER,
     DialoguePage,
     DialogueSegment,
@@ -32,18 +33,23 @@ from jidomem.extras.memoryos.values import (
 from jidomem.records.directive import MemoryUpsert, Step, UpsertItem
 from jidomem.records.interfaces import Known
 
+E = TypeVar("E", KnowledgeEntry, TraitEntry)
 T = TypeVar("T", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, SystemEntry)
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalQuery(ValidatedModel):
-    """The question, its vector and keywords from a model, and the asking object if known."""
+    """The question, its vector and keywords from a model, and the asking object if known.
+
+    `asks` is False if another asks about that object.
+    """
 
     text: str
     embedding: Vector | None = None
     keywords: frozenset[str] = frozenset()
     object_type: str | None = None
     object_identifier: str | None = None
+    asks: bool = True
 
     def __post_init__(self) -> None:
         ValidatedModel.__post_init__(self)
@@ -77,7 +83,7 @@ class PersonaMatch:
 
     def known(self, agent_id: str, asking: ObjectKey | None = None) -> Known:
         """Return the match in the form of a prompt for a language model."""
-        subject = f"{self.key.type} {self.key.identifier}" if self.key is not None else f"agent {agent_id}"
+        subject = f"agent {agent_id}" if self.key is None else str(self.key)
         texts = tuple(match.what.text for match in self.knowledge), tuple(match.what.text for match in self.traits)
         return Known(subject, self.profile, *texts, asks=asking is not None and self.key == asking)
 
@@ -86,7 +92,8 @@ class PersonaMatch:
 class Retrieved:
     """The results of each tier, best first; short-term memory in the order of the dialogue.
 
-    `stm` is all of short-term memory, `leaving` the pages that have left it and are not yet in a segment. `segments`
+    `stm` is short-term memory, filled up with earlier pages of the asking object, `leaving` the pages that
+    have left it and are not yet in a segment. `segments`
     are those most similar to the question, `pages` the best of their pages. `error` is the failure of the model if the
     question lacks its keywords or vector, else None.
     """
@@ -109,7 +116,7 @@ class Retrieved:
 
     def known(self) -> tuple[Known, ...]:
         """Return the long-term memory for a prompt of a language model: the asking object first, the agent last."""
-        personas, asking = self.personas, self.question.object
+        personas, asking = self.personas, self.question.object if self.question.asks else None
         if asking is not None and all(persona.key != asking for persona in personas):
             personas = (PersonaMatch(asking, {}), *personas)
         return tuple(persona.known(self.agent_id, asking) for persona in (*personas, self.agent))
@@ -130,22 +137,38 @@ def retrieve(
 ) -> Retrieved:
     """Return the matches of *question* in the tiers of an agent and in system memory.
 
-    Private facts, private pages and chains of pages are those of the asking object only: with no object that asks,
-    those that name none. If an object asks, personas of other users are left out, too. A page is private if a private
-    fact or trait is based on it, or by *is_private*, called with its text. *settings* apply to this question alone,
-    such as `retrieved_segments=5`, `retrieved_pages=7`, `retrieved_knowledge=20`, `retrieved_traits=20`,
-    `retrieved_system=20` and the thresholds.
+    What is of a user or private is that of the asking object only: with no object that asks, that which names none.
+    With `share_users` open pages, without chains, and open shared facts of other users are included; without an asking
+    object their personas, too. A page is private if a private fact or trait is based on it, or by *is_private*, called
+    with its text. *settings* apply to this question alone, such as `retrieved_pages=7`.
     """
     config, asking = policy.config.changed(settings), question.object
     confidential = confidential_pages(tiers)
+
+    def admits(user: str | None) -> bool:
+        """Return whether what is of a user may be shown."""
+        return user is None or config.share_users or (asking is not None and asking.user == user)
 
     def visible(pages: Iterable[DialoguePage]) -> tuple[DialoguePage, ...]:
         """Return the pages that the asking object may see, those of others without the chain of the talk before."""
         return tuple(
             page if asking == page.object else replace(page, meta_chain=None)
             for page in pages
-            if asking == page.object or not (page.id in confidential or is_private(page.text))
+            if asking == page.object or (admits(page.user) and not (page.id in confidential or is_private(page.text)))
         )
+
+    def shown(entries: tuple[E, ...], is_own: bool) -> tuple[E, ...]:
+        """Return the facts or traits that the asking object may see; those of its own talk are also its own."""
+        user = None if asking is None else asking.user
+        return tuple(
+            each
+            for each in entries
+            if (is_own if each.user is None else each.user == user) or (admits(each.user) and not each.private)
+        )
+
+    def shown_of(persona: ObjectPersona) -> ObjectPersona:
+        own = persona.key == (asking or UNNAMED)
+        return replace(persona, knowledge=shown(persona.knowledge, own), traits=shown(persona.traits, own))
 
     def like(what: DialoguePage | DialogueSegment) -> float:
         return policy.fscore(what, question, config)
@@ -157,20 +180,45 @@ def retrieve(
     ranked = _ranked(tiers.mtm, like, config.segment_threshold, config)
     parts = ((each, _visible_part(each.what, visible(each.what.pages), config)) for each in ranked)
     segments = tuple(islice((replace(each, what=part) for each, part in parts if part), config.retrieved_segments))
-    segment_pages = (page for match in segments for page in match.what.pages)
+    hidden = () if asking is None else (USER, asking.type)
+    personas = [shown_of(each) for each in tiers.personas
+                if each.key == asking or (each.type not in hidden and admits(each.key.user))]  # fmt: skip
+    recent = visible(tiers.stm)
+    earlier = _before(recent, tiers.mtm, asking, config.stm_capacity)
+    known = {page.id for page in earlier}
+    segment_pages = (page for match in segments for page in match.what.pages if page.id not in known)
     return Retrieved(
         question,
         tiers.agent_id,
-        stm=tuple(RetrievedItem(page, like(page)) for page in visible(tiers.stm)),
+        stm=tuple(RetrievedItem(page, like(page)) for page in (*earlier, *recent)),
         leaving=tuple(RetrievedItem(page, like(page)) for page in visible(tiers.leaving)),
         segments=segments,
         pages=_best(segment_pages, like, config.retrieved_pages, config.page_threshold, config),
-        personas=_personas(tiers.personas, question, telling, config),
+        personas=_personas(personas, asking, telling, config),
         agent=PersonaMatch(
-            None, tiers.agent.profile, (), _best(tiers.agent.traits, telling, config.retrieved_traits, None, config)
+            None,
+            tiers.agent.profile,
+            (),
+            _best(shown(tiers.agent.traits, asking is None), telling, config.retrieved_traits, None, config),
         ),
-        system=_best(system.entries, telling, config.retrieved_system, config.knowledge_threshold, config),
+        system=_best(
+            (each for each in system.entries if admits(each.user)),
+            telling,
+            config.retrieved_system,
+            config.knowledge_threshold,
+            config,
+        ),
     )
+
+
+def _before(
+    recent: tuple[DialoguePage, ...], segments: Iterable[DialogueSegment], asking: ObjectKey | None, most: int
+) -> tuple[DialoguePage, ...]:
+    """Return the newest pages of *segments* with the asking object, oldest first, to fill *recent* up to *most*."""
+    if asking is None or len(recent) >= most:
+        return ()
+    own = (page for segment in segments for page in segment.pages if page.object == asking)
+    return tuple(sorted(own, key=lambda page: page.when)[len(recent) - most :])
 
 
 def confidential_pages(tiers: Tiers) -> frozenset[str]:
@@ -203,22 +251,12 @@ def _best(
 
 
 def _personas(
-    personas: Iterable[ObjectPersona],
-    question: RetrievalQuery,
+    visible: Sequence[ObjectPersona],
+    asking: ObjectKey | None,
     telling: Callable[[Any], float],
     config: MemoryOSConfig,
 ) -> tuple[PersonaMatch, ...]:
-    """Return the asking object, then the objects of matching facts, those of the best facts first.
-
-    Private facts of objects that do not ask are left out; if an object asks, other users and other objects of its type.
-    """
-    asking = question.object
-    hidden = () if asking is None else (USER, asking.type)
-    visible = [
-        each if asking == each.key else _without_private(each)
-        for each in personas
-        if each.key == asking or each.type not in hidden
-    ]
+    """Return the asking object, then the objects of matching facts, those of the best facts first."""
     facts = (fact for persona in visible for fact in persona.knowledge)
     best = _best(facts, telling, config.retrieved_knowledge, config.knowledge_threshold, config)
     place = {match.what.id: rank for rank, match in enumerate(best)}
@@ -230,11 +268,6 @@ def _personas(
             first = -1 if persona.key == asking else place[matches[0].what.id]
             ranked.append((first, PersonaMatch(persona.key, persona.profile, matches, traits)))
     return tuple(persona for _, persona in sorted(ranked, key=lambda pair: pair[0]))
-
-
-def _without_private(persona: ObjectPersona) -> ObjectPersona:
-    knowledge = tuple(fact for fact in persona.knowledge if not fact.private)
-    return replace(persona, knowledge=knowledge, traits=tuple(each for each in persona.traits if not each.private))
 
 
 def _json_form(value: Any) -> Any:

@@ -32,6 +32,20 @@ class ObjectKey(NamedTuple):
     type: str
     identifier: str
 
+    @property
+    def user(self) -> str | None:
+        """Return the name of a user for comparison, None for another object and for `UNNAMED`."""
+        is_user = self.type.casefold() == USER and self != UNNAMED
+        return normal_text(self.identifier) if is_user else None
+
+    def __str__(self) -> str:
+        """Return the type and the identifier."""
+        return f"{self.type} {self.identifier}"
+
+
+#: The object of facts whose pages name none.
+UNNAMED = ObjectKey(USER, "unnamed")
+
 
 def key_of(type_: str | None, identifier: str | None) -> ObjectKey | None:
     """Return the key of a type and an identifier, None if one of them is missing."""
@@ -87,6 +101,11 @@ class DialoguePage(ValidatedModel):
     def object(self) -> ObjectKey | None:
         """Return the other party of the dialogue, None if it is not known."""
         return key_of(self.object_type, self.object_identifier)
+
+    @property
+    def user(self) -> str | None:
+        """Return `ObjectKey.user` of the other party."""
+        return None if self.object is None else self.object.user
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +169,7 @@ class KnowledgeEntry(ValidatedModel):
     """A fact of a persona, and the pages it was learned from; a `private` one never leaves the agent.
 
     `importance` is its importance to all agents, from 0 to 1; None until it is rated. `ends` are the ids of earlier
-    facts that it ended or replaced.
+    facts that it ended or replaced. `user` is the user to whom an agent stated a fact about itself.
     """
 
     id: str
@@ -162,11 +181,12 @@ class KnowledgeEntry(ValidatedModel):
     embedding: Vector | None = None
     importance: Share | None = None
     ends: tuple[str, ...] = ()
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TraitEntry(ValidatedModel):
-    """An inferred trait: a name such as tone, its value, and the pages it was inferred from."""
+    """An inferred trait: a name such as tone, its value, and the pages it was inferred from; `user` as of a fact."""
 
     id: str
     name: str
@@ -176,6 +196,7 @@ class TraitEntry(ValidatedModel):
     private: bool = False
     evidence: tuple[str, ...] = ()
     embedding: Vector | None = None
+    user: str | None = None
 
     @property
     def text(self) -> str:
@@ -215,7 +236,10 @@ class AgentPersona(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class SystemEntry(ValidatedModel):
-    """A shared fact: its text, source agent, importance, and the pages on which it is based."""
+    """A shared fact: its text, source agent, importance, and the pages on which it is based.
+
+    `about` is its object, such as "service search"; `user` is the only user for whom it is.
+    """
 
     id: str
     content: str
@@ -224,6 +248,17 @@ class SystemEntry(ValidatedModel):
     creation_timestamp: datetime
     embedding: Vector | None = None
     evidence: tuple[str, ...] = ()
+    about: str | None = None
+    user: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the fact with its object.
+
+        >>> SystemEntry("k1", "embeds", "ada", 0.9, "2026-11-21", about="service search").text
+        'service search: embeds'
+        """
+        return ": ".join(filter(None, (self.about, self.content)))
 
 
 OwnPersona = Annotated[AgentPersona, config.optional(config.instance_of(AgentPersona))]
@@ -295,11 +330,10 @@ class Tiers(ValidatedModel):
 
     def known_object(self, key: ObjectKey) -> ObjectKey:
         """Return the key of an object as it is spelled here: names of users are compared without case."""
-        if key.type.casefold() != USER or self.persona(key) is not None:
+        if key.user is None or self.persona(key) is not None:
             return key
-        name = normal_text(key.identifier)
         keys = chain((each.key for each in self.personas), (page.object for page in self.pages()))
-        same = [each for each in keys if each and each.type == USER and normal_text(each.identifier) == name]
+        same = [each for each in keys if each and each.type == USER and each.user == key.user]
         given = ObjectKey(USER, key.identifier)
         return given if not same or given in same else same[0]
 
