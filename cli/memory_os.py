@@ -88,8 +88,6 @@ _KNOWN = ("of", "is", "id", "text", "confidence", "private")
 _SHARED = ("id", "content", "source_agent_id", "importance_score", "creation_timestamp")
 _about = click.option("--about", metavar="TYPE:NAME", help="Partner of the dialogue, such as user:ana.")
 
-_owner = click.option("--about", metavar="TYPE:NAME", help="Only this object.")
-
 
 @click.group("os", cls=CommandGroup)
 def memory_os() -> None:
@@ -178,7 +176,7 @@ def prompt(app: App, query: str, about: str | None) -> None:
 
 
 @memory_os.command("pages", formats=ROWS, writes=_WRITES)
-@_owner
+@_about
 @pass_app
 def pages(app: App, about: str | None) -> None:
     """List the pages of the agent with their place: stm, leaving, or the id of a segment.
@@ -191,7 +189,7 @@ def pages(app: App, about: str | None) -> None:
 
 
 @memory_os.command("personas", formats=ROWS, writes=_WRITES)
-@_owner
+@_about
 @pass_app
 def personas(app: App, about: str | None) -> None:
     """List what the agent knows of others and itself: profiles, facts and traits.

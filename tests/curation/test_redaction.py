@@ -532,4 +532,4 @@ def test_with_an_agent_go_the_turns_it_asked_its_answers_and_the_turns_of_sessio
         assert b"Who is next?" in remaining
         assert b"Am I erika?" in remaining
         assert (len(plan.turns), plan.unattributed) == (3, (authored,))
-        assert findings(memory.journal, Stream("p", "history")) == []
+        assert memory.journal.verify(Stream("p", "history")) == ()
