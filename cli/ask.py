@@ -141,7 +141,8 @@ def ask(
 
 def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, params: Mapping[str, str]) -> None:
     """Print the rows of one named query."""
-    asked = {"as_of": app.as_of, "valid_at": app.valid_at, "include_inactive": include_inactive, **params}
+    asked: dict[str, Any] = {"as_of": app.as_of, "valid_at": app.valid_at, "include_inactive": include_inactive}
+    asked |= params
 
     def read(limit: int | None, cursor: str | None) -> Page:
         return memory.reader.ask_page(name, project=memory.project, limit=limit, cursor=cursor, **asked)

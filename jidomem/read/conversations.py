@@ -185,16 +185,13 @@ class EntryCache:
             if one is None:
                 continue
             since[node] = min(filter(None, before), default=one.since)
-            if node in self._cached or self._is_replaced(node):
+            if node in self._cached or any(self._index.triples(self._graph, None, _REPLACES, node, most=1)):
                 continue
             newest = next(reversed(self._cached.by_id.values()), one)
             if one.id in self._cached.by_id or newest.recorded > one.recorded:
                 return False
             self._cached.add(replace(one, since=since[node]))
         return True
-
-    def _is_replaced(self, node: Term) -> bool:
-        return next(self._index.triples(self._graph, None, _REPLACES, node, most=1), None) is not None
 
     def _entry(self, node: Term, fields: Mapping[Term, Term]) -> CachedEntry | None:
         if _ID not in fields or _TEXT not in fields or _RECORDED not in fields:

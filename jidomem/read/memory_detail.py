@@ -382,12 +382,6 @@ def _recorded(index: OxigraphIndex, project: str, item: Term) -> list[str]:
     return [canonical_moment(moment) for _, _, moment in index.triples(graph_iri(project), item, _RECORDED)]
 
 
-def _items(index: OxigraphIndex, project: str, text: str, bindings: dict[str, Term]) -> list[str]:
-    solutions = index.query(text, graphs=[graph_iri(project)], bindings=bindings)
-    assert isinstance(solutions, Solutions)
-    return [plain_value(row[-1]) for row in solutions.rows if row[-1] is not None]
-
-
 def _project(project: str) -> Term:
     return iri(f"{BASE}projects/{project}")
 
@@ -399,15 +393,15 @@ def _of_project(index: OxigraphIndex, project: str, item: Term) -> bool:
 
 
 def _is_of(project: str, properties: Mapping[Term, Sequence[Term]]) -> bool:
-    """Return whether a memory with these *properties* belongs to the project."""
     projects = properties.get(_OF, ())
     return _project(project) in projects or (not projects and bool(properties.get(_WITH)))
 
 
 def _missing(index: OxigraphIndex, project: str, unknown: str) -> NotFound:
-    near: dict[str, str] = {}
-    for item in _items(index, project, _SOME, {"project": _project(project)}):
-        near[local_name(item)] = item
+    solutions = index.query(_SOME, graphs=[graph_iri(project)], bindings={"project": _project(project)})
+    assert isinstance(solutions, Solutions)
+    items = [plain_value(row[-1]) for row in solutions.rows if row[-1] is not None]
+    near = {local_name(item): item for item in items}
     best = [near[name] for name in nearest_names(local_name(unknown), near, 3)]
     best = best or nearest(index, project, unknown, _NEAREST)
     if not best and (alike := _alike(index, project, unknown)):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from jidomem.base.clock import format_timestamp
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound, nearest_names
-from jidomem.index.results import Solutions
+from jidomem.index.results import AnswerLimits, Solutions
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import Dataset, dataset
@@ -23,15 +23,14 @@ from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, mo
 from jidomem.rdf.vocab import BASE, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
+from jidomem.read.playbook import Playbook, Rows
 from jidomem.records.active import ACTIVE, DUE, OUTCOME, OVER, STATES, UNTIL, WAITING, validity
+from jidomem.records.intent import Version
 from jidomem.records.named_query import NamedQuery, to_term
+from jidomem.schema.ontology import EffectiveRules
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
-    from jidomem.index.results import AnswerLimits
-    from jidomem.read.playbook import Playbook, Rows
-    from jidomem.records.intent import Version
-    from jidomem.schema.ontology import EffectiveRules
 
 #: The most names that a hint lists if none is similar.
 _LISTED = 10
@@ -70,10 +69,10 @@ class NamedQueries:
     ) -> None:
         """Answer from *lists*, and look up in *index* how the memories of a row are annotated."""
         self._default_project = default_project
-        self._index, self._playbook, self._lists = index, playbook, lists
+        self.index, self.playbook, self._lists = index, playbook, lists
         self._catch_up, self._rules, self._now, self._projects = catch_up, rules, now, projects
 
-    def page(
+    def ask_page(
         self,
         name: str,
         *,
@@ -87,15 +86,15 @@ class NamedQueries:
     ) -> Page:
         """Return up to *limit* rows, all by default, and the cursor of the next page.
 
-        All pages of a list show the moment at which the first one was read.
+        The options are those of `ask`. All pages of a list show the moment at which the first one was read.
         """
-        self._playbook.get(name)  # an unknown query is refused before the index catches up
+        self.playbook.get(name)  # an unknown query is refused before the index catches up
         project = self._project() if project is None else project
         version = self._catch_up(project)
-        query = self._playbook.get(name)
+        query = self.playbook.get(name)
         values = self.with_iris(query, project, {_camel(key): value for key, value in params.items()}, as_of)
         values |= _common_parameters(query, project, as_of, valid_at, include_inactive)
-        bindings = query.bind(values, self._playbook)
+        bindings = query.bind(values, self.playbook)
         question = fingerprint(query, project, bindings)
         start = Cursor.parse(cursor, question) if cursor is not None else None
         if limit is None and start is None:
@@ -103,7 +102,7 @@ class NamedQueries:
             rows = self._lists.whole(query, project, _at(bindings, moment))
             return Page(self._annotate(query, project, bindings, rows, bindings.get("asOf")), None)
         if start is None:
-            versions = [version, *(self._index.mark(graph).version for graph in graphs_of(project))]
+            versions = [version, *(self.index.mark(graph).version for graph in graphs_of(project))]
             newest = max(each.recorded_at or "" for each in versions)
             moment = self._default_valid_at(query, project, bindings)
             start = Cursor(first_moment(bindings, newest), 0, question, valid_at=moment)
@@ -114,7 +113,7 @@ class NamedQueries:
     def counted_at_once(self, name: str, project: str) -> Rows | None:
         """Return the present rows of a query that counts memories; None without an up-to-date search file."""
         self._catch_up(project)
-        query = self._playbook.get(name)
+        query = self.playbook.get(name)
         bindings = query.bind(_common_parameters(query, project, None, None, include_inactive=False))
         moment = self._default_valid_at(query, project, bindings)
         return self._lists.counted_at_once(query, project, _at(bindings, moment))
@@ -183,12 +182,12 @@ class NamedQueries:
         graph, dates = graph_iri(project), dict[object, dict[str, Any]]()
         for key, property_ in _SHOWN_DATES.items():
             if len(rows) >= _MANY:
-                found = self._index.triples(graph, None, property_)
-            elif not any(self._index.triples(graph, None, property_, most=1)):
+                found = self.index.triples(graph, None, property_)
+            elif not any(self.index.triples(graph, None, property_, most=1)):
                 continue
             else:
                 items = (iri(str(row[column])) for row in rows if _may_be_memory(row[column]))
-                found = (triple for item in items for triple in self._index.triples(graph, item, property_))
+                found = (triple for item in items for triple in self.index.triples(graph, item, property_))
             for item, _, moment in found:
                 dates.setdefault(plain_value(item), {})[key] = moment_in(moment)
         return [{**row, **{key: each for key, each in dates.get(row[column], {}).items() if key not in row}}
@@ -198,10 +197,10 @@ class NamedQueries:
         """Return *rows* with the outcomes of the tasks and errors in *column* that ended or wait."""
         graph, names = graph_iri(project), {row[column] for row in rows}
         items = [None] if len(rows) >= _MANY else [iri(str(name)) for name in names if _may_be_memory(name)]
-        read = (self._index.triples(graph, item, link) for item in items for link in _STATES)
+        read = (self.index.triples(graph, item, link) for item in items for link in _STATES)
         ended = {plain_value(item) for triples in read for item, _, state in triples if state in _OUTCOMES}
         moment = None if as_of is None else plain_value(as_of)
-        outcomes = {item: memory_detail.outcome(self._index, project, item, moment) for item in names & ended}
+        outcomes = {item: memory_detail.outcome(self.index, project, item, moment) for item in names & ended}
         return [{**row, OUTCOME: outcomes[row[column]]} if outcomes.get(row[column]) else row for row in rows]
 
     def _with_validity(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows) -> Rows:
@@ -231,7 +230,7 @@ class NamedQueries:
         if row.get("status") in STATES or not _may_be_memory(item):
             return {}
         try:
-            status = memory_detail.load_memory(self._index, project, str(item), plain_value(as_of))["status"]
+            status = memory_detail.load_memory(self.index, project, str(item), plain_value(as_of))["status"]
         except NotFound:  # the row of a query of the root may be about anything
             return {}
         if moment is not None:
@@ -243,7 +242,7 @@ class NamedQueries:
             return str(status)
         graph, item = graph_iri(project), iri(str(entry))
         since, until = (
-            [memory_detail.canonical_moment(term) for _, _, term in self._index.triples(graph, item, date)]
+            [memory_detail.canonical_moment(term) for _, _, term in self.index.triples(graph, item, date)]
             for date in _DATES
         )
         return validity(max(since, default=None), min(until, default=None), moment)
@@ -254,20 +253,20 @@ class NamedQueries:
         if not has_state or not _may_be_memory(row["item"]):
             return {}
         graph, item = graph_iri(project), iri(row["item"])
-        states = (term for link in _STATES for _, _, term in self._index.triples(graph, item, link))
+        states = (term for link in _STATES for _, _, term in self.index.triples(graph, item, link))
         state = next(states, None)
         return {} if state is None else {"state": local_name(state)}
 
     def _has_dates(self, project: str) -> bool:
         """Return whether a memory of *project* is valid for a limited time."""
         graph = graph_iri(project)
-        return any(any(self._index.triples(graph, None, date, most=1)) for date in _DATES)
+        return any(any(self.index.triples(graph, None, date, most=1)) for date in _DATES)
 
     def conflicts_with(
         self, project: str, items: Collection[str], *, as_of: object = None, valid_at: object = None
     ) -> dict[str, list[str]]:
         """Return those of *items* in an unsettled disagreement, each with the memories it disagrees with."""
-        query = self._playbook.get("conflicts")
+        query = self.playbook.get("conflicts")
         bindings = query.bind(_common_parameters(query, project, as_of, valid_at, include_inactive=False))
         bindings = _at(bindings, self._default_valid_at(query, project, bindings))
         rivals: dict[str, set[str]] = {}
@@ -280,7 +279,7 @@ class NamedQueries:
     def about_patterns(self, project: str) -> list[str] | None:
         """Return the memories about files that a pattern names, inactive ones too; None if no list has them."""
         self._catch_up(project)
-        return self._lists.over(self._playbook.get("patterns"), project)
+        return self._lists.over(self.playbook.get("patterns"), project)
 
     def with_iris(
         self,
@@ -294,9 +293,9 @@ class NamedQueries:
         for param in query.params:
             value = values.get(param.name)
             if param.type == "item" and param.name in values:
-                resolved[param.name] = memory_detail.resolve(self._index, self._lists.ids, project, value, as_of)
+                resolved[param.name] = memory_detail.resolve(self.index, self._lists.ids, project, value, as_of)
             elif param.folder and isinstance(value, str) and ":" not in value and slug(value):
-                resolved[param.name] = resolve_name(self._index, project, param.folder, value)
+                resolved[param.name] = resolve_name(self.index, project, param.folder, value)
         return resolved
 
 
@@ -395,10 +394,15 @@ class RawSparql:
         past: Callable[[str, str], OxigraphIndex] | None,
     ) -> None:
         """Query *index*, or *remote* if it answers ad-hoc queries; *past* replays a project to a moment."""
-        self._index, self._remote, self._catch_up, self._past = index, remote, catch_up, past
+        self.index, self._remote, self._catch_up, self._past = index, remote, catch_up, past
 
-    def run(self, project: str, text: str, *, infer: bool, as_of: object) -> Result:
-        """Return the answer to the query *text* as Python values."""
+    def run(self, project: str, text: str, *, infer: bool = False, as_of: object = None) -> Result:
+        """Return the answer to any reading SPARQL over the graphs of one project, the ontology among them.
+
+        With *as_of* it runs on a memory replayed to that moment. Raises PolicyDenied for an update
+        or SERVICE, TooLarge (also for a journal too long to be replayed), and InvalidRequest for a
+        malformed query.
+        """
         text = sparql.without_service_prefixes(text)
         code = sparql.check(text)
         index = self._index_at(project, as_of)
@@ -415,18 +419,24 @@ class RawSparql:
         project: str,
         text: str,
         *,
-        rows_as: str,
-        graph_as: str,
-        as_of: object,
-        bindings: Mapping[str, Term] | None,
-        limits: AnswerLimits,
-        graphs: Dataset | None,
+        rows_as: str = "json",
+        graph_as: str = "turtle",
+        as_of: object = None,
+        bindings: Mapping[str, Term] | None = None,
+        within: AnswerLimits | None = None,
+        instead: Dataset | None = None,
     ) -> bytes:
-        """Return the answer to the query *text* in a standard format; *graphs* replaces its FROM and FROM NAMED."""
+        """Return the answer that `run` gives as bytes, rows and truths in *rows_as*, triples in *graph_as*.
+
+        The variables in *bindings*, which the query selects, have these terms; *within* limits the
+        size of the answer, *instead* replaces the FROM and FROM NAMED of the query.
+
+        Raises what `run` raises, and TooLarge `result_too_large` for an answer beyond the limits.
+        """
         text = sparql.without_service_prefixes(text)
         code = sparql.check(text)
         index = self._index_at(project, as_of)
-        default, named = dataset(code, graphs_of(project), graphs)
+        default, named = dataset(code, graphs_of(project), instead)
         return index.serialized(
             text,
             graphs=default,
@@ -434,14 +444,14 @@ class RawSparql:
             bindings=bindings,
             rows_as=rows_as,
             graph_as=graph_as,
-            within=limits,
+            within=within or AnswerLimits(),
         ).data
 
     def _index_at(self, project: str, as_of: object) -> OxigraphIndex | RemoteIndex:
         """Return the index with the memory of *project* now, or replayed to *as_of*."""
         self._catch_up(project)
         if as_of is None:
-            return self._remote if self._remote is not None and self._remote.answers(None) else self._index
+            return self._remote if self._remote is not None and self._remote.answers(None) else self.index
         moment = plain_value(to_term(as_of, "dateTime", "as_of"))
         if self._past is None:
             raise InvalidRequest("raw SPARQL can only query the present here", hint="leave out as_of")

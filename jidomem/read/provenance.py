@@ -304,6 +304,7 @@ class Why:
         item = self._reader.resolve(self._project, memory_id, as_of=self._as_of)
         memory = self._reader.get_memory(self._project, item, as_of=self._as_of, valid_at=self._valid_at)
         properties, committed = memory["properties"], self._committed(memory["commit"])
+        revivals = self._reader.select(self._project, _REVIVALS % (iri(item), self._moment))
         derived = self._query("derived", item, limit=MAX_DERIVED + 1)
         return {
             **{name: memory[name] for name in ("iri", "class", "own_classes", "status")},
@@ -322,7 +323,7 @@ class Why:
             "judged_by": self._judged(memory, committed.get("ontology")),
             "replaced": self._replaced(item, properties),
             "replaced_by": self._linked(memory, ("superseded_by", "invalidated_by")),
-            "revived_by": [self._summary(other) for other in self._revivals(item)],
+            "revived_by": [self._summary(row["node"]) for row in revivals],
             "in_its_place": self._latest(memory),
             "derived": [{"iri": row.pop("derived"), **row} for row in derived[:MAX_DERIVED]],
             "more_derived": len(derived) > MAX_DERIVED,
@@ -369,11 +370,6 @@ class Why:
         rows = self._linked(properties, ("supersedes", "invalidates", "revives"))
         reason = Revisions(self._reader, self._project, self._as_of).of(item)["reason"] if rows else None
         return [row if row["class"] == MARKER else {**row, "reason": reason} for row in rows]
-
-    def _revivals(self, item: str) -> list[str]:
-        """Return the memories that had revived *item* by then."""
-        rows = self._reader.select(self._project, _REVIVALS % (iri(item), self._moment))
-        return [row["node"] for row in rows]
 
     def _summary(self, item: str) -> dict[str, Any]:
         """Return the summary of one memory; all but its IRI is None if there is no such memory."""

@@ -1,12 +1,12 @@
 """The reader: answers about the memory of a project as plain Python values; it cannot write.
 
-Start at `MemoryReader.ask`. Named queries are answered in `named_queries`, raw SPARQL in
-`raw_sparql`, single memories in `memory_detail` and `provenance`, and the past in `history`.
+Start at `MemoryReader.ask`. Named queries and raw SPARQL are answered in `named_queries`, single memories in
+`memory_detail` and `provenance`, and the past in `history`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,17 +14,14 @@ from typing import TYPE_CHECKING, Any
 from jidomem.base import clock
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
-from jidomem.index.results import AnswerLimits
 from jidomem.index.store import OxigraphIndex
-from jidomem.rdf.sparql import Dataset
-from jidomem.rdf.terms import Term, Triple
+from jidomem.rdf.terms import Triple
 from jidomem.read import memory_detail
 from jidomem.read.lists import Lists, Page, QueryRunner
-from jidomem.read.named_queries import NamedQueries, RawSparql, Result, resolve_name
+from jidomem.read.named_queries import NamedQueries, RawSparql, resolve_name
 from jidomem.read.playbook import Architect, Debugger, Planner, Playbook, Role, Rows
 from jidomem.records.active import OUTCOME
 from jidomem.records.intent import Version
-from jidomem.records.named_query import NamedQuery
 from jidomem.schema.ontology import EffectiveRules
 
 if TYPE_CHECKING:
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
 _MOST_IDS = 1_000
 
 
-class MemoryReader:
+class MemoryReader(NamedQueries, RawSparql):
     """Answers about the memory of one project at a time.
 
     Every answer is in a stated order that does not depend on the order of files. `as_of` takes a
@@ -71,12 +68,10 @@ class MemoryReader:
         has the schema in effect, *shown* when and to whom a memory was shown, *projects* all projects;
         *default_project* is the one of a named query that names none.
         """
-        self.playbook = playbook
-        self.index = index
-        self._catch_up, self._rules, self._shown, self._now = catch_up, rules, shown, now
-        self._lists = Lists(index, texts, runner, remote)
-        self._queries = NamedQueries(index, playbook, self._lists, catch_up, rules, now, projects, default_project)
-        self._sparql = RawSparql(index, remote, catch_up, past)
+        lists = Lists(index, texts, runner, remote)
+        NamedQueries.__init__(self, index, playbook, lists, catch_up, rules, now, projects, default_project)
+        RawSparql.__init__(self, index, remote, catch_up, past)
+        self._shown = shown
         self.architect = Architect(self, "architect")
         self.planner = Planner(self, "planner")
         self.debugger = Debugger(self, "debugger")
@@ -106,18 +101,7 @@ class MemoryReader:
         configuration, else the only one of the root. Raises NotFound `unknown_query`, InvalidRequest
         for a parameter that does not fit, and without a project if there are several and no default.
         """
-        return self._queries.page(name, project=project, **options).rows
-
-    def ask_page(self, name: str, *, project: str | None = None, **options: Any) -> Page:
-        """Return up to *limit* rows, and the cursor of the next ones as they were when the first was read.
-
-        The options are those of `ask`.
-        """
-        return self._queries.page(name, project=project, **options)
-
-    def counted_at_once(self, name: str, project: str) -> Rows | None:
-        """Return the present rows of a named query that counts memories; None without an up-to-date search file."""
-        return self._queries.counted_at_once(name, project)
+        return self.ask_page(name, project=project, **options).rows
 
     def list_active_architectural_decisions(self, project_id: str, **options: Any) -> Rows:
         """Return decision and summary of each architectural decision; options are those of `ask`."""
@@ -188,26 +172,6 @@ class MemoryReader:
         """
         return self.ask("governing", project=project, file=file, **options)
 
-    def conflicts_with(
-        self, project: str, items: Collection[str], *, as_of: object = None, valid_at: object = None
-    ) -> dict[str, list[str]]:
-        """Return those of *items* in an unsettled disagreement, each with the memories it disagrees with."""
-        return self._queries.conflicts_with(project, items, as_of=as_of, valid_at=valid_at)
-
-    def about_patterns(self, project: str) -> list[str] | None:
-        """Return the memories about files that a pattern names, inactive ones too; None if no list has them."""
-        return self._queries.about_patterns(project)
-
-    def with_iris(
-        self,
-        query: NamedQuery,
-        project: str,
-        values: Mapping[str, object],
-        as_of: object = None,
-    ) -> dict[str, object]:
-        """Return *values* with the IRI of each memory, agent and session given by a name; raises NotFound."""
-        return self._queries.with_iris(query, project, values, as_of)
-
     def select(self, project: str, sparql: str, *, infer: bool = False, as_of: object = None) -> Rows:
         """Return the rows of a SELECT over the project's graphs: variable to value, None if it is unbound.
 
@@ -220,45 +184,6 @@ class MemoryReader:
             hint = "write SELECT ... WHERE { ... }"
             raise InvalidRequest("select takes a SELECT query", hint=hint, code="malformed_query")
         return list(result.rows)
-
-    def run(self, project: str, text: str, *, infer: bool = False, as_of: object = None) -> Result:
-        """Return the answer to any reading SPARQL over the graphs of one project, the ontology among them.
-
-        With *as_of* it runs on a memory replayed to that moment. Raises PolicyDenied for an update
-        or SERVICE, TooLarge (also for a journal too long to be replayed), and InvalidRequest for a
-        malformed query.
-        """
-        return self._sparql.run(project, text, infer=infer, as_of=as_of)
-
-    def serialized(
-        self,
-        project: str,
-        text: str,
-        *,
-        rows_as: str = "json",
-        graph_as: str = "turtle",
-        as_of: object = None,
-        bindings: Mapping[str, Term] | None = None,
-        within: AnswerLimits | None = None,
-        instead: Dataset | None = None,
-    ) -> bytes:
-        """Return the answer that `run` gives as bytes, rows and truths in *rows_as*, triples in *graph_as*.
-
-        The variables in *bindings*, which the query selects, have these terms; *within* limits the
-        size of the answer, *instead* replaces the FROM and FROM NAMED of the query.
-
-        Raises what `run` raises, and TooLarge `result_too_large` for an answer beyond the limits.
-        """
-        return self._sparql.serialized(
-            project,
-            text,
-            rows_as=rows_as,
-            graph_as=graph_as,
-            as_of=as_of,
-            bindings=bindings,
-            limits=within or AnswerLimits(),
-            graphs=instead,
-        )
 
     # One memory
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import islice
 
 from jidomem.errors import JidomemError
-from jidomem.write.context import WriteContext
+from jidomem.write.context import WritePart
 from jidomem.write.pipeline import Pipeline, paths_about
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import (
@@ -82,11 +82,8 @@ class SubmissionResults(Iterator[Outcome]):
         return piece
 
 
-class Batches:
+class Batches(WritePart):
     """The batches of intents of a writer."""
-
-    def __init__(self, context: WriteContext) -> None:
-        self._context = context
 
     def submit_many(
         self, project_id: str, intents: Iterable[Given], options: SubmitOptions, *, atomic: bool
@@ -109,21 +106,33 @@ class Batches:
 
     def submit_together(self, project_id: str, plan: IntentPlan, *, dry_run: bool = False) -> list[Outcome]:
         """See `MemoryWriter.submit_together`."""
-        return self.commit_together(project_id, _IntentBatch(project_id, self._context.pipeline, plan), dry_run=dry_run)
+        pipeline = self._context.pipeline
+
+        def batch(outcomes: Sequence[Outcome]) -> Iterator[Submission]:
+            for intent, options in plan(outcomes):
+                yield Submission(project_id, intent, replace(options, blobs=pipeline.blobs(paths_about(intent))))
+
+        return self.commit_together(project_id, batch, dry_run=dry_run)
 
     def commit_together(self, project_id: str, batch: Batch, *, dry_run: bool = False) -> list[Outcome]:
         """Return one receipt or refusal for each submission of *batch*; the accepted ones share a commit.
 
         The refusal of one stops no other. With *dry_run* nothing is committed.
         """
-        context, planned = self._context, _RecordedBatch(batch)
+        context, outcomes = self._context, list[Outcome]()
         queue = context.queues.of(project_id)
+
+        def submissions(view: WriteSnapshot, now: datetime) -> Iterator[AnySubmission]:
+            outcomes.clear()  # a plan may be judged again
+            for submission in batch(outcomes):
+                yield _Recorded(submission, outcomes)
+
         if dry_run:
-            queue.dry_run(context.pipeline, planned.submissions)
-            return planned.outcomes
-        receipts = queue.submit_planned(context.pipeline, planned.submissions)
+            queue.dry_run(context.pipeline, submissions)
+            return outcomes
+        receipts = queue.submit_planned(context.pipeline, submissions)
         return [outcome if isinstance(outcome, JidomemError) else receipt
-                for outcome, receipt in zip(planned.outcomes, receipts, strict=True)]  # fmt: skip
+                for outcome, receipt in zip(outcomes, receipts, strict=True)]  # fmt: skip
 
     def _submissions(self, project_id: str, intents: Iterable[Given], options: SubmitOptions) -> list[Submission]:
         submission = self._context.pipeline.submission
@@ -132,33 +141,6 @@ class Batches:
 
 #: A function that returns the submissions of a batch; its argument is the growing list of outcomes.
 Batch = Callable[[Sequence[Outcome]], Iterable[AnySubmission]]
-
-
-@dataclass(frozen=True, slots=True)
-class _IntentBatch:
-    """The submissions of a plan of intents."""
-
-    project: str
-    pipeline: Pipeline
-    plan: IntentPlan
-
-    def __call__(self, outcomes: Sequence[Outcome]) -> Iterator[Submission]:
-        for intent, options in self.plan(outcomes):
-            yield Submission(self.project, intent, replace(options, blobs=self.pipeline.blobs(paths_about(intent))))
-
-
-class _RecordedBatch:
-    """A batch whose outcomes are recorded as its submissions are judged."""
-
-    def __init__(self, batch: Batch) -> None:
-        self.outcomes: list[Outcome] = []
-        self._batch = batch
-
-    def submissions(self, view: WriteSnapshot, now: datetime) -> Iterator[AnySubmission]:
-        """Yield the submissions; a repeated call resets the outcomes."""
-        self.outcomes.clear()
-        for submission in self._batch(self.outcomes):
-            yield _Recorded(submission, self.outcomes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import NamedNode
@@ -269,19 +269,12 @@ def _written_name(folder: str, name: str) -> str:
 
 def put(field: str, value: Any) -> Repair:
     """Return the repair that sets *field* to *value*."""
-    return partial(_put, field=field, value=value)
+    return lambda values: {**values, field: value}
 
 
 def swap(field: str, old: Any, new: Any) -> Repair:
     """Return the repair that replaces *old* by *new* everywhere in *field*, a list or a single value."""
-    return partial(_swap, field=field, old=old, new=new)
 
-
-def _put(values: Mapping[str, Any], *, field: str, value: Any) -> dict[str, Any]:
-    return {**values, field: value}
-
-
-def _swap(values: Mapping[str, Any], *, field: str, old: Any, new: Any) -> dict[str, Any]:
     def mended(entry: Any) -> Any:
         if isinstance(entry, (list, tuple)):
             return [mended(part) for part in entry]
@@ -289,4 +282,4 @@ def _swap(values: Mapping[str, Any], *, field: str, old: Any, new: Any) -> dict[
             return {key: mended(part) for key, part in entry.items()}
         return new if isinstance(entry, str) and entry.strip() == old else entry
 
-    return {**values, field: mended(values.get(field))}
+    return lambda values: {**values, field: mended(values.get(field))}

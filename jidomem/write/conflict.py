@@ -86,9 +86,12 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
                 content[name] = value if names_a_thing(value) else normal_text(value)
             else:
                 content[name] = _comparable(value)
-    content |= {"about": about, "extra_triples": _without_subject(intent) if intent.extra_triples else []}
+    # the memory's own IRI is left out, so that two new ones compare equal
+    extra = (["this" if s == intent.iri else s, p, o] for s, p, o in intent.extra_triples)
+    content |= {"about": about, "extra_triples": sorted(extra, key=str)}
     conflict_keys = [f"{IDENTICAL}{digest(content)}"]
-    if not intent.status or not _is_over(intent):  # else it may occur again
+    is_over = family(intent.type) in ("task", "error") and local_name(intent.status or "") in OVER
+    if not is_over:  # else it may occur again
         conflict_keys.append(duplicate(intent.type, intent.summary or "", topic, about))
     kind, scope = family(intent.type), intent.convention_scope
     if kind == "decision" and topic:
@@ -102,11 +105,6 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
     if kind == "convention" and topic:
         conflict_keys.append(convention_clash(topic, scope))
     return {key: key.partition(":")[0] for key in conflict_keys}
-
-
-def _is_over(intent: MemoryUpdateIntent) -> bool:
-    """Return whether *intent* is a task or an error that has ended, so that the same may occur again."""
-    return family(intent.type or "") in ("task", "error") and local_name(intent.status or "") in OVER
 
 
 def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]) -> dict[str, str]:
@@ -205,7 +203,7 @@ def detect(
             exclusive.add(other)
     warnings += [
         f"{plain_value(item)} is an active {kind} on the same topic that was not compared:"
-        f" {_summary(plain_value(item), view)};{differing}"
+        f" {view.summary(item)};{differing}"
         " facts are compared with the same topic and the same about"
         for item, kind, differing in _uncompared(intent, view)
         if plain_value(item) not in settled and plain_value(item) not in conflicts
@@ -238,7 +236,7 @@ def _uncompared(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tup
     for item in sorted(view.subjects(jido("topic"), literal(intent.topic))):
         kinds = {family(kind) for each in view.objects(item, TYPE) if (kind := type_of(each))}
         kind = next((kind for kind in _COMPARED_BY_VALUES if kind in kinds), "")
-        text = _summary(plain_value(item), view)
+        text = view.summary(item)
         if plain_value(item) in intent.coexists_with or not kind or normal_text(text) == summary:
             continue
         if kind == intent.type == "fact":
@@ -276,7 +274,7 @@ def _decisions_nearby(
             if is_rival and _overlap(intent, now, item, view):
                 nearby[other] = place
     warnings = [
-        f"{other}{NEARBY}{place} too: {_summary(other, view)}; if yours takes its place:"
+        f"{other}{NEARBY}{place} too: {view.summary(iri(other))}; if yours takes its place:"
         f' jidomem review supersede {intent.iri} --against {other} --reason "{REASON}"'
         "; if both hold, there is nothing to do"
         for other, place in [*nearby.items()][:_MOST_WARNED]
@@ -291,7 +289,7 @@ def _may_be_on_one_matter(intent: MemoryUpdateIntent, item: Term, view: WriteSna
 
     If both have a topic of their own, they share three quarters of those that tell something.
     """
-    texts = intent.summary or "", _summary(plain_value(item), view)
+    texts = intent.summary or "", view.summary(item)
     one, two = ({word.strip(".,;:!?") for word in normal_text(text).split()} for text in texts)
     if not intent.topic or view.first(item, jido("topic")) is None:
         return 2 * len(one & two) >= min(len(one), len(two))
@@ -457,11 +455,6 @@ def _comparable(value: Any) -> Any:
     return normal_text(value)
 
 
-def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
-    """Return the extra triples with `this` for the memory's own IRI, so that two new IRIs compare equal."""
-    return sorted((["this" if s == intent.iri else s, p, o] for s, p, o in intent.extra_triples), key=str)
-
-
 def _overlap(intent: MemoryUpdateIntent, recorded: datetime | None, item: Term, view: WriteSnapshot) -> bool:
     """Return whether there is a moment at which *intent* and *item* are both valid.
 
@@ -488,13 +481,8 @@ def _holders(key: str, view: WriteSnapshot) -> list[Term]:
 def _unknown(under: UniqueKey, view: WriteSnapshot) -> Iterable[str]:
     """Yield the active memories with the key that are not known; a redacted memory does not count."""
     for item in view.subjects(jido("key"), literal(under.key)):
-        if plain_value(item) not in under.known and view.is_current(item) and _summary(plain_value(item), view):
+        if plain_value(item) not in under.known and view.is_current(item) and view.summary(item):
             yield plain_value(item)
-
-
-def _summary(item: str, view: WriteSnapshot) -> str:
-    term = view.first(iri(item), jido("summary"))
-    return plain_value(term) if term else ""
 
 
 def _stale(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[ConflictItem, str | None]]:
@@ -507,7 +495,7 @@ def _stale(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[Co
                     why = f"{other} is already {word} by {plain_value(end)}"
                     is_withdrawn = latest is None or (word, latest) == ("invalidated", end)
                     conflict = ConflictItem(
-                        other, "stale_supersession", _summary(other, view), why, {}, is_withdrawn=is_withdrawn
+                        other, "stale_supersession", view.summary(iri(other)), why, {}, is_withdrawn=is_withdrawn
                     )
                     yield conflict, plain_value(latest) if latest else None
 
@@ -631,7 +619,7 @@ def _as_compared(value: Any) -> Any:
 
 
 def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: WriteSnapshot) -> ConflictItem:
-    summary = _summary(other, view)
+    summary = view.summary(iri(other))
     why = WHY[kind].format(iri=other, summary=summary, topic=intent.topic)
     if other in intent.coexists_with:
         why += "; coexists_with needs a distinct scope: name in about (or convention_scope) where the new one applies"

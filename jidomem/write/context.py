@@ -126,6 +126,13 @@ class WriteContext:
         return permissions.role_in_use(plain_value(node), rules, self.pipeline.speaker) in CURATORS
 
 
+class WritePart:
+    """A part of the writer: the writes of some kinds, in one context."""
+
+    def __init__(self, context: WriteContext) -> None:
+        self._context = context
+
+
 def project_node(project: str) -> Term:
     """Return the IRI of a project."""
     return iri(f"{vocab.BASE}projects/{project}")

@@ -18,9 +18,8 @@ from jidomem.rdf.terms import Term, Triple, date_time, integer, iri, literal, pl
 from jidomem.rdf.vocab import TYPE, conv, jido
 from jidomem.records.entry import Entry, ToolUse
 from jidomem.records.intent import Receipt
-from jidomem.records.policy import AgentPolicy
-from jidomem.write import permissions, secrets, triples
-from jidomem.write.context import WriteContext, project_node
+from jidomem.write import permissions, secrets
+from jidomem.write.context import WritePart, project_node
 from jidomem.write.normalize import check_size
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
@@ -184,7 +183,6 @@ def describe_turn(node: Term, index: int, conversation: Term, texts: TurnTexts, 
 
 
 def _text_triples(turn: Term, kind: str, words: str | None, agent: Term | None, limit: int) -> Iterator[Triple]:
-    """Yield the triples of the prompt or the answer of a turn, with its agent."""
     if words is None:
         return
     part = iri(f"{plain_value(turn)}/{kind.lower()}")
@@ -196,7 +194,6 @@ def _text_triples(turn: Term, kind: str, words: str | None, agent: Term | None, 
 
 
 def _tool_triples(turn: Term, number: int, use: ToolUse, limit: int) -> Iterator[Triple]:
-    """Yield the triples of the call of a tool, with its result."""
     call, name = iri(f"{plain_value(turn)}/tools/{number}"), f"the tool {use.name}"
     yield turn, conv("involvesToolInvocation"), call
     yield call, TYPE, conv("ToolInvocation")
@@ -225,8 +222,6 @@ class EntryChanges:
 
 @dataclass(frozen=True, slots=True)
 class _NewEntry:
-    """An entry that replaces the one with its id; `author` is its author."""
-
     entry: Entry
     author: Term
     project: Term
@@ -239,14 +234,12 @@ class _NewEntry:
         for before in active_entries(view, self.entry.id):
             _check_replaces(before, self.entry.id, pipeline, view)
             rows.append((node, REPLACES, before))
-        rows += _stubs([] if agent is None else [agent], self.project, pipeline, view)
+        rows += pipeline.stubs([] if agent is None else [agent], self.project, view)
         return _append_rows(node, rows, pipeline, view)
 
 
 @dataclass(frozen=True, slots=True)
 class _RemovedEntry:
-    """The removal of the entry with an id, by an agent."""
-
     entry_id: str
     agent: Term
     project: Term
@@ -264,8 +257,6 @@ class _RemovedEntry:
 
 @dataclass(frozen=True, slots=True)
 class _NewTurn:
-    """The next turn of the conversation of a session; `agent` is its author."""
-
     session: Term
     texts: TurnTexts
     agent: Term
@@ -284,24 +275,29 @@ class _NewTurn:
         if pipeline.speaker is not None and (recorder := iri(pipeline.speaker.agent)) not in agents:
             rows.append((node, _RECORDER, recorder))
             agents = [*agents, recorder]
-        rows += _stubs(agents, self.project, pipeline, view)
+        rows += pipeline.stubs(agents, self.project, view)
         decision = _append_rows(node, rows, pipeline, view)
         return replace(decision, receipt=replace(decision.receipt, filled={"index": index}))
 
 
-class ConversationWriter:
+class ConversationWriter(WritePart):
     """The writes of the conversation history: each is a small commit, judged by ontology and shapes only."""
 
-    def __init__(self, context: WriteContext) -> None:
-        self._context = context
-
     def keep_entries(self, project_id: str, entries: Sequence[Entry]) -> list[Outcome]:
-        """See `MemoryWriter.keep_entries`."""
+        """Return one receipt or refusal for each entry, in order; all accepted entries are durable.
+
+        An entry replaces the one with its id; many share a commit. Raises NotFound `invalid_project`.
+        """
         submissions = [self._new_entry(project_id, entry) for entry in entries]
         return self._context.queues.of(project_id, HISTORY).submit(self._context.pipeline, submissions)
 
     def change_entries(self, project_id: str, plan: Callable[[], EntryChanges]) -> list[Receipt]:
-        """See `MemoryWriter.change_entries`."""
+        """Return the receipts of the changes of entries that *plan* returns, in one commit or none.
+
+        No other writer commits between *plan*, which may read the entries, and the commit; if the stream moved on all
+        the same, *plan* is called again. The removal of an unknown id has a receipt without a commit. The first
+        refusal is raised, and what *plan* raises.
+        """
 
         def submissions(view: WriteSnapshot, now: datetime) -> Iterator[AnySubmission]:
             changes = plan()
@@ -313,14 +309,18 @@ class ConversationWriter:
         return self._context.queues.of(project_id, HISTORY).submit_planned(self._context.pipeline, submissions)
 
     def keep_turn(self, project_id: str, session: str, texts: TurnTexts) -> Receipt:
-        """See `MemoryWriter.keep_turn`."""
+        """Return the receipt of a turn, the next one in the conversation of *session*, a name or an IRI.
+
+        `filled` has its index. Raises NotOpened for an unknown session, InvalidRequest for a value that JSON cannot
+        hold, TooLarge, IntentRefused for a likely secret, and PolicyDenied for the words of another agent.
+        """
         node = self._context.pipeline.node(session, "sessions")
         agent = texts.answered_by or self._context.agent_node
         turn = _NewTurn(node, texts, agent, project_node(project_id))
         return self._context.submit(project_id, turn, stream=HISTORY)
 
     def refuse_words(self, texts: Mapping[str, str]) -> None:
-        """See `MemoryWriter.refuse_words`."""
+        """Raise TooLarge for a text that is too long, IntentRefused for a likely secret; *texts* are given by name."""
         pipeline = self._context.pipeline
         for name, value in texts.items():
             check_size(name, value, pipeline.literal, instead=_IN_PARTS)
@@ -351,17 +351,6 @@ def _new_node(folder: str, pipeline: Pipeline, view: WriteSnapshot) -> Term:
     return node
 
 
-def _stubs(agents: Iterable[Term], project: Term, pipeline: Pipeline, view: WriteSnapshot) -> list[Triple]:
-    """Return the declarations of the agents and the project that have none yet."""
-    rows = [] if view.describes(project) else triples.project_stub(project)
-    for agent in dict.fromkeys(agents):
-        if not view.types(agent):
-            policy = pipeline.policy.agents.get(triples.name_of(agent), AgentPolicy())
-            rows += triples.agent_stub(agent, policy)
-    return rows
-
-
 def _append_rows(node: Term, rows: list[Triple], pipeline: Pipeline, view: WriteSnapshot) -> Decision:
-    """Return the decision to append *rows* about the new *node*."""
     decision = pipeline.append(rows, view, lambda row: False)
     return replace(decision, receipt=replace(decision.receipt, iri=plain_value(node)))

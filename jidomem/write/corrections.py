@@ -19,7 +19,7 @@ from jidomem.records.active import corrected_instead
 from jidomem.records.file_anchor import ANCHOR, anchors_of
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, MemoryUpdateIntent, Receipt
 from jidomem.write import conflict, permissions, submission
-from jidomem.write.context import WriteContext
+from jidomem.write.context import WritePart
 from jidomem.write.normalize import FieldNormalizer
 from jidomem.write.pipeline import PROPOSED_PREFIX, Pipeline
 from jidomem.write.snapshot import WriteSnapshot
@@ -45,11 +45,8 @@ _AUTHOR = frozenset(("asserted_by", "asserted_in"))
 _BY = jido("assertedBy")
 
 
-class Corrections:
+class Corrections(WritePart):
     """The corrections of memories: each is a new memory, and the old one is not changed."""
-
-    def __init__(self, context: WriteContext) -> None:
-        self._context = context
 
     def restated(self, project_id: str, item: str) -> dict[str, Any]:
         """See `MemoryWriter.restated`."""
@@ -308,7 +305,7 @@ class Corrections:
             submission = pipeline.submission(project_id, values, options)
             submissions.append(_UndoStep(self, submission, undone.named, None, len(submissions), receipts))
         if not dry_run:  # the whole receipt is known with the last memory
-            submissions[-1] = replace(submissions[-1], seal=lambda: retry.triples(undone.receipt(receipts)))
+            submissions[-1] = replace(submissions[-1], record=lambda: retry.triples(undone.receipt(receipts)))
         queue = self._context.queues.of(project_id)
         try:
             if dry_run:
@@ -328,35 +325,31 @@ class Corrections:
         self,
         project_id: str,
         item: str,
+        ways: Mapping[str, Any],
+        changes: Mapping[str, Any],
+        reason: str | None,
+        who: Mapping[str, Any],
         *,
-        supersede: str | None = None,
-        invalidate: bool = False,
-        confirm: bool = False,
-        undo: bool = False,
-        changes: Mapping[str, Any] | None = None,
-        reason: str | None = None,
-        dry_run: bool = False,
-        who: Mapping[str, Any] | None = None,
+        dry_run: bool,
     ) -> Receipt:
-        """See `MemoryWriter.correct`."""
-        changed, author = dict(changes or {}), dict(who or {})
+        """See `MemoryWriter.correct`; *ways* are its arguments `supersede`, `invalidate`, `confirm` and `undo`."""
+        changed, author, supersede = dict(changes), dict(who), ways["supersede"]
         if isinstance(agent := author.get("asserted_by"), str):
             author.setdefault("asserted_in", self._context.session_of(agent))
-        ways = [supersede is not None, invalidate, confirm, undo]
-        if sum(ways) > 1 or not (any(ways) or changed) or (invalidate and changed):
+        count = sum(value not in (None, False) for value in ways.values())
+        if count > 1 or not (count or changed) or (ways["invalidate"] and changed):
             hint = "give one of `supersede`, `invalidate`, `confirm` and `undo`, or fields to change"
             raise InvalidRequest("choose one correction", hint=hint)
-        if invalidate and not reason:
+        if ways["invalidate"] and not reason:
             raise InvalidRequest("a withdrawal needs a reason", hint="give `reason`: why it is wrong")
         if supersede is not None and not supersede.strip():
             raise InvalidRequest("the text of the successor is empty", hint="give `supersede`: what is true now")
-        ways_given = {"supersede": supersede, "invalidate": invalidate, "confirm": confirm, "undo": undo}
-        with self.successor_hint(project_id, item, **ways_given, set=dict(changed), reason=reason):
-            if invalidate:
+        with self.successor_hint(project_id, item, **ways, set=dict(changed), reason=reason):
+            if ways["invalidate"]:
                 return self.invalidate(project_id, item, reason=reason or "", dry_run=dry_run, **author)
-            if confirm:
+            if ways["confirm"]:
                 return self.confirm(project_id, item, reason=reason, dry_run=dry_run, **changed, **author)
-            if undo:
+            if ways["undo"]:
                 return self.undo(project_id, item, reason=reason, dry_run=dry_run, **changed, **author)
             if supersede is not None:
                 changed["summary"] = supersede
@@ -421,7 +414,7 @@ class Corrections:
 class _UndoStep:
     """A submission of the undo of a settlement by the name *named*: of *old*, asserted again, or of the proposal.
 
-    Its receipt is at `position` in `receipts`, those of all steps. `seal` returns what the last step records besides.
+    Its receipt is at `position` in `receipts`, those of all steps. `record` returns what the last step records besides.
     """
 
     corrections: Corrections
@@ -430,7 +423,7 @@ class _UndoStep:
     old: Term | None
     position: int
     receipts: list[Receipt]
-    seal: Callable[[], list[Triple]] | None = None
+    record: Callable[[], list[Triple]] | None = None
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         """Return the decision; raises Conflict or PolicyDenied where what is to be asserted would only be proposed.
@@ -451,7 +444,7 @@ class _UndoStep:
                 hint = f'undo it by that name, to settle this: jidomem edit {old} --undo --reason "..."'
             raise InvalidRequest(detail, hint=hint, code=refusal.code) from None
         self.receipts[self.position :] = [decision.receipt]  # a step may be judged again
-        return decision if self.seal is None else replace(decision, triples=(*decision.triples, *self.seal()))
+        return decision if self.record is None else replace(decision, triples=(*decision.triples, *self.record()))
 
 
 def changed_fields(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -177,10 +177,6 @@ class _Block:
         return len(self.triples) >= BLOCK_TRIPLES or self.characters >= BLOCK_CHARACTERS
 
 
-def _characters(decision: Decision) -> int:
-    return sum(map(len, chain.from_iterable(decision.triples)))
-
-
 @dataclass(frozen=True, slots=True)
 class _CachedSnapshot:
     """The rows of a stream at a version, and their key: the generation of the index, the number of the rules."""
@@ -255,7 +251,6 @@ class CommitQueue:
         yield self.snapshot()
 
     def _indexed_rows(self) -> WriteSnapshot:
-        """Return the present rows of the index."""
         index, graphs = self._follower.index, self._graphs
         index.apply_pending()
         if len(graphs) == 1:
@@ -383,7 +378,7 @@ class CommitQueue:
                     block.judged.append(pending)
                     try:
                         decision = pending.pipeline.run(pending.submission, block.cached.view, now)
-                        characters = _characters(decision)
+                        characters = sum(map(len, chain.from_iterable(decision.triples)))
                         if block.members and characters > BLOCK_CHARACTERS:  # a commit of its own
                             self._waiting.put_back([block.judged.pop()])
                             break
@@ -567,7 +562,6 @@ def receipt_of(outcome: Outcome) -> Receipt:
 
 
 def _raise_refusal(block: _Block) -> None:
-    """Raise the first refusal among the members, with its position."""
     for position, (pending, _) in enumerate(block.members):
         if isinstance(pending.outcome, JidomemError):
             pending.outcome.position = position

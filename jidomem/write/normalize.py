@@ -552,7 +552,6 @@ def _references(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
 
 
 def _moments(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
-    """Convert the moments to UTC."""
     for field in MOMENT_FIELDS:
         given = values[field]
         if given is None:
@@ -570,28 +569,6 @@ def _moments(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
 #: Fields with memories beside texts and files: only an existing short id is taken as a memory.
 _MIXED = ("evidence", "about")
 Find = Callable[[str], str]
-
-
-def _find_none(name: str) -> str:
-    raise NotFound(f"{name!r} is not the IRI of a memory", hint="give its IRI")
-
-
-def no_ids(part: str) -> list[str]:
-    """Return no memory."""
-    return []
-
-
-@dataclass(frozen=True, slots=True)
-class KnownMemories:
-    """The memories of a project that an intent may name.
-
-    `ids` returns the IRIs of those whose id begins or ends with a text, for the wording of a refusal. `find` returns
-    the IRI of the memory that a short id or another name stands for; it raises NotFound, with the candidates, for no or
-    several memories. The default has no memories.
-    """
-
-    ids: Callable[[str], list[str]] = no_ids
-    find: Find = _find_none
 
 
 def resolve(intent: MemoryUpdateIntent, view: WriteSnapshot, find: Find) -> MemoryUpdateIntent:

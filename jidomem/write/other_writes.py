@@ -20,7 +20,7 @@ from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Receipt, Version
 from jidomem.records.policy import KINDS, PolicyChange, validated
 from jidomem.write import permissions, secrets, triples, validate
-from jidomem.write.context import WriteContext, project_node
+from jidomem.write.context import WritePart, project_node
 from jidomem.write.normalize import check_size
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import Probe, WriteSnapshot
@@ -43,8 +43,6 @@ class SessionRows:
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """The opening of a session by an agent, which may continue an earlier session."""
-
     session: Term
     agent: Term
     project: Term
@@ -58,14 +56,12 @@ class _Opening:
         opening = triples.session_opening(
             self.session, self.project, self.agent, started_at, continues=self.continues, view=view
         )
-        rows = [*opening, *pipeline.stubs(self.agent, self.project, view)]
+        rows = [*opening, *pipeline.stubs([self.agent], self.project, view)]
         return SessionRows(self.session, rows).decide(pipeline, view, now)
 
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """An event by which an agent gives a session another status or phase."""
-
     session: Term
     agent: Term
     project: Term
@@ -78,25 +74,41 @@ class _Event:
         rows = triples.session_event(
             self.session, self.agent, format_timestamp(now), status=self.status, phase=self.phase, view=view
         )
-        rows = [*rows, *pipeline.stubs(self.agent, self.project, view)]
+        rows = [*rows, *pipeline.stubs([self.agent], self.project, view)]
         return SessionRows(self.session, rows).decide(pipeline, view, now)
 
 
-class WorkSessions:
+class WorkSessions(WritePart):
     """The work sessions of a project."""
 
-    def __init__(self, context: WriteContext) -> None:
-        self._context = context
+    def start_session(
+        self, project_id: str, name: str, *, agent: str | None = None, continues: str | None = None
+    ) -> Receipt:
+        """Return the receipt of a new work session.
 
-    def start(self, project_id: str, name: str, *, agent: str | None, continues: str | None) -> Receipt:
-        """See `MemoryWriter.start_session`."""
+        Raises IntentRefused `iri_exists` when the name is taken, and for an agent that a strict project does not
+        declare; NotFound when there is no session *continues*.
+        """
         node = self._context.pipeline.node
         session, author = node(name, "sessions"), node(agent or self._context.agent, "agents")
         before = node(continues, "sessions") if continues else None
         return self._context.submit(project_id, _Opening(session, author, project_node(project_id), before))
 
-    def move(self, project_id: str, name: str, *, agent: str | None, status: str | None, phase: str | None) -> Receipt:
-        """See `MemoryWriter.move_session`."""
+    def move_session(
+        self,
+        project_id: str,
+        name: str,
+        *,
+        agent: str | None = None,
+        status: str | None = None,
+        phase: str | None = None,
+    ) -> Receipt:
+        """Return the receipt of an event that gives a session a status (such as paused) or a phase (such as review).
+
+        Raises InvalidRequest where neither is given, NotFound for an unknown session, IntentRefused for an ended
+        session and for an unknown status or phase, and PolicyDenied for a session of another agent, unless the
+        writer's agent is a curator or the project has none and no tokens.
+        """
         if status is None and phase is None:
             hint = "give `status` (such as paused) or `phase` (such as review)"
             raise InvalidRequest("a session moves to a status or to a phase", hint=hint)
@@ -121,9 +133,9 @@ class _PolicySubmission:
         rules = permissions.authority(view, pipeline.policy)
         after = replace(rules, changes=(*rules.changes, *self.changes))
         permissions.check_may_change(plain_value(self.agent), rules, after, pipeline.speaker)
-        agents = dict.fromkeys([self.agent, *(iri(change.agent) for change in self.changes if change.agent)])
+        agents = [self.agent, *(iri(change.agent) for change in self.changes if change.agent)]
         rows = permissions.change_triples(self.project, zip(map(iri, self.nodes), self.changes, strict=True))
-        rows += [row for agent in agents for row in pipeline.stubs(agent, self.project, view)]
+        rows += pipeline.stubs(agents, self.project, view)
         warnings = tuple(
             f"{change}, curators and administrators too: nobody can accept its proposals; to let curators: {command}"
             for change in self.changes
@@ -134,16 +146,18 @@ class _PolicySubmission:
         return pipeline.decision(Receipt(self.nodes[0], None, Version(), "asserted", warnings=warnings), rows, view)
 
 
-class PolicyChanges:
+class PolicyChanges(WritePart):
     """The policy of a project: its changes, and questions of permission."""
 
-    def __init__(self, context: WriteContext) -> None:
-        self._context = context
-
-    def change(
+    def change_policy(
         self, project_id: str, changes: Iterable[PolicyChange], *, reason: str | None = None, dry_run: bool = False
     ) -> Receipt:
-        """See `MemoryWriter.change_policy`."""
+        """Return the receipt of *changes* of the policy, recorded in one commit; its IRI is that of the first change.
+
+        Raises InvalidRequest for no change, or two of the same rule, and PolicyDenied unless the writer's agent, or
+        the agent of a token, is an administrator. While a project has no administrator, every agent may change the
+        policy.
+        """
         context = self._context
         agent = context.agent_node
         signed = tuple(self._signed(change, plain_value(agent), reason) for change in changes)
@@ -155,12 +169,15 @@ class PolicyChanges:
             return context.pipeline.run(submission, context.snapshot(project_id), context.now()).receipt
         return context.submit(project_id, submission)
 
-    def check_keeper(self, project_id: str, agent: str, action: str, *, of_policy: bool = False) -> None:
-        """See `MemoryWriter.check_keeper`."""
+    def check_keeper(self, project_id: str, agent: str, what: str, *, of_policy: bool = False) -> None:
+        """Raise PolicyDenied unless *agent* is a curator, with *of_policy* an administrator; *what* is the action.
+
+        While a project names none, every agent with access to its files may do it.
+        """
         context = self._context
         node, speaker = plain_value(context.pipeline.node(agent, "agents")), context.pipeline.speaker
         rules = context.authority(project_id)
-        permissions.check_curates(action, node, rules, speaker)
+        permissions.check_curates(what, node, rules, speaker)
         if of_policy:
             permissions.check_may_change(node, rules, rules, speaker)
 
@@ -235,8 +252,6 @@ class _Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _AppendedRows:
-    """Rows for a stream without memories."""
-
     rows: Sequence[Triple]
     agent: Term
     stored: Probe
@@ -248,8 +263,6 @@ class _AppendedRows:
 
 @dataclass(frozen=True, slots=True)
 class _Clearing:
-    """The commit that empties a stream without memories."""
-
     agent: Term
     graph: str
     stored: Probe
@@ -262,38 +275,50 @@ class _Clearing:
         return Decision(receipt, ((vocab.THIS, jido("clears"), iri(self.graph)),))
 
 
-class Descriptions:
+class Descriptions(PolicyChanges):
     """The writes of descriptions, and of the streams that have no memories."""
 
-    def __init__(self, context: WriteContext, policy: PolicyChanges) -> None:
-        self._context = context
-        self._policy = policy
-
     def declare(self, project_id: str, rows: Sequence[Triple]) -> list[str]:
-        """See `MemoryWriter.declare`."""
+        """Append descriptions of agents, sessions, modules, files and other things that are no memories.
+
+        Returns the IRIs that already have a different description here; these stay as they are. Raises IntentRefused.
+        """
         description = _Description(rows, self._context.agent_node)
         self._context.submit(project_id, description)
         return [plain_value(node) for node in description.differing]
 
     def add_judgement(self, project_id: str, item: str, text: str) -> Receipt:
-        """See `MemoryWriter.add_judgement`."""
+        """Return the receipt of a *text* as a judgement of the pending proposal *item*, given by its IRI.
+
+        It is shown to the curator who settles the proposal, and is no part of the accepted memory.
+
+        A memory that is no pending proposal, any more, stays as it is (`deduplicated`). Raises IntentRefused for a
+        text that looks like a secret or is too long, PolicyDenied for an agent that may not write.
+        """
         return self._context.submit(project_id, _Judgement(iri(item), text, self._context.agent_node))
 
     def append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
-        """See `MemoryWriter.append`."""
+        """Return the receipt of *rows*, in one commit of a stream without memories: codebase, history or system.
+
+        Rows that the stream has already are not appended again. Raises IntentRefused for memories, which are submitted
+        as intents, and for rows that the ontology or a shape forbids; PolicyDenied for an answer to a proposed term.
+        """
         if any(predicate in _ANSWER_TERMS or (predicate, value) == _IS_ANSWER for _, predicate, value in rows):
             hint = "memory.term_proposals().accept(TERM) or .reject(TERM, reason=...), or: jidomem ontology accept TERM"
             raise PolicyDenied("a proposed term is answered by a curator, not by triples", hint=hint)
         return self._append(project_id, stream, rows)
 
     def answer_term(self, project_id: str, proposal: Term, *, accepted: bool, reason: str) -> Receipt:
-        """See `MemoryWriter.answer_term`."""
+        """Return the receipt of the recorded answer to a proposed term; the ontology is not changed here.
+
+        Raises PolicyDenied unless this agent is a curator, where the project has any, or withdraws its own proposal.
+        """
         agent = self._context.agent_node
         graph, index = Stream(project_id, "system").graph, self._context.queues.follower.index
         by = next(index.triples(graph, proposal, jido("proposedBy")), None)
         if accepted or by is None or by[2] != agent:
             action = f"{'accept' if accepted else 'reject'} terms"
-            self._policy.check_keeper(project_id, self._context.agent, action)
+            self.check_keeper(project_id, self._context.agent, action)
         node = iri(f"{vocab.BASE}term-answers/{vocab.local_name(proposal)}")
         rows = [
             (node, vocab.TYPE, jido("TermAnswer")),
@@ -306,14 +331,21 @@ class Descriptions:
         return self._append(project_id, "system", rows)
 
     def clear(self, project_id: str, stream: str) -> Receipt:
-        """See `MemoryWriter.clear`."""
+        """Return the receipt of a commit that empties a stream without memories; no commit if it is empty.
+
+        Its earlier commits stay in the journal, and are no longer read.
+        """
         graph = Stream(project_id, stream).graph
         submission = _Clearing(self._context.agent_node, graph, self._stored(project_id, stream))
         (receipt,) = self._context.queues.of(project_id, stream).submit_atomic(self._context.pipeline, [submission])
         return receipt
 
     def keep_together(self, project_id: str, rows: Sequence[Triple], intents: Sequence[Proposal]) -> list[Receipt]:
-        """See `MemoryWriter.keep_together`."""
+        """Return the receipts of descriptions of things that are no memories, and of *intents*, in one commit or none.
+
+        Raises IntentRefused for a subject that already has a different description here, and what `submit_intent`
+        raises.
+        """
         context = self._context
         submissions: list[AnySubmission] = []
         if rows:

@@ -572,8 +572,10 @@ def with_first_author(
         listed = {view.first(each, jido("summary")) for each in view.objects(old, jido("hasAlternative"))}
         if listed != alternatives or not _has_same_content(intent, rows, old, view, _KEYS):
             continue
-        if is_proposed and old not in revived and not _ends_same(intent, old, view):
-            continue
+        if is_proposed and old not in revived:
+            ends = {*view.objects(old, jido("supersedes")), *view.objects(old, jido("invalidates"))}
+            if ends != {*map(iri, (*intent.supersedes, *intent.invalidates))} - {old}:
+                continue
         first = {name: view.first(old, name) for name in (jido("assertedBy"), jido("assertedIn"))}
         if first[jido("assertedBy")] == agent:
             break
@@ -584,12 +586,6 @@ def with_first_author(
             warnings.append(f"it repeats and so confirms {plain_value(old)}: the author stays {author}")
         return [*authored, (item, jido("settledBy"), agent)], warnings
     return [*rows], []
-
-
-def _ends_same(intent: MemoryUpdateIntent, old: Term, view: WriteSnapshot) -> bool:
-    """Return whether the proposal *intent* would end the memories that the proposal *old* would end, and no others."""
-    ends = {*map(iri, (*intent.supersedes, *intent.invalidates))} - {old}
-    return ends == {*view.objects(old, jido("supersedes")), *view.objects(old, jido("invalidates"))}
 
 
 def _value(term: Term) -> object:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from jidomem.base.clock import parse_moment
-from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, Violation
+from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, NotFound, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido
@@ -35,7 +35,6 @@ from jidomem.write import canonical, conflict, permissions, secrets, triples, va
 from jidomem.write.normalize import (
     MOMENT_FIELDS,
     FieldNormalizer,
-    KnownMemories,
     Normal,
     check_entries,
     normalize,
@@ -81,7 +80,7 @@ def _no_ids(project: str, part: str) -> list[str]:
 
 
 def _find_none(project: str, name: str) -> str:
-    return KnownMemories().find(name)
+    raise NotFound(f"{name!r} is not the IRI of a memory", hint="give its IRI")
 
 
 def no_blobs(paths: Iterable[str]) -> Mapping[str, str]:
@@ -181,7 +180,8 @@ class Pipeline:
         options = submission.options
         try:
             draft = self._normalise(submission, view, now)
-            if (first := self._first_receipt(draft, view)) is not None:
+            permissions.check_author(draft.intent.asserted_by, view, self.rules.policy, self.speaker)
+            if draft.request and (first := first_receipt(draft.intent, draft.request, view)) is not None:
                 return Decision(first)
             draft, permission = self._validate(draft, submission, view)
             intent, statements = draft.intent, self.describe(draft.intent, options, view, now)
@@ -222,11 +222,6 @@ class Pipeline:
         request = request_digest(given, submission.options.request) if intent.idempotency_key else ""
         return Draft(proposal, intent, filled, warnings, request)
 
-    def _first_receipt(self, draft: Draft, view: WriteSnapshot) -> Receipt | None:
-        """Return the receipt of the first intent with the key of the intent; None for a new key, or without a key."""
-        permissions.check_author(draft.intent.asserted_by, view, self.rules.policy, self.speaker)
-        return first_receipt(draft.intent, draft.request, view) if draft.request else None
-
     def _validate(
         self, draft: Draft, submission: Submission, view: WriteSnapshot
     ) -> tuple[Draft, permissions.Permission]:
@@ -235,13 +230,12 @@ class Pipeline:
         Its fields and references are checked here, its terms and the shapes by `describe`.
         """
         project, schema, policy = submission.project, self.rules.schema, self.rules.policy
-        names = self.memory_names(project)
-        intent = resolve(draft.intent, view, names.find)
+        intent = resolve(draft.intent, view, partial(self.find, project))
         permission = permissions.permitted(intent, view, self.rules, self.speaker)
         is_recorded = intent.iri in submission.options.recorded
         intent = intent if is_recorded else permissions.check_promotion(intent, view, permission.is_curator)
         validate.require_fields(intent, project)
-        validate.check_references(intent, view, policy, names.ids, is_recorded=is_recorded)
+        validate.check_references(intent, view, policy, partial(self.ids, project), is_recorded=is_recorded)
         if intent.about and not (submission.options.as_it_was or submission.options.imported):
             validate.check_separators(intent)
         if intent.extra_triples:
@@ -322,10 +316,6 @@ class Pipeline:
             rows += retry_triples(iri(receipt.iri), intent, draft.request, receipt)
         return self.decision(receipt, rows, view)
 
-    def memory_names(self, project: str) -> KnownMemories:
-        """Return the look-ups of the memories of *project* that an intent may name."""
-        return KnownMemories(partial(self.ids, project), partial(self.find, project))
-
     def node(self, name: str, folder: str) -> Term:
         """Return the IRI of an agent or session, given by IRI or name; raises IntentRefused `invalid_iri`."""
         field, normalizer = folder.removesuffix("s"), FieldNormalizer(self.rules.schema, self.literal)
@@ -334,11 +324,9 @@ class Pipeline:
             raise IntentRefused(normalizer.violations)
         return iri(name)
 
-    def stubs(self, agent: Term, project: Term, view: WriteSnapshot) -> list[Triple]:
-        """Return the declarations of an agent and a project that have none yet."""
-        policy = self.rules.policy.agents.get(triples.name_of(agent), AgentPolicy())
-        agents = [] if view.types(agent) else triples.agent_stub(agent, policy)
-        return agents if view.describes(project) else [*agents, *triples.project_stub(project)]
+    def stubs(self, agents: Iterable[Term], project: Term, view: WriteSnapshot) -> list[Triple]:
+        """Return the declarations of the project and the agents that have none yet."""
+        return triples.participant_stubs(agents, project, view, self.rules.policy)
 
     def check_other_write(self, thing: str, agent: Term, view: WriteSnapshot, field: str = "agent") -> None:
         """Raise PolicyDenied unless *agent*, given as *field*, may write *thing*, which is no memory."""
@@ -511,7 +499,6 @@ class Pipeline:
 
 
 def _absent_warnings(files: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield a warning for each named file that does not exist."""
     for path, nearest in files.items():
         lack = "no file matches it" if "*" in path else "there is no such file"
         yield f"about names {path}, and {lack}" + (f"; did you mean {nearest}?" if nearest else "")
@@ -605,7 +592,7 @@ class _FormCheck:
         A refused value is left out of the following checks, and is not reported as missing.
         """
         pipeline, view, project = self.pipeline, self.view, self.submission.project
-        names, values = pipeline.memory_names(project), accepted_names(values)
+        find, values = partial(pipeline.find, project), accepted_names(values)
         faults = faults_of(MemoryUpdateIntent.from_dict, values)
         intended = {violation.nearest for violation in faults if violation.repair is None}
         for violation in faults:
@@ -616,11 +603,11 @@ class _FormCheck:
             given = replace(given, type=kind)  # the following checks use this type
             faults += faults_of(self._normal, given)
         intent = self._normal(_valid_part(pipeline.with_author(given), self._normal)).intent
-        if unknown := faults_of(resolve, intent, view, names.find):
+        if unknown := faults_of(resolve, intent, view, find):
             faults += unknown
             intent = without_names(intent)
         else:
-            intent = resolve(intent, view, names.find)
+            intent = resolve(intent, view, find)
         left_out = intended | {violation.field for violation in faults}
         if looks_secret := faults_of(pipeline.screen_secrets, secrets.screen(intent)):
             fields = {violation.field for violation in looks_secret}  # no other fault may show their values
@@ -628,7 +615,7 @@ class _FormCheck:
             intent, left_out = _without(fields, intent), left_out | fields
         missing = faults_of(validate.require_fields, intent, project)
         faults += [violation for violation in missing if violation.field not in left_out]
-        faults += faults_of(validate.check_references, intent, view, pipeline.policy, names.ids)
+        faults += faults_of(validate.check_references, intent, view, pipeline.policy, partial(pipeline.ids, project))
         faults += faults_of(validate.check_extra_triples, intent, view, pipeline.schema)
         if not self.submission.options.as_it_was:
             faults += faults_of(validate.check_patterns, intent)

@@ -11,6 +11,7 @@ from typing import Any
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, PolicyDenied
+from jidomem.index.follower import IndexFollower
 from jidomem.index.results import Solutions
 from jidomem.journal.journal import Stream
 from jidomem.rdf import vocab
@@ -20,7 +21,7 @@ from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Receipt, Version
 from jidomem.write import permissions, triples
 from jidomem.write.conflict import NOT_CONTENT, end_of_chain
-from jidomem.write.context import WriteContext, project_node
+from jidomem.write.context import WritePart, project_node
 from jidomem.write.corrections import OWN, recorded_blobs
 from jidomem.write.normalize import MOMENT_FIELDS
 from jidomem.write.other_writes import SessionRows
@@ -135,7 +136,7 @@ class Rollback:
 class _Recovery:
     """A rollback of *project* to *moment* by an agent, with the corrections of the last plan."""
 
-    rollbacks: Rollbacks
+    follower: IndexFollower
     pipeline: Pipeline
     project: str
     moment: datetime
@@ -165,7 +166,7 @@ class _Recovery:
         yield SessionRows(self._session, closing)
 
     def _difference(self, view: WriteSnapshot) -> Difference:
-        recorded, ended = self.rollbacks.since(self.project, self.moment)
+        recorded, ended = _since(self.follower, self.project, self.moment)
         added = [item for item in recorded if view.is_current(item) and jido("DeletedMarker") not in view.types(item)]
         ended = [item for item in ended if self._was_active(item, view)]
         return rollback_diff(added, ended, view, lambda item: restated_in(view, plain_value(item)))
@@ -182,13 +183,12 @@ class _Recovery:
         return any(moment is not None and moment <= self.moment for moment in recorded)
 
     def _opening(self, view: WriteSnapshot, now: datetime) -> SessionRows:
-        """Return the submission that opens the recovery session."""
         project = project_node(self.project)
         self.pipeline.check_other_write("session", self.agent, view)
         rows = triples.session_stub(self._session, project, self.agent, format_timestamp(now), kind="RecoverySession")
         rows.append((self._session, jido("restoresMoment"), date_time(format_timestamp(self.moment))))
         rows.append((self._session, jido("recoveryReason"), literal(self.reason)))
-        return SessionRows(self._session, [*rows, *self.pipeline.stubs(self.agent, project, view)])
+        return SessionRows(self._session, [*rows, *self.pipeline.stubs([self.agent], project, view)])
 
     def _withdrawal(self, items: tuple[Term, ...], view: WriteSnapshot) -> AnySubmission:
         """Return the one marker that withdraws all memories asserted since."""
@@ -269,14 +269,17 @@ FILTER(?at > %s) ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end ; {ji
 ORDER BY ?was ?item"""
 
 
-class Rollbacks:
+class Rollbacks(WritePart):
     """The rollbacks of a project: all corrections of one are in one commit, or nothing is."""
 
-    def __init__(self, context: WriteContext) -> None:
-        self._context = context
-
     def roll_back(self, project_id: str, to: object, *, reason: str, dry_run: bool = False) -> Rollback:
-        """See `MemoryWriter.roll_back`."""
+        """Return the rollback after which exactly the memories that were active at the moment *to* are active.
+
+        Memories asserted since are withdrawn and memories ended since are restated, in one commit and in a recovery
+        session; without a difference nothing is written. With *dry_run* all is judged and nothing written. Raises
+        PolicyDenied unless the writer's agent is a curator or the project has none, InvalidRequest without a *reason*
+        and for a future moment, and what `submit_intent` raises.
+        """
         context = self._context
         moment, last = parse_moment(to), parse_moment(context.queues.refresh(project_id).recorded_at)
         if moment is None or moment > max(context.now(), last or moment.min.replace(tzinfo=UTC)):
@@ -285,7 +288,7 @@ class Rollbacks:
         if not reason or not reason.strip():
             raise InvalidRequest("a rollback is recorded with its reason", hint="give `reason`: why it goes back")
         pipeline = context.pipeline
-        recovery = _Recovery(self, pipeline, project_id, moment, reason.strip(), context.agent_node)
+        recovery = _Recovery(context.queues.follower, pipeline, project_id, moment, reason.strip(), context.agent_node)
         queue, receipts = context.queues.of(project_id), list[Receipt]()
         try:
             if dry_run:
@@ -301,11 +304,11 @@ class Rollbacks:
         planned = tuple(replace(correction, by=None) for correction in recovery.corrections)
         return Rollback(at, planned, None, None, context.queues.refresh(project_id))
 
-    def since(self, project_id: str, moment: datetime) -> tuple[list[Term], list[Term]]:
-        """Return the memories asserted after *moment*, and those that they superseded or invalidated."""
-        stream, then = Stream(project_id), date_time(format_timestamp(moment))
-        follower = self._context.queues.follower
-        follower.catch_up(stream)
-        results = [follower.index.query(text % then, graphs=[stream.graph]) for text in (_ADDED, _ENDED)]
-        added, ended = ([row[0] for row in rows.rows if row[0]] for rows in results if isinstance(rows, Solutions))
-        return [*dict.fromkeys(added)], [*dict.fromkeys(ended)]
+
+def _since(follower: IndexFollower, project: str, moment: datetime) -> tuple[list[Term], list[Term]]:
+    """Return the memories asserted after *moment*, and those that they superseded or invalidated."""
+    stream, then = Stream(project), date_time(format_timestamp(moment))
+    follower.catch_up(stream)
+    results = [follower.index.query(text % then, graphs=[stream.graph]) for text in (_ADDED, _ENDED)]
+    added, ended = ([row[0] for row in rows.rows if row[0]] for rows in results if isinstance(rows, Solutions))
+    return [*dict.fromkeys(added)], [*dict.fromkeys(ended)]

@@ -332,7 +332,8 @@ def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, SecretMatch]]:
     texts = _TEXTS(intent)
     lists = [[*map(_entry_texts, entries)] if entries else () for entries in _LISTS(intent)]
     whole = "\n".join(filter(None, chain(texts, *lists)))
-    forms, has_random = _forms_in(whole), _has_random(whole)
+    forms = _forms_in(whole)
+    has_random = any(_is_random(run) for word in whole.split() if len(word) >= 32 for run in _RUN.findall(word))
     if forms or has_random:
         for name, entries in zip((*_TEXT_FIELDS, *_LIST_FIELDS), (*((text,) for text in texts), *lists), strict=True):
             given = filter(None, entries)
@@ -351,11 +352,6 @@ def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, SecretMatch]]:
 def _is_marked(text: str) -> bool:
     """Return whether *text* has a word long enough for a token, and the mark of one."""
     return _LONG.search(text) is not None and _search_marks()(text.encode("utf-8", "replace")) is not None
-
-
-def _has_random(text: str) -> bool:
-    """Return whether *text* has a run of characters that looks random, public or not."""
-    return any(_is_random(run) for word in text.split() if len(word) >= 32 for run in _RUN.findall(word))
 
 
 def _entry_texts(entry: object) -> str:

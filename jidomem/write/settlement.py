@@ -51,14 +51,6 @@ class Settlements:
         self._corrections = corrections
         self._batches = batches
 
-    def settle(self, project_id: str, settlement: Settlement, *, dry_run: bool = False) -> Receipt:
-        """See `MemoryWriter.settle`."""
-        (outcome,) = self.settle_many(project_id, [settlement], dry_run=dry_run)
-        if isinstance(outcome, JidomemError):
-            outcome.position = None
-            raise outcome
-        return outcome
-
     def settle_many(
         self, project_id: str, settlements: Sequence[Settlement], *, dry_run: bool = False
     ) -> list[Outcome]:
@@ -203,7 +195,8 @@ class Settlements:
         One recorded after it ended, or after that withdrawal, is not: its author knew, as a curator does who accepts
         one.
         """
-        if self._rests_on_withdrawn(item, view):
+        made, withdrawals = view.recorded_at(item), map(view.recorded_at, withdrawals_below(item, view))
+        if any(made is None or made < at for at in withdrawals if at is not None):
             return True
         curators = authority(view, self._context.pipeline.policy).curators
         if check_waits(item, view, curators) and plain_value(self._context.agent_node) in curators:
@@ -212,13 +205,9 @@ class Settlements:
         dates = [*map(moment_in, (*view.objects(item, jido("expiresOn")), *ends))]
         if not dates:
             return any(self._context.pipeline.schema.is_a(kind, jido("Assumption")) for kind in view.types(item))
-        made, known = view.recorded_at(item), [*map(moment_in, ends)]
+        known = [*map(moment_in, ends)]
         past = [date for date in dates if date is not None and date <= now]
         return any(date not in known or made is None or made < date for date in past)
-
-    def _rests_on_withdrawn(self, item: Term, view: WriteSnapshot) -> bool:
-        made, withdrawals = view.recorded_at(item), map(view.recorded_at, withdrawals_below(item, view))
-        return any(made is None or made < at for at in withdrawals if at is not None)
 
     def _accepted(
         self, item: Term, action: str, other: str | None, view: WriteSnapshot, now: datetime

@@ -142,6 +142,11 @@ class WriteSnapshot:
         """Return one value of a property, None when it has none."""
         return next(iter(self._values_of(subject, predicate)), None)
 
+    def summary(self, item: Term) -> str:
+        """Return the summary of *item*, empty if it has none."""
+        term = self.first(item, vocab.jido("summary"))
+        return plain_value(term) if term else ""
+
     def mentions(self, subject: Term) -> bool:
         """Return whether *subject* has a property or is the value of one."""
         for _, _, value in self._added[self._pointed_by :]:
@@ -241,7 +246,7 @@ def resting_on_ended(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[st
     warnings = []
     for ended, how in ((intent.invalidates, "withdrawn"), (replaced, "superseded by another matter")):
         if found := _resting_on(ended, intent, view):
-            shown = "; ".join(f"{plain_value(item)} {_summary(item, view)}" for item in found[:_MOST_NAMED])
+            shown = "; ".join(f"{plain_value(item)} {view.summary(item)}" for item in found[:_MOST_NAMED])
             number = "an active memory rests" if len(found) == 1 else f"{len(found)} active memories rest"
             look = "jidomem review" if how == "withdrawn" else f"jidomem show {plain_value(found[0])}"
             warnings.append(f"{number} on what is {how}: {shown}; look at each: {look}")
@@ -267,7 +272,7 @@ def gaps(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterator[str]:
         if until := holds_before(intent, iri(old), view):
             yield (
                 f"{old} ends now as a whole, and this memory is valid from {until} on: nothing holds before that;"
-                f" if {_summary(iri(old), view)!r} held until then, submit it again with valid_until {until}"
+                f" if {view.summary(iri(old))!r} held until then, submit it again with valid_until {until}"
             )
 
 
@@ -291,7 +296,7 @@ def topic_in_other_number(intent: MemoryUpdateIntent, view: WriteSnapshot) -> It
         own = (each for each in view.subjects(topic, literal(intent.topic or "")) if plain_value(each) != intent.iri)
         if not any(map(view.is_active, own)):
             yield (
-                f"{plain_value(item)} is active on {other!r}: {_summary(item, view)}; no memory is on"
+                f"{plain_value(item)} is active on {other!r}: {view.summary(item)}; no memory is on"
                 f" {intent.topic!r}, and conflicts are found within one topic: if it is one, give `topic` {other!r}"
             )
             return
@@ -319,7 +324,7 @@ def _is_of_another_matter(intent: MemoryUpdateIntent, old: Term, view: WriteSnap
     topics = [plain_value(each) for each in view.objects(old, vocab.jido("topic"))]
     if intent.topic and topics:
         return loose(intent.topic) not in map(loose, topics)
-    return are_on_other_things(intent.summary or "", _summary(old, view))
+    return are_on_other_things(intent.summary or "", view.summary(old))
 
 
 def versions_before(item: Term, view: WriteSnapshot) -> set[Term]:
@@ -339,8 +344,3 @@ def withdrawals_below(item: Term, view: WriteSnapshot) -> set[Term]:
         if all(view.is_proposed(new) for new in view.subjects(_REVIVES, node) if view.is_item(new))
     )
     return {end for node in ended for end in view.objects(node, withdrawn)}
-
-
-def _summary(item: Term, view: WriteSnapshot) -> str:
-    term = view.first(item, vocab.jido("summary"))
-    return plain_value(term) if term else ""

@@ -161,17 +161,20 @@ def stubs(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, now: 
     assert intent.applies_to_project
     assert intent.asserted_by
     assert intent.asserted_in
-    triples: list[Triple] = []
-    project = iri(intent.applies_to_project)
-    if not view.describes(project):
-        triples += project_stub(project)
-    author = iri(intent.asserted_by)
-    for agent in dict.fromkeys((author, iri(intent.assigned_to)) if intent.assigned_to else (author,)):
-        if not view.types(agent):
-            triples += agent_stub(agent, policy.agents.get(name_of(agent), AgentPolicy()))
-    session = iri(intent.asserted_in)
+    project, author, session = iri(intent.applies_to_project), iri(intent.asserted_by), iri(intent.asserted_in)
+    agents = (author, iri(intent.assigned_to)) if intent.assigned_to else (author,)
+    triples = participant_stubs(agents, project, view, policy)
     if not view.describes(session):
         triples += session_stub(session, project, author, format_timestamp(now))
+    return triples
+
+
+def participant_stubs(agents: Iterable[Term], project: Term, view: WriteSnapshot, policy: Policy) -> list[Triple]:
+    """Return the declarations of the project and the agents that have none yet."""
+    triples = [] if view.describes(project) else project_stub(project)
+    for agent in dict.fromkeys(agents):
+        if not view.types(agent):
+            triples += agent_stub(agent, policy.agents.get(name_of(agent), AgentPolicy()))
     return triples
 
 
@@ -268,7 +271,6 @@ def read_back(triples: Iterable[Triple]) -> None:
 
 
 def _provenance(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
-    """Return the author, session, project and confidence of *item*."""
     triples = []
     for field, name in IRI_PROPERTIES.items():
         if (value := getattr(intent, field)) is not None:

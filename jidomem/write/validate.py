@@ -31,7 +31,7 @@ from jidomem.write.canonical import (
     put,
     swap,
 )
-from jidomem.write.normalize import ITEM_LISTS, LIFTED, PATTERNS, check_size, is_written, no_ids
+from jidomem.write.normalize import ITEM_LISTS, LIFTED, PATTERNS, check_size, is_written
 from jidomem.write.snapshot import WriteSnapshot
 
 REQUIRED = ("type", "summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
@@ -199,7 +199,7 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema:
             message = f"{value['@id']} is a subclass of {kind}, and this is a {intent.type}: set type to {kind!r}"
             violations.append(broken_triple(value["@id"], message))
         if is_ours(value.get("@id", "")) and not view.describes(iri(value["@id"])) and value["@id"] != intent.iri:
-            violations.append(_unknown_item("extra_triples", value["@id"], no_ids))
+            violations.append(_unknown_item("extra_triples", value["@id"], lambda _: []))
     if violations:
         raise IntentRefused(violations)
 
@@ -268,7 +268,6 @@ def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, classes
 
 @lru_cache(maxsize=16)
 def _properties_of_classes(classes: frozenset[Term], schema: Schema) -> frozenset[Term]:
-    """Return the properties whose domain is among the classes *classes*."""
     properties = schema.properties.items()
     return frozenset(term for term, declared in properties if declared.domain and declared.domain <= classes)
 
@@ -291,11 +290,12 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
         if finding.severity != "violation":
             warnings.append(finding.message)
             continue
+        named = next((name for name in _QUOTED.findall(finding.message) if name in INTENT_FIELDS), None)
         violations.append(
             Violation(
                 "shape_violation",
                 finding.message + _place_of_shape(finding.shape, schema),
-                field=_named_field(finding.message) or field_of(finding.path),
+                field=named or field_of(finding.path),
                 shape=plain_value(finding.shape),
                 value=plain_value(finding.value) if finding.value else None,
                 hint=finding.message.partition(": ")[2].rstrip(".") or _of_property(finding.path, schema),
@@ -316,11 +316,6 @@ def _place_of_shape(shape: Term, schema: Schema) -> str:
     """Return the name and the file of a shape of the root, empty for a shipped one."""
     path = schema.shape_files.get(shape)
     return f" (shape {vocab.local_name(shape)}, {path} of the root)" if path else ""
-
-
-def _named_field(message: str) -> str | None:
-    """Return the first field of an intent that the message of a shape names in backquotes."""
-    return next((name for name in _QUOTED.findall(message) if name in INTENT_FIELDS), None)
 
 
 @lru_cache(maxsize=1024)

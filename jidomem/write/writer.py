@@ -1,4 +1,4 @@
-"""The MemoryWriter is the only way into the memory of a project; each of its methods delegates to one part."""
+"""The MemoryWriter is the only way into the memory of a project, made of parts for the kinds of writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, TypedDict, Unpack, overload
 
 from jidomem.base.clock import Sources, new_id
 from jidomem.errors import Conflict, IntentRefused, JidomemError
@@ -14,7 +14,6 @@ from jidomem.index.follower import IndexFollower
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, plain_value
 from jidomem.records.active import REASON
-from jidomem.records.entry import Entry
 from jidomem.records.intent import (
     INTENT_FIELDS,
     Receipt,
@@ -24,18 +23,18 @@ from jidomem.records.intent import (
     with_accepted_names,
     with_own_properties,
 )
-from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, PolicyChange, role_named
+from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, role_named
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import permissions
 from jidomem.write.batch import Batches, IntentPlan, SubmissionResults
 from jidomem.write.conflict import NEARBY, UniqueKey
 from jidomem.write.context import Similar, SimilarQuestion, SimilarSearch, WriteContext
-from jidomem.write.conversation import ConversationWriter, EntryChanges, TurnTexts
+from jidomem.write.conversation import ConversationWriter
 from jidomem.write.corrections import Corrections
-from jidomem.write.group_commit import CommitQueues
-from jidomem.write.other_writes import Descriptions, PolicyChanges, WorkSessions
+from jidomem.write.group_commit import CommitQueues, receipt_of
+from jidomem.write.other_writes import Descriptions, WorkSessions
 from jidomem.write.pipeline import Pipeline, no_blobs, none_absent
-from jidomem.write.rollback import Rollback, Rollbacks
+from jidomem.write.rollback import Rollbacks
 from jidomem.write.settlement import Settlement, Settlements
 from jidomem.write.submission import Given, Outcome, Proposal, SubmitOptions
 from jidomem.write.triples import WRITER_AGENT
@@ -46,7 +45,13 @@ _WITHIN_IF_LATE = 0.1
 _NOT_COMPARED = "similar memories were not looked up in time: it is recorded without the comparison of on_similar"
 
 
-class MemoryWriter:
+class _ManyOptions(TypedDict, total=False):
+    propose: bool
+    imported: bool
+    recorded: Mapping[str, Sequence[Triple]] | None
+
+
+class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
     """All writes: intents, corrections, settlements, rollback, policy, sessions, entries and descriptions."""
 
     def __init__(
@@ -89,17 +94,11 @@ class MemoryWriter:
         self._build(WriteContext(agent, owner, session, pipeline, queues, search))
 
     def _build(self, context: WriteContext) -> None:
-        """Build the parts of the writer."""
         self._context = context
         self._pipeline, self._queues = context.pipeline, context.queues
         self._batches = Batches(context)
         self._corrections = Corrections(context)
         self._settlements = Settlements(context, self._corrections, self._batches)
-        self._rollbacks = Rollbacks(context)
-        self._policy = PolicyChanges(context)
-        self._sessions = WorkSessions(context)
-        self._descriptions = Descriptions(context, self._policy)
-        self._conversation = ConversationWriter(context)
 
     def _with(self, context: WriteContext) -> Self:
         """Return a writer of the same queues with another author."""
@@ -193,7 +192,7 @@ class MemoryWriter:
         IdempotencyMismatch, NotFound `invalid_project` or `unknown_project`, Busy, Failed `write_failed` or
         JournalDamaged; then nothing was written.
         """
-        queue, options = self._queues.of(project_id), SubmitOptions(blobs, propose, under=under)
+        options = SubmitOptions(blobs, propose, under=under)
         search = self._context.search if under is None else None
         near: Similar = ()
         treatment = "ask"
@@ -203,13 +202,11 @@ class MemoryWriter:
             near = self._similar(search, project_id, intent, None)
             options = replace(options, near=tuple(each.id for each in near or ()))
         submission = self._pipeline.submission(project_id, intent, options)
-        receipt: Outcome
+        queue = self._queues.of(project_id)
         if dry_run:
             receipt = queue.dry_run_one(self._pipeline, submission)
         else:
-            (receipt,) = queue.submit(self._pipeline, [submission])
-        if isinstance(receipt, JidomemError):
-            raise receipt
+            receipt = receipt_of(queue.submit(self._pipeline, [submission])[0])
         if search is None or treatment == "off" or receipt.status == "deduplicated":
             return receipt
         warnings = receipt.warnings
@@ -267,26 +264,12 @@ class MemoryWriter:
 
     @overload
     def submit_many(  # type: ignore[overload-overlap]  # a collection is an iterable, too
-        self,
-        project_id: str,
-        intents: Collection[Given],
-        *,
-        atomic: bool = False,
-        propose: bool = False,
-        imported: bool = False,
-        recorded: Mapping[str, Sequence[Triple]] | None = None,
+        self, project_id: str, intents: Collection[Given], *, atomic: bool = False, **options: Unpack[_ManyOptions]
     ) -> list[Outcome]: ...
 
     @overload
     def submit_many(
-        self,
-        project_id: str,
-        intents: Iterable[Given],
-        *,
-        atomic: Literal[True],
-        propose: bool = False,
-        imported: bool = False,
-        recorded: Mapping[str, Sequence[Triple]] | None = None,
+        self, project_id: str, intents: Iterable[Given], *, atomic: Literal[True], **options: Unpack[_ManyOptions]
     ) -> list[Outcome]: ...
 
     @overload
@@ -296,9 +279,7 @@ class MemoryWriter:
         intents: Iterable[Given],
         *,
         atomic: Literal[False] = False,
-        propose: bool = False,
-        imported: bool = False,
-        recorded: Mapping[str, Sequence[Triple]] | None = None,
+        **options: Unpack[_ManyOptions],
     ) -> SubmissionResults: ...
 
     def submit_many(
@@ -451,18 +432,8 @@ class MemoryWriter:
         fields = with_own_properties(changes)
         if any(name not in INTENT_FIELDS for name in fields):
             raise IntentRefused(unknown_fields(fields, self.restated(project_id, item).get("type")))
-        receipt = self._corrections.correct(
-            project_id,
-            item,
-            supersede=supersede,
-            invalidate=invalidate,
-            confirm=confirm,
-            undo=undo,
-            changes=changes,
-            reason=reason,
-            dry_run=dry_run,
-            who=who,
-        )
+        ways = {"supersede": supersede, "invalidate": invalidate, "confirm": confirm, "undo": undo}
+        receipt = self._corrections.correct(project_id, item, ways, changes, reason, who or {}, dry_run=dry_run)
         return self._compared(project_id, receipt) if undo else receipt
 
     def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
@@ -490,7 +461,10 @@ class MemoryWriter:
         propose, and what `submit_intent` raises; then nothing is written.
         """
         settlement = Settlement(item, action, other, reason, changes)
-        return self._settlements.settle(project_id, settlement, dry_run=dry_run)
+        (outcome,) = self._settlements.settle_many(project_id, [settlement], dry_run=dry_run)
+        if isinstance(outcome, JidomemError):
+            outcome.position = None  # the caller gave no list
+        return receipt_of(outcome)
 
     def settle_many(
         self, project_id: str, settlements: Sequence[Settlement], *, dry_run: bool = False
@@ -501,43 +475,11 @@ class MemoryWriter:
         """
         return self._settlements.settle_many(project_id, settlements, dry_run=dry_run)
 
-    def roll_back(self, project_id: str, to: object, *, reason: str, dry_run: bool = False) -> Rollback:
-        """Return the rollback after which exactly the memories that were active at the moment *to* are active.
-
-        Memories asserted since are withdrawn and memories ended since are restated, in one commit and in a recovery
-        session; without a difference nothing is written. With *dry_run* all is judged and nothing written. Raises
-        PolicyDenied unless the writer's agent is a curator or the project has none, InvalidRequest without a *reason*
-        and for a future moment, and what `submit_intent` raises.
-        """
-        return self._rollbacks.roll_back(project_id, to, reason=reason, dry_run=dry_run)
-
     # the policy
 
     def authority(self, project_id: str) -> AccessPolicy:
         """Return the present policy of *project_id*: which agents may assert, propose or write nothing."""
         return self._context.authority(project_id)
-
-    def change_policy(
-        self, project_id: str, changes: Iterable[PolicyChange], *, reason: str | None = None, dry_run: bool = False
-    ) -> Receipt:
-        """Return the receipt of *changes* of the policy, recorded in one commit; its IRI is that of the first change.
-
-        Raises InvalidRequest for no change, or two of the same rule, and PolicyDenied unless the writer's agent, or
-        the agent of a token, is an administrator. While a project has no administrator, every agent may change the
-        policy.
-        """
-        return self._policy.change(project_id, changes, reason=reason, dry_run=dry_run)
-
-    def check_keeper(self, project_id: str, agent: str, what: str, *, of_policy: bool = False) -> None:
-        """Raise PolicyDenied unless *agent* is a curator, with *of_policy* an administrator; *what* is the action.
-
-        While a project names none, every agent with access to its files may do it.
-        """
-        self._policy.check_keeper(project_id, agent, what, of_policy=of_policy)
-
-    def is_curator(self, project_id: str, agent: str | None = None) -> bool:
-        """Return whether *agent* (default: the writer's own) is a curator of the project."""
-        return self._policy.is_curator(project_id, agent)
 
     def has_value(self, project_id: str, predicate: Term, values: Iterable[Term]) -> bool:
         """Return whether a memory has one of *values* as this property, by look-ups that leave commits pending.
@@ -546,110 +488,6 @@ class MemoryWriter:
         """
         with self._context.queues.of(project_id).reading() as view:
             return any(view.subjects(predicate, value) for value in values)
-
-    # writes that are no intents
-
-    def declare(self, project_id: str, rows: Sequence[Triple]) -> list[str]:
-        """Append descriptions of agents, sessions, modules, files and other things that are no memories.
-
-        Returns the IRIs that already have a different description here; these stay as they are. Raises IntentRefused.
-        """
-        return self._descriptions.declare(project_id, rows)
-
-    def add_judgement(self, project_id: str, item: str, text: str) -> Receipt:
-        """Return the receipt of a *text* as a judgement of the pending proposal *item*, given by its IRI.
-
-        It is shown to the curator who settles the proposal, and is no part of the accepted memory.
-
-        A memory that is no pending proposal, any more, stays as it is (`deduplicated`). Raises IntentRefused for a
-        text that looks like a secret or is too long, PolicyDenied for an agent that may not write.
-        """
-        return self._descriptions.add_judgement(project_id, item, text)
-
-    def append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
-        """Return the receipt of *rows*, in one commit of a stream without memories: codebase, history or system.
-
-        Rows that the stream has already are not appended again. Raises IntentRefused for memories, which are submitted
-        as intents, and for rows that the ontology or a shape forbids; PolicyDenied for an answer to a proposed term.
-        """
-        return self._descriptions.append(project_id, stream, rows)
-
-    def answer_term(self, project_id: str, proposal: Term, *, accepted: bool, reason: str) -> Receipt:
-        """Return the receipt of the recorded answer to a proposed term; the ontology is not changed here.
-
-        Raises PolicyDenied unless this agent is a curator, where the project has any, or withdraws its own proposal.
-        """
-        return self._descriptions.answer_term(project_id, proposal, accepted=accepted, reason=reason)
-
-    def clear(self, project_id: str, stream: str) -> Receipt:
-        """Return the receipt of a commit that empties a stream without memories; no commit if it is empty.
-
-        Its earlier commits stay in the journal, and are no longer read.
-        """
-        return self._descriptions.clear(project_id, stream)
-
-    def keep_together(self, project_id: str, rows: Sequence[Triple], intents: Sequence[Proposal]) -> list[Receipt]:
-        """Return the receipts of descriptions of things that are no memories, and of *intents*, in one commit or none.
-
-        Raises IntentRefused for a subject that already has a different description here, and what `submit_intent`
-        raises.
-        """
-        return self._descriptions.keep_together(project_id, rows, intents)
-
-    def start_session(
-        self, project_id: str, name: str, *, agent: str | None = None, continues: str | None = None
-    ) -> Receipt:
-        """Return the receipt of a new work session.
-
-        Raises IntentRefused `iri_exists` when the name is taken, and for an agent that a strict project does not
-        declare; NotFound when there is no session *continues*.
-        """
-        return self._sessions.start(project_id, name, agent=agent, continues=continues)
-
-    def move_session(
-        self,
-        project_id: str,
-        name: str,
-        *,
-        agent: str | None = None,
-        status: str | None = None,
-        phase: str | None = None,
-    ) -> Receipt:
-        """Return the receipt of an event that gives a session a status (such as paused) or a phase (such as review).
-
-        Raises InvalidRequest where neither is given, NotFound for an unknown session, IntentRefused for an ended
-        session and for an unknown status or phase, and PolicyDenied for a session of another agent, unless the
-        writer's agent is a curator or the project has none and no tokens.
-        """
-        return self._sessions.move(project_id, name, agent=agent, status=status, phase=phase)
-
-    def keep_entries(self, project_id: str, entries: Sequence[Entry]) -> list[Outcome]:
-        """Return one receipt or refusal for each entry, in order; all accepted entries are durable.
-
-        An entry replaces the one with its id; many share a commit. Raises NotFound `invalid_project`.
-        """
-        return self._conversation.keep_entries(project_id, entries)
-
-    def change_entries(self, project_id: str, plan: Callable[[], EntryChanges]) -> list[Receipt]:
-        """Return the receipts of the changes of entries that *plan* returns, in one commit or none.
-
-        No other writer commits between *plan*, which may read the entries, and the commit; if the stream moved on all
-        the same, *plan* is called again. The removal of an unknown id has a receipt without a commit. The first
-        refusal is raised, and what *plan* raises.
-        """
-        return self._conversation.change_entries(project_id, plan)
-
-    def keep_turn(self, project_id: str, session: str, texts: TurnTexts) -> Receipt:
-        """Return the receipt of a turn, the next one in the conversation of *session*, a name or an IRI.
-
-        `filled` has its index. Raises NotOpened for an unknown session, InvalidRequest for a value that JSON cannot
-        hold, TooLarge, IntentRefused for a likely secret, and PolicyDenied for the words of another agent.
-        """
-        return self._conversation.keep_turn(project_id, session, texts)
-
-    def refuse_words(self, texts: Mapping[str, str]) -> None:
-        """Raise TooLarge for a text that is too long, IntentRefused for a likely secret; *texts* are given by name."""
-        self._conversation.refuse_words(texts)
 
 
 def _left_out(defaults: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
