@@ -278,7 +278,8 @@ def change(app: App, file: BinaryIO, expected_rev: int | None) -> None:
       jidomem agent working change changes.json
       echo '[{"do": "ensure_space", "space": "plans", "data": []}]' | jidomem agent working change
     """
-    _change(app, *_as_list(parse_json(file.read())), expected_rev=expected_rev)
+    changes = parse_json(file.read())
+    _change(app, *(changes if isinstance(changes, list) else [changes]), expected_rev=expected_rev)
 
 
 @working.command("forget", writes=_WORKING_WRITES)
@@ -314,10 +315,6 @@ def _change(app: App, *changes: Any, expected_rev: int | None = None) -> None:
         {"agent": agent_memory.agent, "rev": memory.rev},
         message=f"{agent_memory.agent} is at revision {memory.rev}",
     )
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _rows(memory: Memory) -> Any:

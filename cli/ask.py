@@ -343,12 +343,7 @@ def briefing(
       jidomem agent briefing --role Debugger --about src/a.py --json
     """
     if hook is not None:
-        answer_hook(
-            app,
-            hook,
-            "agent briefing",
-            lambda hook_input: _begun(app, hook, hook_input, agent, role, budget_tokens),
-        )
+        answer_hook(app, hook, "agent briefing", lambda event: _begun(app, hook, event, agent, role, budget_tokens))
         return
     memory = app.read()
     result = memory.briefing(
@@ -424,21 +419,17 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
         related = related_memories(memory.reader, memory.project, wanted, {row["item"] for row in governed})
     if form == "json":
         values = {"rows": [json_value(row) for row in rows], "cursor": None, "count": len(governed)}
-        others = [_related_json(one) for one in related if not one.waits]
+        shown = ("item", "kind", "summary", "about")
+        others = [{name: getattr(one, name) for name in shown} for one in related if not one.waits]
         proposals = [one.item for one in related if one.waits]
         show_json({**values, **answer.to_dict(_OPTION), "related": others, "proposals": proposals})
     else:
         if is_read:
             rows = [{**row, "freshness": _freshness(row["freshness"])} for row in rows]
-        none = _whole_project(answer.conventions or 0)
-        show_rows(
-            app,
-            rows,
-            GOVERNING_COLUMNS if len(wanted) > 1 else GOVERNING_COLUMNS[1:],
-            memory=memory,
-            whole="summary",
-            none=none,
-        )
+        count = answer.conventions
+        none = f" about this alone; conventions of the project: {count}, see: jidomem ask conventions" if count else ""
+        columns = GOVERNING_COLUMNS if len(wanted) > 1 else GOVERNING_COLUMNS[1:]
+        show_rows(app, rows, columns, memory=memory, whole="summary", none=none)
     if len(rows) < len(governed) and form != "json":
         app.info(f"… {len(governed) - len(rows)} more: --all")
     if form != "json":
@@ -453,13 +444,6 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
         app.info(text)
 
 
-def _whole_project(conventions: int) -> str:
-    """Return the text after "none" if there are *conventions*, which are about the project or other files."""
-    if not conventions:
-        return ""
-    return f" about this alone; conventions of the project: {conventions}, see: jidomem ask conventions"
-
-
 def _print_related(
     app: App, echo: Callable[[str], None], label: str, memories: Sequence[RelatedMemory], every: bool
 ) -> None:
@@ -470,11 +454,6 @@ def _print_related(
         echo(fit_line(app, clean(f"  {short(one.item)}  {one.kind}: {cut(one.summary, _LONG)[0]}")))
     if len(memories) > _MAX_RELATED and not every:
         echo(f"  … {len(memories) - _MAX_RELATED} more: --all")
-
-
-def _related_json(memory: RelatedMemory) -> dict[str, Any]:
-    """Return a memory about a file that does not govern it as plain JSON values."""
-    return {"item": memory.item, "kind": memory.kind, "summary": memory.summary, "about": memory.about}
 
 
 def _print_review(app: App, memory: Jidomem, pending: Sequence[RelatedMemory], *, is_empty: bool) -> None:

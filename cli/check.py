@@ -16,11 +16,9 @@ from jidomem_cli.options import App, Command, clean, pass_app
 from jidomem_cli.output import show_json
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from jidomem import Jidomem
     from jidomem.check.check import Options
-    from jidomem.check.report import Baseline, CheckReport, Problem
+    from jidomem.check.report import CheckReport, Problem
 
 MISUSE, UNCHECKED = 2, 3
 FORMATS = ("text", "json", "sarif", "junit", "github")
@@ -114,9 +112,10 @@ def _report_on(error: Exception, app: App) -> CheckReport | None:
 
 def _report(app: App, arguments: CheckArguments) -> CheckReport:
     """Return the report on the named files or the memory; raises InvalidRequest for contradictory arguments."""
+    from jidomem.base.clock import now
     from jidomem.check.check import check_files
     from jidomem.check.overlay import add_rule_faults
-    from jidomem.check.report import waive
+    from jidomem.check.report import read_baseline, waive
     from jidomem.check.rules import check_data
     from jidomem.runtime.settings import OWN
 
@@ -128,7 +127,8 @@ def _report(app: App, arguments: CheckArguments) -> CheckReport:
         raise InvalidRequest("--fail-on is for the memory of a project", hint="leave out PATHS and --data")
     if arguments.issues and (arguments.data or arguments.paths):
         raise InvalidRequest("--open-tasks-from is for the memory of a project", hint="leave out PATHS and --data")
-    baseline = _baseline(arguments)
+    file = arguments.baseline
+    baseline = read_baseline(str(file), file.read_bytes()) if file else None
     if arguments.data and arguments.shapes:
         if arguments.since or arguments.reference:
             raise InvalidRequest("--data is checked as a whole, by pyshacl", hint="leave out --since and --reference")
@@ -147,14 +147,8 @@ def _report(app: App, arguments: CheckArguments) -> CheckReport:
         is_one = memory.settings.requested or memory.settings.found == OWN
         return memory.check(options=options) if is_one else memory.check_all(options)
     if baseline:
-        waive(report, baseline, _today(), in_part=bool(arguments.since))
+        waive(report, baseline, now().date(), in_part=bool(arguments.since))
     return report
-
-
-def _baseline(arguments: CheckArguments) -> Baseline | None:
-    from jidomem.check.report import read_baseline
-
-    return read_baseline(str(arguments.baseline), arguments.baseline.read_bytes()) if arguments.baseline else None
 
 
 def _options(memory: Jidomem, arguments: CheckArguments, folder: Path) -> Options:
@@ -171,22 +165,11 @@ def _options(memory: Jidomem, arguments: CheckArguments, folder: Path) -> Option
     )
 
 
-def _today() -> date:
-    from jidomem.base.clock import now
-
-    return now().date()
-
-
-def _shown(problem: Problem) -> Problem:
-    """Return a problem with its path relative to the working directory, if it is below it."""
-    from jidomem.check.check import seen_from
-
-    return seen_from(problem, Path.cwd())
-
-
 def show(app: App, report: CheckReport) -> None:
     """Print a report in the requested format, with paths relative to the working directory."""
-    report.problems = [_shown(problem) for problem in report.problems]
+    from jidomem.check.check import seen_from
+
+    report.problems = [seen_from(problem, Path.cwd()) for problem in report.problems]
     form = "json" if app.json else app.format or "text"
     if form == "json":
         show_json(report.to_dict())

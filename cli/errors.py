@@ -10,7 +10,7 @@ import re
 import shlex
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -57,6 +57,13 @@ def print_error(error: Exception, app: App) -> int:
     return BUG
 
 
+def print_repeated(app: App, counts: Iterable[int]) -> None:
+    """Print for each reason that was printed once how many others it is the reason of."""
+    for count in counts:
+        if count > 1:
+            app.info(f"{count - 1:,} more {'is' if count == 2 else 'are'} refused for that reason")
+
+
 def print_refusal(
     error: JidomemError, app: App, *, options: Options | None = None, where: str = "", explains: bool = True
 ) -> None:
@@ -82,7 +89,8 @@ def print_refusal(
         click.echo(f"  {clean(line)}", err=True)
     fixed = getattr(error, "fixed_intent", None)
     if fixed and not _corrected_options(error, options):
-        click.echo(f"{app.styled('hint:', 'cyan')} this would be accepted:\n{_resubmit(fixed, app)}", err=True)
+        command = f"jidomem submit{place(app)} - <<'EOF'\n{json.dumps(dict(fixed), ensure_ascii=False)}\nEOF"
+        click.echo(f"{app.styled('hint:', 'cyan')} this would be accepted:\n{command}", err=True)
     elif isinstance(error, Conflict) and has_choices:
         ways = [*map(clean, _choices(error, options))]
         hint = "".join(["choose one:", *(f"\n  {way}" for way in ways)]) if len(ways) > 1 else "".join(ways)
@@ -317,16 +325,15 @@ def acting(app: App) -> str:
     return place(app) + (f" --agent {shlex.quote(app.agent)}" if app.agent else "")
 
 
-def _resubmit(intent: Mapping[str, Any], app: App) -> str:
-    """Return the command that submits *intent*, ready to paste."""
-    return f"jidomem submit{place(app)} - <<'EOF'\n{json.dumps(dict(intent), ensure_ascii=False)}\nEOF"
-
-
 def unknown_command(word: str, names: Sequence[str], context: click.Context) -> InvalidRequest:
     """Return the refusal of *word*, which is none of *names*, with the intended command or the nearest name."""
     detail, path, word = f"no such command: {word}", context.command_path, word.lower()
     safe = {name: f"{path} {name}" for name in names if name not in DESTRUCTIVE}
-    grouped = _grouped() if context.parent is None else {}
+    from jidomem_cli import main  # which loads this module
+
+    # users may omit the group of a command
+    groups = main.GROUPS if context.parent is None else ()
+    grouped = {name: f"jidomem {group.name} {name}" for group in groups for name in group.table}
     guesses = GUESSES | grouped if context.parent is None else _GROUP_GUESSES.get(path, {})
     likely = {guess: command for guess, command in guesses.items() if guess not in DESTRUCTIVE}
     for commands, likeness in ((guesses, 1.0), (safe, 0.75), (likely, 0.75), (safe, 0.6)):
@@ -336,13 +343,6 @@ def unknown_command(word: str, names: Sequence[str], context: click.Context) -> 
             return InvalidRequest(detail, hint=f"did you mean: {command}; see: {path} --help")
     listed = "" if context.parent is None else f"; there are {', '.join(names)}"
     return InvalidRequest(detail + listed, hint=f"see: {path} --help")
-
-
-def _grouped() -> dict[str, str]:
-    """Return the commands of all groups by name, since users may omit the group."""
-    from jidomem_cli import main
-
-    return {name: f"jidomem {group.name} {name}" for group in main.GROUPS for name in group.table}
 
 
 #: The same for the commands of a group, by its path.

@@ -41,7 +41,7 @@ from jidomem.runtime.root_config import slug_of
 from jidomem.runtime.settings import FOLDER
 from jidomem.write.canonical import moment as moment_of
 from jidomem_cli import init
-from jidomem_cli.errors import print_error, print_refusal
+from jidomem_cli.errors import print_error, print_refusal, print_repeated
 from jidomem_cli.options import App, Command, CommandGroup, clean, dry_run_option, pass_app
 from jidomem_cli.output import short, shortened, show_json
 
@@ -422,9 +422,7 @@ def _print_report(app: App, memory: Jidomem, report: ImportReport) -> int:
             words = [entry.change, entry.outcome.status if isinstance(entry.outcome, Receipt) else ""]
             summary = clean(f"{entry.summary}{entry.about_words}")
             click.echo(f"{short(entry.iri)}  {', '.join(filter(None, words)) or 'unchanged'}  {summary}")
-    for count in refused.values():
-        if count > 1:
-            app.info(f"{count - 1:,} more {'is' if count == 2 else 'are'} refused for that reason")
+    print_repeated(app, refused.values())
     init.print_changes(app, memory, report.entries, ("conflict",))
     for path, why in report.passed:
         app.info(clean(f"skipped: {path}: {why}"))

@@ -245,9 +245,9 @@ def _changed_since(local: _LocalGuard, since: str, among: Collection[str] | None
     for status in filter(None, words):
         old = next(words)
         pairs.append((old, next(words) if status[0] in "RC" else old))
-    names = {path: pair for pair in pairs if (path := local.paths.of(str(top / pair[1]))) is not None}
-    chosen = {path: pair for path, pair in names.items() if among is None or path in among}
-    rules = local.guard.governing(list(chosen))
+    named = {path: pair for pair in pairs if (path := local.paths.of(str(top / pair[1]))) is not None}
+    names = {path: pair for path, pair in named.items() if among is None or path in among}
+    rules = local.guard.governing(list(names))
 
     def before(name: str) -> str | None:
         data = git.read_git(top, "cat-file", "blob", f"{base}:{name}")
@@ -255,7 +255,7 @@ def _changed_since(local: _LocalGuard, since: str, among: Collection[str] | None
 
     return [
         Edit(path, before(old) if any(r.checks for r in rules.get(path, ())) else None, file=top / new)
-        for path, (old, new) in chosen.items()
+        for path, (old, new) in names.items()
     ]
 
 

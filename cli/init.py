@@ -36,18 +36,18 @@ from jidomem.records.intent import Receipt
 from jidomem.repository.other_tools import DULL, SOURCE_KINDS, FolderScan, Passed, from_path, scan_folder
 from jidomem.repository.worktree import listing
 from jidomem.runtime import location, root_config, settings
-from jidomem.runtime.adoption import Scope, compare, files_of
-from jidomem_cli.errors import acting, print_refusal
+from jidomem.runtime.adoption import Scope, adopt, compare, files_of
+from jidomem_cli.errors import acting, print_refusal, print_repeated
 from jidomem_cli.options import App, Command, clean, dry_run_option, pass_app
 from jidomem_cli.output import short, shortened, show_json, show_result, show_rows
 
 if TYPE_CHECKING:
     from jidomem import Jidomem
     from jidomem.exchange.importer import ImportedEntry, ImportReport, UnreadableEntry
-    from jidomem.exchange.synchroniser import Synchronisation
     from jidomem.runtime.adoption import Adopted
 
 AUTO = "auto"
+_FIRST = 'jidomem remember "what an agent should know"'
 _COLUMNS = ("found", "what", *CHANGES, "refused", "pending")
 #: The columns that are left out if they are empty.
 _RARE = ("moved", "removed", "conflict", "redacted", "refused")
@@ -60,32 +60,26 @@ _MAX_SHOWN = 8
 _TRIED = 10
 
 
-def scan_sources(folder: Path, names: Sequence[str]) -> FolderScan:
-    """Return the sources in *folder* by *names*: `auto`, kinds of memory, or paths; raises InvalidRequest."""
-    scan = FolderScan()
-    kinds = [*SOURCE_KINDS] if AUTO in names else [name for name in names if name in SOURCE_KINDS]
-    if kinds:
-        scan = scan_folder(folder, kinds)
-    for name in names:
-        if name != AUTO and name not in SOURCE_KINDS:
-            path = Path(name)
-            if not path.exists():
-                choice = ", ".join((AUTO, *SOURCE_KINDS))
-                raise InvalidRequest(
-                    f"--from {name}: no such file or folder, and none of {choice}", hint=f"jidomem init --from {AUTO}"
-                )
-            some = from_path(folder, path)
-            known = {source.path for source in scan.sources}
-            scan.sources += [source for source in some.sources if source.path not in known]
-            scan.passed += some.passed
-    return scan
+def scan_sources(folder: Path, names: Sequence[str]) -> tuple[FolderScan, Scope]:
+    """Return the sources in *folder* by *names* (`auto`, kinds of memory, or paths) and the scope of such a scan.
 
-
-def scope_of(folder: Path, names: Sequence[str]) -> Scope:
-    """Return the scope of a scan of *folder* by *names*."""
+    Raises InvalidRequest for a path that does not exist.
+    """
     kinds = [*SOURCE_KINDS] if AUTO in names else [name for name in names if name in SOURCE_KINDS]
-    paths = [Path(name).absolute() for name in names if name != AUTO and name not in SOURCE_KINDS]
-    return Scope(kinds, [path.relative_to(folder.resolve()).as_posix() for path in paths])
+    paths = [name for name in names if name != AUTO and name not in SOURCE_KINDS]
+    scan = scan_folder(folder, kinds) if kinds else FolderScan()
+    for name in paths:
+        if not Path(name).exists():
+            choice = ", ".join((AUTO, *SOURCE_KINDS))
+            raise InvalidRequest(
+                f"--from {name}: no such file or folder, and none of {choice}", hint=f"jidomem init --from {AUTO}"
+            )
+        some = from_path(folder, Path(name))
+        known = {source.path for source in scan.sources}
+        scan.sources += [source for source in some.sources if source.path not in known]
+        scan.passed += some.passed
+    base = folder.resolve()
+    return scan, Scope(kinds, [Path(name).absolute().relative_to(base).as_posix() for name in paths])
 
 
 @contextmanager
@@ -168,11 +162,14 @@ def check(app: App, names: Sequence[str]) -> int:
             hint="jidomem root import --check, in a repository whose memory is in .jidomem",
         )
     base = root.resolve().parent
-    compared = compare(memory, base, scan_sources(base, names).sources, scope_of(base, names))
-    steps = sorted((step for step in compared.plan.steps if step.change != "unchanged"), key=_order)
+    scan, scope = scan_sources(base, names)
+    compared = compare(memory, base, scan.sources, scope)
+    changed = (step for step in compared.plan.steps if step.change != "unchanged")
+    steps = sorted(changed, key=lambda step: CHANGES.index(step.change))
     pending, unreviewed, broken = compared.plan.pending, compared.plan.unreviewed, compared.sources.broken
     code = 1 if steps or pending else broken[0].error.exit_code if broken else 0
-    secret = {id(step): _secret_refusal(*at) for step in steps if (at := _secret(memory, compared, step)) is not None}
+    written = [step for step in steps if step.write] if memory.settings.policy.secrets == "refuse" else []
+    secret = {id(step): _secret_refusal(step, *at) for step in written if (at := compared.secret_of(step)) is not None}
     rows = [{**_difference(step), **secret.get(id(step), {})} for step in steps]
     rows += map(_pending_difference, pending)
     local = [_local_difference(each) for each in compared.plan.local]
@@ -267,23 +264,12 @@ def _counted(plan: SyncPlan) -> Iterator[str]:
     yield from (f"{counts[change]} {change}" for change in CHANGES[-1:] if counts[change])
 
 
-def _order(step: SyncStep) -> int:
-    return CHANGES.index(step.change)
-
-
 def _difference(step: SyncStep) -> dict[str, Any]:
     current = step.lineage.current if step.lineage else None
     return {"change": step.change, "kind": step.kind, "path": step.path,
             "place": step.place, "summary": step.summary,
             "item": current.iri if current else None, "moved_from": step.moved_from,
             "note": step.note or None, "proposal": None, "refusal": None}  # fmt: skip
-
-
-def _secret(memory: Jidomem, compared: Synchronisation, step: SyncStep) -> tuple[SyncStep, str, str] | None:
-    """Return a step whose entry would be refused for a likely secret, with its place and kind; None for others."""
-    if memory.settings.policy.secrets != "refuse" or not step.write or (at := compared.secret_of(step)) is None:
-        return None
-    return step, *at
 
 
 def _secret_refusal(step: SyncStep, place: str, kind: str) -> dict[str, Any]:
@@ -313,8 +299,7 @@ def _print_refused(app: App, refusals: Sequence[tuple[ImportedEntry, JidomemErro
     for reason in reasons:
         entry, error = first[reason]
         print_refusal(error, app, where=f"{clean(entry.place)}: ")
-        if count[reason] > 1:
-            app.info(f"{count[reason] - 1:,} more {'is' if count[reason] == 2 else 'are'} refused for that reason")
+        print_repeated(app, [count[reason]])
     if left := len(refusals) - sum(count[reason] for reason in reasons):
         app.info(f"and {left:,} more refusals: see them with --json")
 
@@ -342,10 +327,11 @@ def print_changes(app: App, memory: Jidomem, entries: Sequence[ImportedEntry], c
     settle = _settling(app, memory) if has_conflicts else {}
     for change in changes:
         some = [each for each in entries if each.change == change and not isinstance(each.outcome, JidomemError)]
-        for each in some[: None if app.verbose else _MAX_SHOWN]:
+        shown, left = app.first(some, _MAX_SHOWN)
+        for each in shown:
             app.info(f"{change}: {_described(each, settle.get(each.iri, ''))}")
-        if len(some) > _MAX_SHOWN and not app.verbose:
-            app.info(f"and {len(some) - _MAX_SHOWN:,} more {change}: see them with -v")
+        if left:
+            app.info(f"and {left:,} more {change}: see them with -v")
 
 
 def _described(entry: ImportedEntry, settle: str) -> str:
@@ -368,10 +354,10 @@ def _print_skipped(app: App, scan: FolderScan, report: ImportReport) -> None:
     grouped: dict[tuple[str, str], list[str]] = {}
     for each in _passed(scan, report):
         grouped.setdefault((each.path if app.verbose else dirname(each.path), each.why), []).append(each.path)
-    lines = [f"skipped: {_named(folder, paths)}: {why}" for (folder, why), paths in grouped.items()]
-    for line in lines[: None if app.verbose else _MAX_SHOWN]:
-        app.info(clean(line))
-    if len(lines) > _MAX_SHOWN and not app.verbose:
+    shown, left = app.first([*grouped.items()], _MAX_SHOWN)
+    for (folder, why), paths in shown:
+        app.info(clean(f"skipped: {_named(folder, paths)}: {why}"))
+    if left:
         count = sum(len(paths) for paths in [*grouped.values()][_MAX_SHOWN:])
         app.info(f"and {count} more skipped: see them with -v")
     if not scan.is_whole:
@@ -433,7 +419,7 @@ def _next(
             purpose = "accept them" if len(some) == len(proposals) else "accept those without a conflict"
             commands_.append(("jidomem review accept --all", purpose))
     if not adopted:
-        commands_.append(('jidomem remember "what an agent should know"', "record the first memory"))
+        commands_.append((_FIRST, "record the first memory"))
     return [*commands_, ("git add .jidomem", "commit the memory with the code")] if memory.tree else commands_
 
 
@@ -498,7 +484,6 @@ SELECT ?place (COUNT(?item) AS ?times) WHERE {
 """
 
 
-_FIRST = 'jidomem remember "what an agent should know"'
 _FROM = "Import existing records: all sources (auto), adr, memory-md, mcp-memory, beads, or a path; repeatable."
 
 
@@ -554,10 +539,8 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
 
 def _adopt(app: App, folder: Path, sources: tuple[str, ...], address: str | None, dry_run: bool) -> int:
     """Create the root and import the *sources*; return the exit code."""
-    from jidomem.runtime.adoption import adopt
-
     base = location.place(folder).parent
-    scan, scope = scan_sources(base, sources), scope_of(base, sources)
+    scan, scope = scan_sources(base, sources)
     made = {} if dry_run else _make(app, folder)
     if made and not app.json:
         _print_result(app, made, folder, address, known="the root exists already")
@@ -568,8 +551,6 @@ def _adopt(app: App, folder: Path, sources: tuple[str, ...], address: str | None
 
 def _importable(folder: Path) -> list[str]:
     """Return the sources that `init --from auto` would import from the repository of *folder*, a phrase for each."""
-    from jidomem.repository.other_tools import SOURCE_KINDS, scan_folder
-
     scan = scan_folder(location.place(folder).parent)
     many = {source.path: f" ({len(source.files)})" if len(source.files) > 1 else "" for source in scan.sources}
     return [f"{SOURCE_KINDS[source.kind]} in {source.path}{many[source.path]}" for source in scan.sources]
@@ -651,8 +632,6 @@ def _refuse_home(sources: tuple[str, ...]) -> None:
 
 def _refuse_kind(folder: str, sources: tuple[str, ...]) -> None:
     """Raise InvalidRequest if a source was named in place of the folder."""
-    from jidomem.repository.other_tools import SOURCE_KINDS
-
     if folder in (AUTO, *SOURCE_KINDS):
         words = " ".join(f"--from {quote(each)}" for each in (*sources, folder))
         raise InvalidRequest(f"{folder}: no such folder", hint=f"jidomem init {words}")
@@ -669,7 +648,6 @@ def _refuse_sources(sources: tuple[str, ...]) -> None:
 def _init_shared(app: App, address: str) -> None:
     """Create a shared root, with a configuration that names its project if it has none."""
     from jidomem.extras.servers import addresses
-    from jidomem.runtime import location
 
     name = Stream(app.project or root_config.slug_of(Path.cwd().name)).project
     text, made = location.CONFIG.format(project=name), list[str]()
@@ -690,4 +668,4 @@ def _init_shared(app: App, address: str) -> None:
         app, {"root": log.name, "project": project, "made": made, "kept": [] if made else [settings.CONFIG]}, log.name
     )
     app.info(f"project {project}: " + ("created" if made else "it exists already, nothing changed"))
-    app.info('next: set JIDOMEM_ROOT to that address, then: jidomem remember "what an agent should know"')
+    app.info(f"next: set JIDOMEM_ROOT to that address, then: {_FIRST}")

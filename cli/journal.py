@@ -27,7 +27,7 @@ from jidomem.curation.find_text import (
     leftovers,
     source_leftovers,
 )
-from jidomem.curation.redact import RedactionPlan, leaks
+from jidomem.curation.redact import SHOWN, RedactionPlan, leaks
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import unverified_entry
@@ -89,8 +89,6 @@ def pack(app: App) -> int:
     return DAMAGED if damage else 0
 
 
-#: The most memories that a line names.
-_NAMED = 5
 _REDACTION_COLUMNS = ("stream", "commit", "item", "property", "why", "form")
 _PROPERTIES = properties_of("text", "url", "evidence", "alternative")
 
@@ -148,7 +146,9 @@ def redact(
     if again:
         if item or properties or texts or parts or dry_run:
             raise InvalidRequest("--again repeats the former redaction", hint="leave out all options but --reason")
-        made = memory.keeper.redact_again(memory.project, agent=memory.writer.agent, reason=_required_reason(reason))
+        made = memory.keeper.redact_again(
+            memory.project, agent=memory.writer.agent, reason=_required(reason, "redaction")
+        )
         _print_redaction_result(app, memory, [commit.id for commit in made], None)
         return 0
     if properties and texts:
@@ -157,7 +157,7 @@ def redact(
         memory.project,
         memory_iri(memory, item) if item else None,
         properties=[_property(name) for name in properties],
-        texts=[_secret(text) for text in texts],
+        texts=[sys.stdin.read().rstrip("\r\n") if text == "-" else text for text in texts],
         parts=parts,
     )
     if dry_run:
@@ -165,20 +165,15 @@ def redact(
         _print_redaction(app, memory, plan)
         return 0
     sources = _source_paths(memory)  # read before the redaction removes their names
-    made = memory.keeper.redact(plan, agent=memory.writer.agent, reason=_required_reason(reason))
+    made = memory.keeper.redact(plan, agent=memory.writer.agent, reason=_required(reason, "redaction"))
     _print_redaction_result(app, memory, [commit.id for commit in made], plan, sources)
     return 0
 
 
-def _required_reason(reason: str | None) -> str:
+def _required(reason: str | None, action: str, words: str = "why, without the secret") -> str:
     if not reason or not reason.strip():
-        raise InvalidRequest("a redaction needs a reason", hint='add --reason "why, without the secret"')
+        raise InvalidRequest(f"a {action} needs a reason", hint=f'add --reason "{words}"')
     return reason
-
-
-def _secret(text: str) -> str:
-    """Return the text to search; `-` reads standard input, without its line end."""
-    return sys.stdin.read().rstrip("\r\n") if text == "-" else text
 
 
 def _property(name: str) -> str:
@@ -214,11 +209,8 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     for cost in _costs(plan):
         app.info(f"cost: {cost}")
     _print_emptied(app, plan.emptied, "would be without text")
-    names = [
-        *DERIVED,
-        *(["state"] if plan.working_state else []),
-    ]  # the folders that a redaction rewrites
-    rewritten = [memory.settings.root / name for name in names]
+    folders = [*DERIVED, *(["state"] if plan.working_state else [])]
+    rewritten = [memory.settings.root / name for name in folders]
     every = _left(memory, plan, _source_paths(memory))
     left = [each for each in every if not any(map(each.path.is_relative_to, rewritten))]
     _warn_left(app, left)
@@ -241,7 +233,7 @@ def _costs(plan: RedactionPlan) -> Iterator[str]:
     for (predicate, path), items in sorted(files.items()):
         if predicate == ANCHOR:
             text = f"freshness of {_memories(items)} about {path} can no longer be determined"
-            yield f"{text}, until: jidomem edit {_id(min(items))} --confirm"
+            yield f"{text}, until: jidomem edit {short_id(plain_value(min(items)))} --confirm"
         else:
             yield f"an import of {path} no longer recognises the version that {_memories(items)} came from"
     for path, blobs in sorted(unknown.items()):
@@ -257,21 +249,15 @@ def _memories(items: Collection[Term]) -> str:
     return "1 memory" if len(items) == 1 else f"{len(items)} memories"
 
 
-def _id(item: Term) -> str:
-    return short_id(plain_value(item))
-
-
 def _print_emptied(app: App, emptied: Sequence[str], state: str) -> None:
     """Print the active memories without text, with the command that ends them."""
     if not emptied:
         return
-    count, shown = len(emptied), [short_id(item) for item in emptied]
-    named = ", ".join(shown if app.verbose else shown[:_NAMED])
-    more = f" and {count - _NAMED} more (-v names all)" if count > _NAMED and not app.verbose else ""
-    app.info(f"active, but {state}: {named}{more}")
+    ids = [short_id(item) for item in emptied]
+    app.info(f"active, but {state}: {_listed(app, ids)}")
     end = f'jidomem edit{acting(app)} {{}} --invalidate --reason "its text was redacted"'
-    many = f"for id in {' '.join(shown)}; do {end.format('$id')}; done"
-    app.info(f"end each: {end.format(shown[0]) if count == 1 else many}")
+    many = f"for id in {' '.join(ids)}; do {end.format('$id')}; done"
+    app.info(f"end each: {end.format(ids[0]) if len(ids) == 1 else many}")
 
 
 def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
@@ -282,10 +268,13 @@ def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
         ("without author, but with their text (remove each: jidomem journal redact ID)", plan.unattributed),
         ("not removed, the text is only a part of these words (--parts removes them, too)", plan.left_out),
     ):
-        shown = names if app.verbose else names[:_NAMED]
-        more = f" and {len(names) - len(shown)} more (-v names all)" if len(names) > len(shown) else ""
         if names:
-            app.info(clean(f"{text}: {', '.join(shown)}{more}"))
+            app.info(clean(f"{text}: {_listed(app, names)}"))
+
+
+def _listed(app: App, names: Sequence[str]) -> str:
+    shown, left = app.first(names, SHOWN)
+    return f"{', '.join(shown)}{f' and {left} more (-v names all)' if left else ''}"
 
 
 def _print_occurrences(app: App, plan: RedactionPlan) -> None:
@@ -441,8 +430,7 @@ def rollback(app: App, moment: str, reason: str | None, dry_run: bool, yes: bool
       jidomem journal rollback --to 2026-11-20T12:00:00Z --reason "the import was wrong" --agent curator --dry-run
       jidomem journal rollback --to 0 --reason "a fresh start" --agent curator --dry-run --json
     """
-    if not reason or not reason.strip():
-        raise InvalidRequest("a rollback needs a reason", hint='add --reason "why"')
+    reason = _required(reason, "rollback", "why")
     memory = app.read()
     if dry_run or not yes:
         planned = memory.roll_back(moment, reason=reason, dry_run=True)
@@ -642,8 +630,7 @@ def _row(memory: Jidomem, stream: Stream, damaged: int) -> dict[str, Any]:
 
 def _quarantine(app: App, memory: Jidomem, which: str, reason: str | None) -> int:
     """Quarantine damage in the stream that has it; raises NotFound if there is none."""
-    if not reason or not reason.strip():
-        raise InvalidRequest("a quarantine needs a reason", hint='add --reason "what happened"')
+    reason = _required(reason, "quarantine", "what happened")
     now, streams = memory.sources.now(), [s for s in memory.journal.streams() if s.project == memory.project]
     late = {s: beyond(memory.journal.inspect(s), now).values() for s in streams}
     damaged = [s for s in streams if memory.journal.verify(s) or late[s]]

@@ -20,7 +20,6 @@ from jidomem_cli.options import ROWS, App, CommandGroup, id_option, pass_app, ti
 from jidomem_cli.output import show_json, show_result, show_rows
 
 if TYPE_CHECKING:
-    from jidomem.extras.memoryos.jobs import Outcome
     from jidomem.extras.memoryos.memory_os import MemoryOS
     from jidomem.extras.memoryos.retrieval import Retrieved, RetrievedItem
     from jidomem.extras.memoryos.values import ObjectKey, Tiers
@@ -229,7 +228,8 @@ def maintain(app: App, retry: bool) -> int:
     """
     memory_os_ = app.open().os()
     outcomes = [*(memory_os_.retry() if retry else []), *memory_os_.maintain()]
-    show_rows(app, [_outcome_json(each) for each in outcomes], ("kind", "subject", "ok", "error"))
+    columns = ("kind", "subject", "ok", "error")
+    show_rows(app, [{name: getattr(each, name) for name in columns} for each in outcomes], columns)
     return 0 if all(each.ok for each in outcomes) else 1
 
 
@@ -425,7 +425,3 @@ def _setting(text: str) -> tuple[str, Any]:
     if not sign:
         raise InvalidRequest(f"{text!r} sets nothing", hint=f"give it a value: {text}=VALUE")
     return name, json_or_text(value)
-
-
-def _outcome_json(outcome: Outcome) -> dict[str, Any]:
-    return {"kind": outcome.kind, "subject": outcome.subject, "ok": outcome.ok, "error": outcome.error}

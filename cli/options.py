@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from jidomem import Jidomem
     from jidomem.journal.journal import Stream
     from jidomem.runtime.settings import Settings
+
+T = TypeVar("T")
 
 ROWS = ("table", "json", "jsonl", "csv", "tsv", "md")
 #: The formats for people, and the rows that a paged list has in them by default.
@@ -229,6 +231,10 @@ class App:
     def rows(self) -> int | None:
         """Return --limit; without it, that of a list for people, and none of data."""
         return LISTED if self.limit is None and self.form in READ else self.limit
+
+    def first(self, items: Sequence[T], most: int) -> tuple[Sequence[T], int]:
+        """Return the first *most* of *items* and the number of the others; all of them with --verbose."""
+        return (items, 0) if self.verbose else (items[:most], max(len(items) - most, 0))
 
     @property
     def colors(self) -> bool:

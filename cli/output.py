@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, time
 from shlex import quote
@@ -83,21 +84,16 @@ def bar(app: App, file: BinaryIO, intents: Iterable[Any]) -> Bar | None:
         def render(self, task: Any) -> Text:
             return Text(f"{task.fields['submitted'] / task.elapsed:,.0f}/s" if task.elapsed else "")
 
-    size = None if isinstance(intents, list) else _size(file)
+    size = None
+    with suppress(OSError):
+        if not isinstance(intents, list) and file.seekable():  # a pipe has no size
+            size = os.fstat(file.fileno()).st_size or None
     console = Console(stderr=True, color_system="auto" if app.supports_color(sys.stderr) else None)
     columns = [BarColumn(), TextColumn(_WORDS), Rate(), *([TimeRemainingColumn()] if size else [])]
     progress = Progress(*columns, console=console)
     progress.add_task("", total=size, submitted=0, refused=0)
     progress.start()
     return Bar(file, progress)
-
-
-def _size(file: BinaryIO) -> int | None:
-    """Return the bytes of *file*, or None if unknown, as for a pipe."""
-    try:
-        return os.fstat(file.fileno()).st_size or None if file.seekable() else None
-    except OSError:
-        return None
 
 
 Row = Mapping[str, Any]
@@ -373,7 +369,8 @@ def fitted(
     shown, left_out = [*range(len(columns))], list[str]()
     texts = [[_HEADINGS.get(name, name) for name in columns], *map(list, cells)]
 
-    moments = {at for at in shown if _are_moments([row[at] for row in cells])}
+    filled = {at: [row[at] for row in cells if row[at]] for at in shown}
+    moments = {at for at, column in filled.items() if column and all(map(_MOMENT.fullmatch, column))}
 
     def widths() -> dict[int, int]:
         return {at: max(_width(row[at]) for row in texts) for at in shown}
@@ -401,11 +398,6 @@ def fitted(
     longest = _longest(widths(), width, moments)
     header, *rows = [[row[at] if at in moments else cut_text(row[at], longest) for at in shown] for row in texts]
     return header, rows, left_out
-
-
-def _are_moments(column: Sequence[str]) -> bool:
-    """Return whether all non-empty values of a column are moments or dates."""
-    return any(column) and all(_MOMENT.fullmatch(text) for text in column if text)
 
 
 def _without_seconds(column: Sequence[str]) -> list[str]:

@@ -56,7 +56,7 @@ from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import has_ended, is_number
 from jidomem.records.active import ACTIVE, EXPIRED, UNACCEPTED, is_accepted
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
-from jidomem_cli.errors import acting, print_error, print_refusal
+from jidomem_cli.errors import acting, print_error, print_refusal, print_repeated
 from jidomem_cli.fields import entries_now, given_fields, memory_iri, set_option, with_memory_paths
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import PIPED, fit_line, short, shortened, show_json, show_receipt, show_rows
@@ -310,16 +310,19 @@ def _accept_all(app: App, memory: Jidomem, by: str | None, reason: str | None, d
     _preview(app, with_endings(memory.reader, memory.project, found[""]), "would accept" if dry_run else "accepting")
     code = _print_outcomes(app, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
     for key, what in LEFT.items():
-        if left := found[key]:
-            more = "" if key in _LISTED else f": {_some(app, left)}"
+        shown, others = app.first(found[key], NAMED)
+        if shown:
+            more = f": {', '.join(short(one.item) for one in shown)}{', ...' if others else ''}"
             more = f": jidomem review{acting(app)} --conflicts" if key == "conflict" else more
-            app.info(f"{len(left)} {what}{more}")
-        for one in left[: None if app.verbose else NAMED] if key in _LISTED else ():
+            app.info(f"{len(found[key])} {what}{'' if key in _LISTED else more}")
+        if key not in _LISTED:
+            continue
+        for one in shown:
             app.info(fit_line(app, f"  {short(one.item)}  {clean(one.summary)}", PIPED))
             for line in _aligned(commands(one, acting(app), memory.writer.agent)):
                 app.info(f"    {line}")
-        if key in _LISTED and len(left) > NAMED and not app.verbose:
-            app.info(f"  and {len(left) - NAMED:,} more: jidomem review{acting(app)}")
+        if others:
+            app.info(f"  and {others:,} more: jidomem review{acting(app)}")
     return code
 
 
@@ -327,32 +330,27 @@ def _accept_all(app: App, memory: Jidomem, by: str | None, reason: str | None, d
 _LISTED = ("rival", "date", "past")
 
 
-def _some(app: App, waiting: Sequence[Waiting]) -> str:
-    """Return the ids of the first of *waiting*."""
-    return ", ".join(short(one.item) for one in waiting[: None if app.verbose else NAMED]) + ", ..." * (
-        len(waiting) > NAMED and not app.verbose
-    )
-
-
-def _preview(app: App, chosen: Sequence[Waiting], doing: str) -> None:
+def _preview(app: App, waiting: Sequence[Waiting], doing: str) -> None:
     """Print the proposals about to be settled: the number of each kind from each source, and the first of each."""
     sources: dict[str, list[Waiting]] = {}
-    for one in chosen:
+    for one in waiting:
         sources.setdefault(one.file or f"by {', '.join(map(short, one.agents))}", []).append(one)
-    if chosen:
-        app.info(f"{doing} {len(chosen):,}:")
-    for source, some in [*sources.items()][: None if app.verbose else NAMED]:
-        app.info(f"  {source}: {_kinds(some)}")
-        for one in some[: None if app.verbose else _FIRST]:
+    if waiting:
+        app.info(f"{doing} {len(waiting):,}:")
+    shown, others = app.first([*sources.items()], NAMED)
+    for source, proposals in shown:
+        app.info(f"  {source}: {_kinds(proposals)}")
+        first, left = app.first(proposals, _FIRST)
+        for one in first:
             app.info(fit_line(app, f"    {short(one.item)}  {clean(one.summary)}", PIPED))
-        if len(some) > _FIRST and not app.verbose:
-            app.info(f"    and {len(some) - _FIRST:,} more")
-    if len(sources) > NAMED and not app.verbose:
-        app.info(f"  and {len(sources) - NAMED:,} more sources")
-    ending_active = [(one, end) for one in chosen for end in one.ends if end["status"] == ACTIVE]
+        if left:
+            app.info(f"    and {left:,} more")
+    if others:
+        app.info(f"  and {others:,} more sources")
+    ending_active = [(one, end) for one in waiting for end in one.ends if end["status"] == ACTIVE]
     if ending_active:
         app.info(f"active memories that they replace or withdraw: {len(ending_active):,}")
-    for one, end in ending_active[: None if app.verbose else _FEW]:
+    for one, end in app.first(ending_active, _FEW)[0]:
         app.info(fit_line(app, f"  {short(one.item)} {clean(ending(end))}", PIPED))
 
 
@@ -651,14 +649,15 @@ def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled], made: M
     """Print the reasons of refusals: a shared reason once, and a conflict on one line; *made* are the others by IRI."""
     opposed = [each for each in refused if isinstance(each.outcome, Conflict)]
     others = [each for each in refused if not isinstance(each.outcome, Conflict)]
-    for each in opposed[: None if app.verbose else NAMED]:
+    shown, left = app.first(opposed, NAMED)
+    for each in shown:
         assert isinstance(each.outcome, Conflict)
         rivals = [f"{conflict.kind} with {_named(conflict, made)}" for conflict in each.outcome.conflicts]
         text = f"{each.where}{each.action} {short(each.item)}: {'; '.join(rivals)}"
         click.echo(f"{app.styled('error:', 'red')} {fit_line(app, text, PIPED)}", err=True)
     if opposed:
-        if len(opposed) > NAMED and not app.verbose:
-            app.info(f"and {len(opposed) - NAMED} more that repeat or contradict active memories")
+        if left:
+            app.info(f"and {left} more that repeat or contradict active memories")
         app.info(f"hint: the commands that resolve each: jidomem review{acting(app)}")
     waiting = _waiting(memory) if others else []
     counts = Counter[tuple[str, str]]()
@@ -675,9 +674,7 @@ def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled], made: M
             app,
             where=f"{each.where}{each.action} {short(each.item)}: ",
         )
-    for count in counts.values():
-        if count > 1:
-            app.info(f"{count - 1} more {'is' if count == 2 else 'are'} refused for that reason")
+    print_repeated(app, counts.values())
 
 
 def _in_words(

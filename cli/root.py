@@ -47,7 +47,8 @@ def push(app: App, folder: Path) -> None:
     from jidomem.check.overlay import unread
     from jidomem.extras.servers import addresses
 
-    folder = _folder_of(folder)
+    folder = root_config.root_folder(folder)
+    root_config.check_root(folder)
     _check_files(folder)
     given = addresses.of_folder(folder)
     given = {path: text for path, text in given.items() if not path.startswith("projects/")}
@@ -87,7 +88,8 @@ def pull(app: App, folder: Path) -> None:
     """
     from jidomem.extras.servers import addresses
 
-    folder = _folder_of(folder)
+    folder = root_config.root_folder(folder)
+    root_config.check_root(folder)
     with _log(app) as log:
         files = addresses.load(log)
     for path, text in files.items():
@@ -154,15 +156,6 @@ def _log(app: App) -> Iterator[SharedLog]:
         yield opened[0]
     finally:
         opened[0].close()
-
-
-def _folder_of(folder: Path) -> Path:
-    """Return *folder*, absolute; raises Failed if a link leads out of it."""
-    from jidomem.runtime.root_config import check_root, root_folder
-
-    opened = root_folder(folder)
-    check_root(opened)
-    return opened
 
 
 def _check_files(folder: Path) -> None:
@@ -256,9 +249,7 @@ def restore(app: App, file: Path) -> None:
 
 def _root(app: App) -> str:
     """Return the root of the command, a folder or an address."""
-    from jidomem.runtime.settings import address_of, find
-
-    return address_of(app.root) or str(find(app.root)[0])
+    return settings.address_of(app.root) or str(settings.find(app.root)[0])
 
 
 def _with_progress(app: App, work: Callable[[Progress], T]) -> T:

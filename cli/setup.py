@@ -86,7 +86,9 @@ def setup(app: App, client: str, user: bool, server: str | None, remove: bool, c
     url = None if server is None else _checked_url(app, server)
     folder = Path.home() if user else _folder()
     changes = _changes(client, folder, user, remove, url)
-    present = None if client == "git" or url or remove else _present_url(client, changes)
+    present = None
+    if not (client == "git" or url or remove):
+        present = setups.remote_url(CLIENTS[client], (changes[0].before or "").removeprefix("\ufeff"))
     if present and check:
         changes = _changes(client, folder, user, remove, present)
         app.info(f"{client} uses the server at {present}")
@@ -156,11 +158,6 @@ def _changes(name: str, folder: Path, user: bool, removed: bool, url: str | None
     if not user:
         check_inside(folder, [change.path for change in changes])
     return changes
-
-
-def _present_url(name: str, changes: Sequence[FileChange]) -> str | None:
-    """Return the URL of the server that a client uses before *changes*; None if there is none."""
-    return setups.remote_url(CLIENTS[name], (changes[0].before or "").removeprefix("\ufeff"))
 
 
 def _place(client: AgentProgram, folder: Path, user: bool) -> Callable[[str], Path]:

@@ -244,12 +244,11 @@ def _below(app: App, row: dict[str, Any]) -> list[str]:
     is_older = row["date"] is not None and row["recorded"] is not None and row["date"].date() < row["recorded"].date()
     dated = [f"dated: {short(row['date'])}"] if is_older else []
     reason = [f"reason: {row['reason']}"] if row["reason"] else []
-    also = [f"also superseded: {_also(each)}" for each in row["also_superseded"]]
+    also = [
+        f"also superseded: {short(each['iri'])}: {clean(each['summary'] or REDACTED)}"
+        for each in row["also_superseded"]
+    ]
     return [*dated, *reason, *change_lines(app, row["changes"]), *also, *map(_redaction, row["redactions"])]
-
-
-def _also(memory: dict[str, Any]) -> str:
-    return f"{short(memory['iri'])}: {clean(memory['summary'] or REDACTED)}"
 
 
 def _redaction(row: dict[str, Any]) -> str:

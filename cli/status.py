@@ -11,7 +11,7 @@ import click
 import jidomem
 from jidomem import Jidomem
 from jidomem.curation.review_cache import count
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.index.snapshots import Snapshot
 from jidomem.journal.journal import LOOSE, Stream
 from jidomem.read.derived import count_entries, counts, pending
@@ -82,10 +82,8 @@ def _report(app: App) -> None:
         "jidomem": jidomem.__version__,
         "ontology_version": memory.schema.version,
     }
-    kind, snapshots = (
-        "disk" if memory.follower.on_disk else "memory",
-        list(map(snapshot_json, memory.follower.snapshots())),
-    )
+    kind = "disk" if memory.follower.on_disk else "memory"
+    snapshots = list(map(snapshot_json, memory.follower.snapshots()))
     reader, embedder = settings.models(memory.settings)
     models = {"model": _model(reader), "embedder": _model(embedder)}
     if (reranker := settings.reranker(memory.settings)) is not None:
@@ -125,9 +123,11 @@ def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
 def _project(app: App, memory: Jidomem, name: str) -> dict[str, Any]:
     version: Version = memory.catch_up(name) if app.as_of is None else memory.reader.version(name, app.as_of)
     streams = [stream for stream in memory.journal.streams() if stream.project == name]
-    conflicts = _conflicts(app, memory, name)  # first, as a list builds a damaged search file again, and says why
+    # first, as a list builds a damaged search file again, and says why
+    pairs = memory.reader.ask("conflicts", project=name, as_of=app.as_of, valid_at=app.valid_at)
     by_kind = counts(memory.reader, name, as_of=app.as_of, valid_at=app.valid_at)
-    due = _due(app, memory, name)
+    at = judged_at(memory.sources.now(), app.as_of, app.valid_at)
+    due = count(memory.reader, name, at, most=_COUNTED, as_of=app.as_of)
     return {
         "project": name,
         "version": str(version),
@@ -135,7 +135,7 @@ def _project(app: App, memory: Jidomem, name: str) -> dict[str, Any]:
         "counts": by_kind,
         "history": count_entries(memory.reader, name, as_of=app.as_of),
         "waiting": pending(memory.reader, name, as_of=app.as_of),
-        "conflicts": conflicts,
+        "conflicts": len({(row["a"], row["b"]) for row in pairs}),
         "due": due,
         "differing_pairs": memory.differing_pairs(name) if app.as_of is None else None,
         "due_or_more": due == _COUNTED,
@@ -145,18 +145,6 @@ def _project(app: App, memory: Jidomem, name: str) -> dict[str, Any]:
         "recall": memory.texts.status(Stream(name)),
         "vectors": memory.embedding and memory.embedding.status(name),
     }
-
-
-def _conflicts(app: App, memory: Jidomem, name: str) -> int:
-    """Return the number of conflicting pairs of active memories."""
-    rows = memory.reader.ask("conflicts", project=name, as_of=app.as_of, valid_at=app.valid_at)
-    return len({(row["a"], row["b"]) for row in rows})
-
-
-def _due(app: App, memory: Jidomem, name: str) -> int:
-    """Return the number of memories due for review, up to _COUNTED."""
-    at = judged_at(memory.sources.now(), app.as_of, app.valid_at)
-    return count(memory.reader, name, at, most=_COUNTED, as_of=app.as_of)
 
 
 def _print_project(project: dict[str, Any]) -> None:
@@ -247,8 +235,7 @@ def _diagnose(app: App, full: bool) -> int:
 
 
 def _diagnostics(app: App, full: bool) -> Iterator[Diagnostic]:
-    from jidomem.errors import JidomemError
-    from jidomem.runtime import doctor, settings
+    from jidomem.runtime import doctor
     from jidomem.runtime.doctor import Diagnostic, run_diagnostic
     from jidomem.runtime.location import open_place
 
@@ -274,8 +261,7 @@ def _diagnostics(app: App, full: bool) -> Iterator[Diagnostic]:
 def _root_diagnostics(app: App, full: bool, root: Path, place: InFolder | SharedLocation) -> Iterator[Diagnostic]:
     """Yield the diagnostics of a root that can be opened."""
     from jidomem.base.clock import now
-    from jidomem.errors import JidomemError
-    from jidomem.runtime import doctor, settings
+    from jidomem.runtime import doctor
     from jidomem.runtime.doctor import run_diagnostic
     from jidomem.serve.listener import HOST, PORT
 

@@ -138,7 +138,8 @@ def submit(app: App, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
         for intent in batch.intents
     )
     if not batch.many:
-        show_receipt(app, memory, memory.writer.submit_intent(memory.project, _single(intents), dry_run=dry_run))
+        (intent,) = _parsed_only(intents)
+        show_receipt(app, memory, memory.writer.submit_intent(memory.project, intent, dry_run=dry_run))
         return 0
     printed = _PrintedOutcomes(app, bar(app, file, batch.intents))
     try:
@@ -171,11 +172,6 @@ def _validate_each(memory: Jidomem, intents: Iterable[Any], printed: _PrintedOut
             printed.add(refusal)
         if printed.is_stopped:
             return
-
-
-def _single(intents: Iterable[Any]) -> Any:
-    (intent,) = _parsed_only(intents)
-    return intent
 
 
 def _parsed_only(intents: Iterable[Any]) -> list[Any]:

@@ -78,9 +78,9 @@ class Spelling:
                     return of_pattern or plainly
         return None
 
-    def longer_words(self, text: str) -> set[str]:
-        """Return the words of *text* of which the text of this spelling is only a part, as far as they can be shown."""
-        for given, other in [(self.text, text), *((fold(self.text), folded) for _, folded in variants(text))]:
+    def longer_words(self, text: str, variants: Iterable[tuple[str, str]]) -> set[str]:
+        """Return the words of *text*, which has these `variants`, of which this text is only a part, if they show."""
+        for given, other in [(self.text, text), *((fold(self.text), folded) for _, folded in variants)]:
             matches = islice(re.finditer(re.escape(given), other, re.IGNORECASE), _MOST_WORDS)
             if words := {_word_around(other, *match.span()) for match in matches}:
                 return words
@@ -197,7 +197,8 @@ def leftovers(
     projects *others* has a text. With *parts* a text also counts within a longer word.
     """
     given = [Spelling(text, parts) for text in texts]
-    files = [leftover for path in _paths(root) if (leftover := _leftover(root, path, given, project)) is not None]
+    paths = (path for path in sorted(root.rglob("*")) if path.relative_to(root).parts[0] != _DERIVED)
+    files = [leftover for path in paths if (leftover := _leftover(root, path, given, project)) is not None]
     of_others = "; ".join(_elsewhere(other) for other in others)
     return [
         replace(each, hint=of_others) if others and each.path.is_relative_to(root / "state") else each for each in files
@@ -247,7 +248,10 @@ def config_leftovers(
 def _leftover(root: Path, path: Path, given: list[Spelling], project: str) -> Leftover | None:
     below = path.relative_to(root).parts
     if (form := form_of(below[-1], given)) is not None:
-        return Leftover(path, form, True, _hint_of_name(below, path))
+        hint = f"rename it: mv {quote(str(path))} NEW-NAME"
+        if below[0] == _JOURNAL and len(below) == 2:
+            hint = "a project cannot be renamed: import its memories into another one, and delete this one"
+        return Leftover(path, form, True, hint)
     own = below[:2] == (_JOURNAL, project) and path.suffix == ".ttl"
     if own or not path.is_file():
         return None
@@ -261,18 +265,6 @@ def _leftover(root: Path, path: Path, given: list[Spelling], project: str) -> Le
     except OSError:  # it was deleted meanwhile
         return None
     return None if form is None else Leftover(path, form, False, _hint(below, path))
-
-
-def _paths(root: Path) -> Iterator[Path]:
-    for path in sorted(root.rglob("*")):
-        if path.relative_to(root).parts[0] != _DERIVED:
-            yield path
-
-
-def _hint_of_name(below: tuple[str, ...], path: Path) -> str:
-    if below[0] == _JOURNAL and len(below) == 2:
-        return "a project cannot be renamed: import its memories into another one, and delete this one"
-    return f"rename it: mv {quote(str(path))} NEW-NAME"
 
 
 def _hint(below: tuple[str, ...], path: Path) -> str:
@@ -390,7 +382,9 @@ class Wanted:
         else:
             text, datatype, _ = parse_literal(term)
             text = text if datatype in WORDS else ""
-        return {word for each in self._spellings_about(about)[1] if text for word in each.longer_words(text)}
+        variants_of_text = [*variants(text)] if text else []
+        given = self._spellings_about(about)[1] if text else ()
+        return {word for each in given for word in each.longer_words(text, variants_of_text)}
 
     def _spellings_about(self, node: Term) -> tuple[str, list[Spelling]]:
         near = "linked" if node.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
@@ -472,7 +466,6 @@ class Occurrences:
             yield from (Trace(commit.id, triple, why, matching.get(triple, "")) for triple, why in reasons.items())
 
     def _may_contain(self, commit: Commit) -> bool:
-        """Return whether a commit may contain a text."""
         document = commit.data.decode()
         if any(plain_value(node) in document for node, _ in self._wanted.properties):
             return True

@@ -7,7 +7,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 
 from jidomem.base.clock import Sources
@@ -186,16 +185,10 @@ class JournalMaintenance:
             )
         others = sorted({stream.project for stream in self.follower.journal.streams()} - {project})
         having = [other for other in others if wanted.texts and self.working_texts(other, _shown_by(wanted))]
-        emptied = self._emptied(project, traces)
-        return RedactionPlan(
-            project, wanted, tuple(traces), working_state, tuple(emptied), tuple(having), tuple(left_out)
-        )
-
-    def _emptied(self, project: str, traces: Iterable[tuple[Stream, Trace]]) -> list[str]:
-        """Return the active memories, sorted, whose texts are all among *traces*."""
         view, removed = self._view(project), {trace.triple for _, trace in traces}
-        saying = {subject for subject, predicate, _ in removed if predicate in _FREE}
-        return [plain_value(item) for item in sorted(saying) if _is_emptied(item, view, removed)]
+        saying = sorted({subject for subject, predicate, _ in removed if predicate in _FREE})
+        emptied = tuple(plain_value(item) for item in saying if _is_emptied(item, view, removed))
+        return RedactionPlan(project, wanted, tuple(traces), working_state, emptied, tuple(having), tuple(left_out))
 
     def emptied(self, project: str) -> list[str]:
         """Return the active memories, sorted, that have lost all their texts to some redaction."""
@@ -243,7 +236,10 @@ class JournalMaintenance:
             by_stream = grouped(traces)
             pending = {stream: self._leaves(stream, of_stream) for stream, of_stream in by_stream.items()}
             for stream, of_stream in by_stream.items():
-                about, places = _subjects(of_stream, plan.wanted), _places(of_stream)
+                about = _subjects(of_stream, plan.wanted)
+                # the source anchors of the memories that lose the blob id of their file are restated without it
+                lost = {trace.triple for trace in of_stream if trace.why in (DIGEST, UNKNOWN)}
+                places = sorted((s, p, without_blob(o)) for s, p, o in lost if p == SOURCE_BLOB)
                 named = dict(chain.from_iterable(leaves_of.items() for leaves_of in pending.values()))
                 removed = pending.pop(stream)
                 made.append(self._erase(stream, removed, about, places, named, agent=agent, reason=reason))
@@ -273,8 +269,9 @@ class JournalMaintenance:
         journal, streams = self.follower.journal, self._streams(project)
         records = records_of(journal, streams)
         exposed_in = {stream: exposures(journal, stream, records) for stream in streams}
-        shown = [triple for each in exposed_in.values() for exposure in each for triple in exposure.triples]
-        self._unlog_texts(project, Wanted(frozenset(_words(shown))))
+        shown = (triple for each in exposed_in.values() for exposure in each for triple in exposure.triples)
+        said = (parse_literal(o) for _, p, o in shown if p not in (*DIGESTS, *BLOBS) and not is_iri(o))
+        self._unlog_texts(project, Wanted(frozenset(each.text for each in said if each.datatype in WORDS)))
         made, rest_by_stream = [], grouped(self._rest_of_entries(project))
         for stream, exposed in exposed_in.items():
             removed: dict[str, frozenset[str]] = defaultdict(frozenset)
@@ -410,8 +407,8 @@ class JournalMaintenance:
         view, node = self._view(project, "memory", "history"), iri(item)
         if not view.about(node):
             raise NotFound(f"{item} is not a memory of {project}", hint="list them with: jidomem ask timeline")
-        chosen = [*map(iri, properties)]
-        for name in chosen:
+        given = [*map(iri, properties)]
+        for name in given:
             if name in _STAYS:
                 raise InvalidRequest(
                     f"{plain_value(name)} is needed by the memory and cannot be redacted", hint="name another property"
@@ -421,13 +418,13 @@ class JournalMaintenance:
                     {plain_value(predicate).replace(jido("")[1:-1], "") for _, predicate, _ in view.about(node)}
                 )
                 raise NotFound(f"{item} has no {plain_value(name)}", hint=f"it has: {', '.join(names)}")
-        if not chosen and (of_history := _wanted_of_history(node, view)).properties:
+        if not given and (of_history := _wanted_of_history(node, view)).properties:
             return of_history
-        values = [value for name in chosen or _FREE for value in view.objects(node, name)]
-        if not chosen:
+        values = [value for name in given or _FREE for value in view.objects(node, name)]
+        if not given:
             values += view.objects(node, jido("derivedFrom")) + view.objects(node, jido("hasAlternative"))
         texts = frozenset(text for value in values for text in _texts(value, view))
-        return Wanted(texts, properties=frozenset((node, name) for name in chosen), linked=self._linked(project, node))
+        return Wanted(texts, properties=frozenset((node, name) for name in given), linked=self._linked(project, node))
 
     def _linked(self, project: str, node: Term) -> frozenset[Term]:
         """Return *node* and all nodes linked with it, directly or not: predecessors, successors, evidence and so on."""
@@ -454,13 +451,17 @@ class JournalMaintenance:
 
 
 def _agent(name: str) -> Term:
-    """Return the IRI of an agent, from its IRI or its plain name."""
     return iri(name if canonical.is_absolute(name) else f"{BASE}agents/{slug(name)}")
 
 
 def _wanted_of_history(node: Term, view: WriteSnapshot) -> Wanted:
     """Return all versions of an entry, or all texts of a turn; long texts are removed wherever they occur."""
-    nodes = reachable([node], partial(_versions, view=view)) if ENTRY in view.types(node) else _whole(node, view)
+
+    def versions(entry: Term) -> Iterator[Term]:
+        yield from (other for name in view.objects(entry, ID) for other in view.subjects(ID, name))
+        yield from (*view.objects(entry, REPLACES), *view.subjects(REPLACES, entry))
+
+    nodes = reachable([node], versions) if ENTRY in view.types(node) else _whole(node, view)
     rows = [
         row for each in nodes for row in view.about(each)
         if row[1] in TURN_TEXTS or (row[1] not in ENTRY_STAYS and ENTRY in view.types(each))
@@ -468,12 +469,6 @@ def _wanted_of_history(node: Term, view: WriteSnapshot) -> Wanted:
     texts = [plain_value(value) for _, name, value in rows if name in (TEXT, *TURN_TEXTS)]
     long = frozenset(text for text in texts if len(text) >= LONG)
     return Wanted(long, properties=frozenset(row[:2] for row in rows), linked=frozenset(nodes))
-
-
-def _versions(entry: Term, view: WriteSnapshot) -> Iterator[Term]:
-    """Yield the entries with the id of *entry*, those that it replaced, and those that replaced it."""
-    yield from (other for name in view.objects(entry, ID) for other in view.subjects(ID, name))
-    yield from (*view.objects(entry, REPLACES), *view.subjects(REPLACES, entry))
 
 
 def _whole(node: Term, view: WriteSnapshot) -> list[Term]:
@@ -490,13 +485,6 @@ def _texts(value: Term, view: WriteSnapshot) -> Iterator[str]:
         yield parse_literal(value).text
 
 
-def _words(triples: Iterable[Triple]) -> Iterator[str]:
-    """Yield the texts in *triples*, without digests."""
-    for _, predicate, value in triples:
-        if predicate not in (*DIGESTS, *BLOBS) and not is_iri(value) and parse_literal(value).datatype in WORDS:
-            yield parse_literal(value).text
-
-
 def _content(data: bytes, given: Sequence[Spelling]) -> Content:
     """Return whether a version of a file contains a text, and whether it contains a word of one."""
     text = data.decode("utf-8", "replace")
@@ -506,12 +494,7 @@ def _content(data: bytes, given: Sequence[Spelling]) -> Content:
 
 def _shown_by(wanted: Wanted) -> Callable[[str], bool]:
     """Return the test whether a name contains one of the texts."""
-    return lambda name: wanted.shows(_term(name), iri(COMMIT))
-
-
-def _term(name: str) -> Term:
-    """Return an IRI or a plain name as a term."""
-    return iri(name) if canonical.is_absolute(name) else literal(name)
+    return lambda name: wanted.shows(iri(name) if canonical.is_absolute(name) else literal(name), iri(COMMIT))
 
 
 def _is_emptied(item: Term, view: WriteSnapshot, removed: Collection[Triple]) -> bool:
@@ -530,14 +513,6 @@ def _subjects(traces: Iterable[Trace], wanted: Wanted) -> list[tuple[Term, Term]
     """
     pairs = {trace.triple[:2] for trace in traces if trace.why in (SAYS, WHOLE) or trace.triple[1] == SOURCE_DIGEST}
     return sorted(pair for pair in pairs if not (leaks(pair[0]) or any(wanted.shows(n, n) for n in pair)))
-
-
-def _places(traces: Iterable[Trace]) -> list[Triple]:
-    """Return the source anchors, without blob id, of the memories that lost the blob id of their file."""
-    source_anchors = {
-        trace.triple for trace in traces if trace.why in (DIGEST, UNKNOWN) and trace.triple[1] == SOURCE_BLOB
-    }
-    return sorted((subject, predicate, without_blob(anchor)) for subject, predicate, anchor in source_anchors)
 
 
 def leaks(node: Term) -> bool:

@@ -107,12 +107,14 @@ def open_decisions(reader: MemoryReader, project: str) -> list[str]:
     return [row["item"] for row in reader.select(project, _OPEN_DECISIONS % graph_iri(project))]
 
 
-_OPEN_DECISIONS = """
-PREFIX jido: <https://jido.ai/ontology#>
+_OPEN_DECISIONS = (
+    _PREFIXES
+    + """\
 SELECT ?item WHERE { GRAPH <%s> { ?item jido:decisionStatus "proposed" ; jido:hasAssertionStatus jido:Asserted .
   FILTER NOT EXISTS { ?item jido:supersededBy|jido:invalidatedBy ?end }
 } } ORDER BY ?item
 """
+)
 
 
 def _text(reader: MemoryReader, project: str, columns: str, at: object | None, as_of: object, items: str = "") -> str:
@@ -133,9 +135,9 @@ def _text(reader: MemoryReader, project: str, columns: str, at: object | None, a
 _NAMED = 30_000
 #: The properties by which a memory depends on another one.
 _DEPENDENCIES = tuple(map(jido, ("derivedFrom", "dependsOn", "blockedBy", "about", "supersedes", "invalidates")))
-_ABOUT = """
-PREFIX jido: <https://jido.ai/ontology#>
-PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+_ABOUT = (
+    _PREFIXES
+    + """\
 SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source ?blob ?line ?old ?level WHERE {
   GRAPH <%s> { VALUES ?item { %s } ?item a ?class ; jido:recordedAt ?recorded .
   { ?item jido:assertedBy ?agent } UNION { ?item jido:settledBy ?agent ; jido:hasAssertionStatus jido:Asserted }
@@ -146,13 +148,16 @@ SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source
   OPTIONAL { ?item jido:sourceBlob ?blob OPTIONAL { ?item jido:sourceLine ?line } }
 } } ORDER BY ?item ?agent ?key ?source ?blob ?line ?old
 """
-_LEANING = """
-PREFIX jido: <https://jido.ai/ontology#>
+)
+_LEANING = (
+    _PREFIXES
+    + """\
 SELECT ?item (COUNT(DISTINCT ?leans) AS ?count) WHERE { GRAPH <%s> { VALUES ?item { %s }
   ?leans jido:derivedFrom|jido:dependsOn|jido:blockedBy|jido:about|jido:supersedes|jido:invalidates ?item .
   FILTER NOT EXISTS { ?leans jido:supersededBy|jido:invalidatedBy ?end }
 } } GROUP BY ?item ORDER BY ?item
 """
+)
 
 
 class _QueueFacts:
@@ -358,7 +363,6 @@ class NodeCache(Generic[V]):
             self._stale.difference_update(nodes)
 
     def _mark_stale(self, affected: Affected) -> None:
-        """Determine which values may have changed since the last read."""
         with self._change_lock:
             generation, self._changed, changed = self._generation, set(), self._changed
         if generation != self._values_generation:

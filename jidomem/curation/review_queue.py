@@ -239,19 +239,19 @@ def settle_by_rule(
     ends = {row["item"] for row in rows_about(reader, project, _ENDING, items)}
     agents_by_key = _asserting_agents(known)
     judge = writer.by_rule()
-    chosen: list[tuple[Waiting, PolicyChange]] = []
+    confirmed: list[tuple[Waiting, PolicyChange]] = []
     for one in waiting:
         about = known[one.item]
         if one.item in ends or about["quarantined"]:
             continue
         rule = next((rule for rule in rules.confirmations if _confirms(rule, one, about, agents_by_key)), None)
         if rule is not None:
-            chosen.append((one, rule))
+            confirmed.append((one, rule))
     settled: list[tuple[Waiting, PolicyChange, Receipt | JidomemError]] = []
     done: set[str] = set()
-    while chosen:  # the first accepted one of identical proposals settles the others
+    while confirmed:  # the first accepted one of identical proposals settles the others
         batch: dict[str, tuple[Waiting, PolicyChange]] = {}
-        for pair in chosen:
+        for pair in confirmed:
             batch.setdefault(known[pair[0].item]["identical"], pair)
         settlements = [
             Settlement(one.item, "accept", reason=f"by rule: {rule} ({rule.node or 'the root'})")
@@ -262,8 +262,8 @@ def settle_by_rule(
             settled.append((*pair, outcome))
             done |= {key} if isinstance(outcome, Receipt) else set()
         tried = {one.item for one, _ in batch.values()}
-        chosen = [(one, rule) for one, rule in chosen
-                  if one.item not in tried and known[one.item]["identical"] not in done]  # fmt: skip
+        confirmed = [(one, rule) for one, rule in confirmed
+                     if one.item not in tried and known[one.item]["identical"] not in done]  # fmt: skip
     return settled
 
 
@@ -432,33 +432,30 @@ def _proposals(rows: Sequence[Mapping[str, Any]], cache: ReviewCache, view: Writ
 
 
 def _due(cache: ReviewCache, now: datetime) -> list[dict[str, Any]]:
-    return [
-        {**row, "kind": row["reason"], "summary": None, "other": None, "other_summary": None,
-         "why": QUESTIONS[row["reason"]], "actions": _OF_DUE}
-        for row in cache.due(now)
-    ]  # fmt: skip
+    return [_due_row(row, _OF_DUE) for row in cache.due(now)]
 
 
 def _unaccepted_checks(view: WriteSnapshot, curators: Collection[str], now: datetime) -> list[dict[str, Any]]:
     """Return the rows of active strict conventions whose check waits for one of *curators*."""
     strict = view.subjects(jido("hasEnforcementLevel"), jido("Strict")) if curators else ()
     items = [item for item in strict if view.is_current(item) and check_waits(item, view, curators)]
-    return [_due_row(item, "check_waits", _OF_DUE, view, now) for item in items]
+    return [_due_row(_undated(item, "check_waits", view, now), _OF_DUE) for item in items]
 
 
 def _emptied(reader: MemoryReader, project: str, view: WriteSnapshot, now: datetime) -> list[dict[str, Any]]:
     """Return the rows of active memories whose summary was redacted."""
     redacted = {item for _, _, item in reader.index.triples(graph_iri(project), None, jido("redactedItem"))}
     items = [item for item in sorted(redacted) if view.is_current(item) and not view.objects(item, jido("summary"))]
-    return [_due_row(item, "redacted", ("reject",), view, now) for item in items]
+    return [_due_row(_undated(item, "redacted", view, now), ("reject",)) for item in items]
 
 
-def _due_row(item: Term, kind: str, actions: tuple[str, ...], view: WriteSnapshot, now: datetime) -> dict[str, Any]:
-    return {
-        "item": plain_value(item), "reason": kind, "due": None, "recorded": view.recorded_at(item) or now,
-        "kind": kind, "summary": None, "other": None, "other_summary": None, "why": QUESTIONS[kind],
-        "actions": actions,
-    }  # fmt: skip
+def _undated(item: Term, reason: str, view: WriteSnapshot, now: datetime) -> dict[str, Any]:
+    return {"item": plain_value(item), "reason": reason, "due": None, "recorded": view.recorded_at(item) or now}
+
+
+def _due_row(row: Mapping[str, Any], actions: tuple[str, ...]) -> dict[str, Any]:
+    kind, empty = row["reason"], dict.fromkeys(("summary", "other", "other_summary"))
+    return {**row, **empty, "kind": kind, "why": QUESTIONS[kind], "actions": actions}
 
 
 def _near(cache: ReviewCache, pairs: Sequence[NearPair]) -> list[dict[str, Any]]:
@@ -474,7 +471,6 @@ def _near(cache: ReviewCache, pairs: Sequence[NearPair]) -> list[dict[str, Any]]
 
 
 def _since(row: Mapping[str, Any], known: Mapping[str, Any]) -> datetime:
-    """Return the moment since which *row* is pending."""
     if "reason" in row:
         return cast(datetime, row["due"] or row["recorded"])
     since: datetime = known[row["item"]]["since"]

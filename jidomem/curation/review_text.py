@@ -175,7 +175,7 @@ def below(one: Waiting, *, is_reworded: bool = False) -> list[str]:
     lines = []
     for end in one.ends:
         lines.append(_plain(ending(end)))
-        lines += [change_line(change, _PLAIN) for change in changed_fields(end, is_reworded=is_reworded)]
+        lines += map(_change_line, changed_fields(end, is_reworded=is_reworded))
     lines += [f"reason: {_plain(one.reason)}"] if one.reason else []
     return [*lines, *map(_plain, marks(one))]
 
@@ -199,16 +199,12 @@ def ending(end: Mapping[str, Any]) -> str:
     return f"{verb}{kind} {short_id(end['item'])}: {end['summary']}"
 
 
-def change_line(change: Mapping[str, Any], longest: int) -> str:
-    """Return `FIELD: BEFORE -> AFTER` of about *longest* characters at most."""
-    was, now = (_plain_value(change[side]) for side in ("before", "after"))
-    part = Rewording(was, now).shortened(longest // 2 - _BEFORE)
+def _change_line(change: Mapping[str, Any]) -> str:
+    values = (change[side] if isinstance(change[side], list) else [change[side]] for side in ("before", "after"))
+    texts = (", ".join(str(each) for each in some if each is not None) for some in values)
+    was, now = (" ".join(text.split()) or "(none)" for text in texts)
+    part = Rewording(was, now).shortened(_PLAIN // 2 - _BEFORE)
     return f"{change['field'].replace('_', ' ')}: {part.was} -> {part.now}"
-
-
-def _plain_value(value: Any) -> str:
-    values = value if isinstance(value, list) else [] if value is None else [value]
-    return " ".join(", ".join(str(each) for each in values).split()) or "(none)"
 
 
 def changed_fields(end: Mapping[str, Any], *, is_reworded: bool) -> list[Mapping[str, Any]]:

@@ -104,8 +104,14 @@ class TermProposals:
         self._refuse_faults(rows)
         own = iri(f"{BASE}term-proposals/{new_id()}")
         text = "\n".join(sorted(map(ntriples_line, rows)))
-        self._append(own, "TermProposal", proposedTerm=node, proposedDeclaration=literal(text),
-                   proposedBy=self._agent(), proposalReason=literal(reason.strip()))  # fmt: skip
+        proposal = [
+            (own, TYPE, jido("TermProposal")),
+            (own, jido("proposedTerm"), node),
+            (own, jido("proposedDeclaration"), literal(text)),
+            (own, jido("proposedBy"), self._writer.agent_iri()),
+            (own, jido("proposalReason"), literal(reason.strip())),
+        ]
+        self._writer.append(self._stream.project, _STREAM, proposal)
         return next(each for each in self.waiting() if each.iri == plain_value(own))
 
     def all(self) -> list[Proposal]:
@@ -142,7 +148,7 @@ class TermProposals:
     def reject(self, term: str, *, reason: str) -> Proposal:
         """Reject and return the proposal of *term*; its author may do so too. Raises as `accept`."""
         proposal = self._find(term)
-        if iri(proposal.by) != self._agent():
+        if iri(proposal.by) != self._writer.agent_iri():
             self._check_keeper("reject terms")
         if not reason.strip():
             raise InvalidRequest("a rejection needs a reason", hint="say why the term is rejected")
@@ -214,13 +220,6 @@ class TermProposals:
         self._writer.answer_term(self._stream.project, iri(proposal.iri), accepted=accepted, reason=reason)
         return next(each for each in self.all() if each.iri == proposal.iri)
 
-    def _agent(self) -> Term:
-        return self._writer.agent_iri()
-
-    def _append(self, node: Term, cls: str, **properties: Term) -> None:
-        rows = [(node, TYPE, jido(cls)), *((node, jido(name), value) for name, value in properties.items())]
-        self._writer.append(self._stream.project, _STREAM, rows)
-
     def _described(self, cls: str) -> dict[str, dict[str, Term]]:
         """Return the properties of each node of a class: node -> local name -> value."""
         index, graph = self._follower.index, self._stream.graph
@@ -233,14 +232,8 @@ class TermProposals:
             (str(each.subject), str(each.predicate), str(each.object))
             for each in ox.parse(texts["proposedDeclaration"], format=ox.RdfFormat.N_TRIPLES)
         )
-        pending = Proposal(
-            plain_value(node),
-            texts["proposedTerm"],
-            rows,
-            texts["proposedBy"],
-            texts["proposalReason"],
-            texts["recordedAt"],
-        )
+        by, reason, at = (texts[name] for name in ("proposedBy", "proposalReason", "recordedAt"))
+        pending = Proposal(plain_value(node), texts["proposedTerm"], rows, by, reason, at)
         if answer is None:
             return pending
         answered = {name: plain_value(value) for name, value in answer.items()}
