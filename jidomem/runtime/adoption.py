@@ -155,18 +155,13 @@ def adopt(
     of_file = {path: each for each in adopted for path in each.files}
     of_folder = {each.path: each for each in adopted if each.kind == ADR}
     for entry in report.entries:
-        path = entry.path or _file_of(entry.place, of_file)
+        path = entry.path or max((file for file in of_file if entry.place.startswith(file)), key=len)
         if path not in of_file:  # it was removed
             of_file[path] = of_folder.get(dirname(path)) or Adopted(path, entry.kind, [])
             adopted += [] if of_file[path] in adopted else [of_file[path]]
         of_file[path].entries.append(entry)
     report.notes[:] = [note for note in report.notes if not _names_one_of(note, of_file)]
     return adopted, report
-
-
-def _file_of(place: str, files: Collection[str]) -> str:
-    """Return the one of *files* that contains a place."""
-    return max((path for path in files if place.startswith(path)), key=len)
 
 
 def _names_one_of(note: str, files: Collection[str]) -> bool:

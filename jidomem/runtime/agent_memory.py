@@ -98,7 +98,7 @@ class AgentMemory:
         """
         with self._state.changing() as store:
             stored = self._read(store)
-            before = stored if stored is not None else self._new()
+            before = stored if stored is not None else Memory.new(now=self._now(), new_id=self._sources.new_id)
             refuse_stale(f"the memory of {self.agent!r}", expected_rev, before.rev)
             after = move(before)
             if not isinstance(after, Memory):
@@ -125,9 +125,6 @@ class AgentMemory:
         if is_deleted:
             self._state.scrub()
         return is_deleted
-
-    def _new(self) -> Memory:
-        return Memory.new(now=self._now(), new_id=self._sources.new_id)
 
     def _now(self) -> int:
         return int(self._sources.now().timestamp() * 1000)
@@ -330,12 +327,15 @@ class EntryStore:
         """
         pending = list(requests)
         outcomes = self._writer.keep_entries(self._project(opts), [request.entry for request in pending])
-        return [
-            outcome
-            if isinstance(outcome, JidomemError)
-            else WriteResult(request, request.entry, metadata=_receipt_json(outcome))
-            for request, outcome in zip(pending, outcomes, strict=True)
-        ]
+        results: list[WriteResult | JidomemError] = []
+        for request, outcome in zip(pending, outcomes, strict=True):
+            if isinstance(outcome, JidomemError):
+                results.append(outcome)
+                continue
+            warned = {"warnings": list(outcome.warnings)} if outcome.warnings else {}
+            metadata = {"iri": outcome.iri, "commit": outcome.commit, **warned}
+            results.append(WriteResult(request, request.entry, metadata=metadata))
+        return results
 
     def remove(self, ids: Iterable[str], opts: Options = NO_OPTIONS) -> int:
         """Remove the entries *ids*, and return how many existed; they stay in the history.
@@ -378,12 +378,6 @@ class EntryStore:
                 raise
             return False
         return True
-
-
-def _receipt_json(receipt: Receipt) -> dict[str, Any]:
-    """Return the IRI and the commit of a write as JSON, with its warnings if any."""
-    warned = {"warnings": list(receipt.warnings)} if receipt.warnings else {}
-    return {"iri": receipt.iri, "commit": receipt.commit, **warned}
 
 
 def _narrowing(opts: Options) -> tuple[Narrowing, bool]:

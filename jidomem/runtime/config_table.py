@@ -58,15 +58,11 @@ def number(least: float, most: float, example: float) -> KeyRule:
     return KeyRule(lambda value: type(value) in kinds and least <= value <= most, what, shown)
 
 
-def _is_filled(value: str) -> bool:
-    return bool(value.strip())
-
-
 def text(
     example: str,
     what: str = "a text",
     *,
-    is_valid: Callable[[str], object] = _is_filled,
+    is_valid: Callable[[str], object] = str.strip,
     repaired: Callable[[Any], str] | None = None,
 ) -> KeyRule:
     """Return the rule of a text (default: any that is not blank)."""

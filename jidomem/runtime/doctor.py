@@ -146,7 +146,6 @@ def file_system(root: Path) -> Iterator[Diagnostic]:
 
 
 def _kind(path: Path) -> str:
-    """Return the type of the file system of *path*."""
     best, kind = "", "unknown"
     for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
         mount, _, of = line.partition(" - ")

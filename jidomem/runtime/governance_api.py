@@ -50,27 +50,21 @@ class GovernanceApi:
 
         The gates of the root run in the worker pool.
         """
+        from jidomem.check.overlay import add_rule_faults
         from jidomem.check.report import SECRET, Waiver, add_waivers, merge, remove_waived
 
         options, today = requested or self.check_options(), self._memory.sources.now().date()
         reports = {project: self._check_project(project, options) for project in projects}
-        baseline = options.baseline
-        if baseline is None:
-            return self._with_rule_faults(merge(reports), options)
-        if options.secrets:
+        baseline, used = options.baseline, Counter[Waiver]()
+        if baseline is not None and options.secrets:
             baseline = baseline.without(SECRET)
-        used = Counter[Waiver]()
+        every = baseline.waivers if baseline is not None else ()
         for project, report in reports.items():
-            waivers = [each for each in baseline.waivers if each.project in ("", project)]
-            used += remove_waived(report, waivers, today)
+            used += remove_waived(report, [each for each in every if each.project in ("", project)], today)
         report = merge(reports)
-        waivers = [each for each in baseline.waivers if each.project in ("", *projects)]
-        add_waivers(report, waivers, used, baseline.path, today, in_part=options.revision is not None)
-        return self._with_rule_faults(report, options)
-
-    def _with_rule_faults(self, report: CheckReport, options: Options) -> CheckReport:
-        from jidomem.check.overlay import add_rule_faults
-
+        if baseline is not None:
+            waivers = [each for each in every if each.project in ("", *projects)]
+            add_waivers(report, waivers, used, baseline.path, today, in_part=options.revision is not None)
         if options.overlay is not None:
             add_rule_faults(report, options.overlay)
         return report

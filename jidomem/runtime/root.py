@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -41,9 +41,7 @@ if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
     from jidomem.index.search_index import Texts
     from jidomem.index.vectors import Embedding
-    from jidomem.journal.journal import FileJournal
     from jidomem.providers import Providers
-    from jidomem.rdf.terms import Triple
     from jidomem.read.playbook import Rows
     from jidomem.recall.briefing import Briefing
     from jidomem.recall.candidates import VectorQuery
@@ -101,7 +99,12 @@ class Jidomem:
         self.index = OxigraphIndex()
         clones = Clones(given.root / INDEX)
         self.follower = IndexFollower(self.journal, self.index, clones, self.schema.triples)
-        self.remote = _open_remote(given.index, self.journal, self.index, self.schema.triples) if given.index else None
+        self.remote: RemoteIndex | None = None
+        if given.index:
+            # imported here, as only a root with a remote index needs the HTTP client
+            from jidomem.extras.servers.remote_index import RemoteIndex
+
+            self.remote = RemoteIndex(given.index, self.journal, self.index, self.schema.triples)
         self.follower.on_commit = self.remote.notify if self.remote else None
         self.pool = Pool(given.root, given.limits, self.remote)
         self.follower.on_rewritten = self.pool.renew
@@ -131,7 +134,6 @@ class Jidomem:
         _OPEN[self] = os.getpid()
 
     def _apply_config(self, loaded: LoadedConfig) -> None:
-        """Use the schema, policy and playbook of *loaded* from now on."""
         self.settings = replace(self.settings, policy=loaded.policy)
         self.schema = loaded.schema
         self.playbook.become(loaded.playbook)
@@ -229,12 +231,11 @@ class Jidomem:
             return versions[Stream(project).name]
         self.journal.check_present()
         if project not in self.projects():
-            near = nearest_names(project, self.projects(), 3) or self.projects()
-            raise NotFound(
-                f"no project {project!r} in {self.settings.place}",
-                hint=self._unknown_project_hint(near),
-                code="unknown_project",
-            )
+            near = ", ".join(nearest_names(project, self.projects(), 3) or self.projects())
+            made = "jidomem init --from auto makes one of this folder, and takes in what it has"
+            hint = f"there is {near}: give one of these as `project`" if near else made
+            hint = f"this folder has no memory: {made}" if self.settings.found == settings.OWN else hint
+            raise NotFound(f"no project {project!r} in {self.settings.place}", hint=hint, code="unknown_project")
         return versions.get(Stream(project).name, Version())
 
     def _claim(self, project: str) -> None:
@@ -242,12 +243,6 @@ class Jidomem:
         if self.settings.folder is not None:
             with suppress(OSError):  # of a root that is read-only
                 self.settings.claim(project)
-
-    def _unknown_project_hint(self, near: Sequence[str]) -> str:
-        made = "jidomem init --from auto makes one of this folder, and takes in what it has"
-        if self.settings.found == settings.OWN:
-            return f"this folder has no memory: {made}"
-        return f"there is {', '.join(near)}: give one of these as `project`" if near else made
 
     def long_term(self, project: str | None = None) -> LongTerm:
         """Return the long-term memory of *project* (default: the configured one): its four graphs."""
@@ -587,13 +582,6 @@ def _close_open_roots() -> None:
         if process == os.getpid():  # a fork has no threads of its parent
             with suppress(Exception):
                 memory.close()
-
-
-def _open_remote(address: str, journal: FileJournal, own: OxigraphIndex, ontology: Iterable[Triple]) -> RemoteIndex:
-    # imported here, as only a root with a remote index needs the HTTP client
-    from jidomem.extras.servers.remote_index import RemoteIndex
-
-    return RemoteIndex(address, journal, own, ontology)
 
 
 @hint_keywords

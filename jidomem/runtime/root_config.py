@@ -176,7 +176,8 @@ def distrust(config: Path, root: Path) -> None:
     def without(config: user_config.UserConfig) -> user_config.UserConfig:
         left = tuple(each for each in config.trusted if each.root != str(root))
         if left == config.trusted:
-            raise NotFound(f"{root} is not trusted", hint=f"there is {_listed(config)}")
+            known = ", ".join(each.root for each in config.trusted) or "none that is"
+            raise NotFound(f"{root} is not trusted", hint=f"there is {known}")
         return replace(config, trusted=left)
 
     user_config.change(config, without)
@@ -222,10 +223,6 @@ def digest(root: Path) -> str:
             data = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
             hashed.update(f"{len(data)} {path.relative_to(root)}\0".encode("utf-8", "surrogateescape") + data)
     return hashed.hexdigest()
-
-
-def _listed(config: user_config.UserConfig) -> str:
-    return ", ".join(each.root for each in config.trusted) or "none that is"
 
 
 #: The keys that a root on disk may not set, as it may be a cloned repository.
@@ -325,7 +322,6 @@ def policy(config: Mapping[str, Any], path: Path) -> Policy:
 
 
 def _agents(tables: Mapping[str, Any], path: Path) -> dict[str, AgentPolicy]:
-    """Return the policy of each agent, by its name in canonical form."""
     policies: dict[str, AgentPolicy] = {}
     for written, table in tables.items():
         name = slug(written)

@@ -317,7 +317,6 @@ def _code(error: Error) -> int:
 
 
 def _state_error(path: Path, error: Error) -> JidomemError:
-    """Return the error for *error* of SQLite about the file at *path*."""
     from sqlite3 import SQLITE_BUSY, SQLITE_FULL, SQLITE_IOERR, SQLITE_LOCKED
 
     code = _code(error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, cast
 from warnings import warn
@@ -179,15 +180,17 @@ class Promoting:
         The memories *alike* have the same content. Raises Conflict if another process wrote under the key
         meanwhile.
         """
-        known = {memory.iri: self._restated(memory.iri) for memory in before}
+        restated = partial(self.memory.writer.restated, self.project)
+        known = {memory.iri: restated(memory.iri) for memory in before}
         same = [iri for iri, old in known.items() if _is_same(new, old)]
         others = [each.iri for each in before if each.iri not in same and self._keeps_its_key(each, new)]
-        waits = bool(others) and not same and self._waits(new)
+        policy = self.memory.settings.policy.on_conflict.get(family(new["type"]))
+        waits = bool(others) and not same and policy == "propose"
         if not waits:  # else the proposal is to supersede them
             known = {iri: old for iri, old in known.items() if iri not in others}
         under = UniqueKey(key, frozenset(known))
         for other in (*(memory.iri for memory in self.active.saying(new["type"], new["summary"])), *alike):
-            old = self._restated(other)
+            old = restated(other)
             if other not in known and _is_same(new, old) and _on_one_matter(new, old):
                 known[other], same = old, [*same, other]
         # a memory with further keys stays active, without this key
@@ -211,10 +214,6 @@ class Promoting:
         says_else = normal_text(memory.summary) != normal_text(new["summary"])
         of_other_type = family(memory.type) != family(new["type"]) and says_else
         return (is_other or of_other_type) and memory.iri not in new.get("supersedes", ())
-
-    def _waits(self, new: Mapping[str, Any]) -> bool:
-        """Return whether a conflict of *new* makes it a proposal, by the policy."""
-        return self.memory.settings.policy.on_conflict.get(family(new["type"])) == "propose"
 
     def _submit(
         self, under: UniqueKey, value: Any, new: Mapping[str, Any], ended: list[str], *, propose: bool = False
@@ -260,9 +259,6 @@ class Promoting:
         """Return the type of memory for *item*: by its rule, else its own."""
         given = item["type"]
         return self.promotion.kind(item) if given in self.promotion.rules else given
-
-    def _restated(self, iri: str) -> dict[str, Any]:
-        return self.memory.writer.restated(self.project, iri)
 
     def _author(self) -> dict[str, str]:
         return {"asserted_by": self.agent, "asserted_in": self.session_id}
@@ -373,10 +369,17 @@ class ContextManager:
         keyed = self._active_memories.under(*filter(str.isprintable, dict.fromkeys([query.strip(), *query.split()])))
         first = {memory.iri for memory in keyed}
         memories = [*keyed, *self._active_memories.named(item for item in scores if item not in first)]
-        return {
-            "short_term": self._matching(query)[:limit],
-            "long_term": [_memory_json(memory, scores.get(memory.iri)) for memory in memories[:limit]],
-        }
+        long_term = [
+            {
+                "iri": memory.iri,
+                "type": memory.type,
+                "content": tiers.content_of(memory.summary, memory.explanation),
+                "keys": list(memory.keys),
+                "score": scores.get(memory.iri),
+            }
+            for memory in memories[:limit]
+        ]
+        return {"short_term": self._matching(query)[:limit], "long_term": long_term}
 
     def promote_all(self) -> list[PromotionDecision]:
         """Return the decision on each entry of short-term memory that is new or changed since its promotion.
@@ -514,11 +517,6 @@ def _text(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
         return str(value)
-
-
-def _memory_json(memory: ActiveMemory, score: float | None) -> dict[str, Any]:
-    content = tiers.content_of(memory.summary, memory.explanation)
-    return {"iri": memory.iri, "type": memory.type, "content": content, "keys": list(memory.keys), "score": score}
 
 
 #: The stream of each graph.

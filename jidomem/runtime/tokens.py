@@ -144,7 +144,6 @@ class Keyring:
 
 
 def _report(error: JidomemError) -> None:
-    """Write *error* to standard error."""
     sys.stderr.write(f"jidomem: {error.detail} ({error.hint})\n")
 
 

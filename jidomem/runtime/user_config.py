@@ -280,21 +280,18 @@ def entries(kind: type[T], values: Any, name: str, file: Path | str) -> tuple[T,
 def _to_toml(config: UserConfig) -> str:
     """Return *config* as TOML; values outside tables come first, as they would otherwise belong to a table."""
     plain = [f"{name} = {to_toml(value)}\n" for name in ("index", "closed") if (value := getattr(config, name))]
-    tables = ("limits", "embedder", "model", "reranker")
-    chosen = [part for name in tables for part in _changed(name, getattr(config, name))]
+    tables = []
+    for name in ("limits", "embedder", "model", "reranker"):
+        given = getattr(config, name)
+        usual = asdict(type(given)())
+        if values := {key: value for key, value in asdict(given).items() if value != usual[key]}:
+            tables.append(_table(f"[{name}]", values))
     arrays = [
         _table(f"[[{name}]]", {key: value for key, value in asdict(each).items() if (key, value) != ("expires", "")})
         for name in ("tokens", "trusted", "commands")
         for each in getattr(config, name)
     ]
-    return "\n".join([_HEAD, *plain, *chosen, *arrays])
-
-
-def _changed(name: str, given: Any) -> list[str]:
-    """Return the table of the values of *given* that differ from the defaults, if any."""
-    usual = asdict(type(given)())
-    values = {key: value for key, value in asdict(given).items() if value != usual[key]}
-    return [_table(f"[{name}]", values)] if values else []
+    return "\n".join([_HEAD, *plain, *tables, *arrays])
 
 
 def _table(head: str, values: Mapping[str, Any]) -> str:

@@ -82,7 +82,9 @@ def _answer(memory: Jidomem, job: dict[str, Any], out: int) -> None:
 def _query(memory: Jidomem, job: dict[str, Any]) -> bytes:
     """Return the answer to a SPARQL query, within its limits of memory, rows and bytes."""
     memory.catch_up(job["project"])
-    _limit_memory(_used() + job["memory"])
+    with open("/proc/self/statm", "rb") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()  # the bytes of address space
+    _limit_memory(used + job["memory"])
     return memory.reader.serialized(
         job["project"],
         job["text"],
@@ -132,12 +134,6 @@ def _end_with_the_server(is_bound: bool) -> None:
     flags = fcntl.fcntl(_IN, fcntl.F_GETFL)
     fcntl.fcntl(_IN, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(_IN, fcntl.F_SETFL, flags | os.O_ASYNC if is_bound else flags & ~os.O_ASYNC)
-
-
-def _used() -> int:
-    """Return the bytes of address space of this process."""
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def _limit_memory(size: int) -> None:

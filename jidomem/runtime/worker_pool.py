@@ -23,7 +23,6 @@ from jidomem.base.containers import BoundedDict
 from jidomem.errors import Busy, InvalidRequest, JidomemError, QueryTimeout, TooLarge
 from jidomem.index.results import AnswerLimits, Solutions, solutions
 from jidomem.rdf import sparql
-from jidomem.rdf import sparql as datasets
 from jidomem.rdf.vocab import graphs_of
 
 if TYPE_CHECKING:
@@ -182,7 +181,7 @@ class Pool:
         bounds = {"memory": most.query_memory, "rows": most.query_rows, "size": most.query_answer}
         limit = most.query_seconds if seconds is None else min(seconds, most.query_seconds)
         if self._remote is not None and as_of is None and self._remote.answers(None):
-            graphs = datasets.dataset(sparql.check(text), graphs_of(project), dataset)
+            graphs = sparql.dataset(sparql.check(text), graphs_of(project), dataset)
             with self._reserve_place(patience):
                 return self._remote.serialized(
                     text,
@@ -200,11 +199,17 @@ class Pool:
                 try:
                     return worker.ask(job, limit, asker)
                 except Ended:
-                    raise _query_died(worker.exit_status(), most.query_memory) from None
+                    status = worker.exit_status()
+                    if status == _ABORTED:
+                        raise out_of_memory(most.query_memory) from None
+                    raise _died("answered the query", status, "retry; if this persists, ask for less") from None
                 except CallerDisconnected:
                     raise hung_up() from None
                 except Late:
-                    raise _query_timeout(limit) from None
+                    raise QueryTimeout(
+                        f"the query was not answered in {limit:g} seconds, and was stopped",
+                        hint="ask for less: add LIMIT or a FILTER, or use a named query",
+                    ) from None
 
     def solutions(self, project: str, text: str, bindings: Mapping[str, Term] | None = None) -> Solutions:
         """Return the rows of a checked SELECT: a query or a gate of the root; raises the errors of `answer`."""
@@ -378,7 +383,9 @@ class Worker:
         """Kill the process, and close its pipes."""
         self.is_sound = False
         self.stop()
-        self._close()
+        self._process.wait()
+        for pipe in (self._in, self._out):
+            pipe.close()
 
     def end(self) -> None:
         """Let the process close the root and exit, or kill it if that takes too long or it has a job."""
@@ -390,11 +397,6 @@ class Worker:
                 self._process.wait(_END)
         self.kill()
 
-    def _close(self) -> None:
-        self._process.wait()
-        for pipe in (self._in, self._out):
-            pipe.close()
-
     def _wait_done(self, seconds: float, asker: int | None) -> None:
         """Wait until the worker has finished its job; raises the error it reports."""
         message: dict[str, Any] = json.loads(receive(self._out.fileno(), seconds, asker))
@@ -403,22 +405,9 @@ class Worker:
             raise JidomemError(error["detail"], hint=error["hint"], code=error["code"])
 
 
-def _query_died(status: int, memory: int) -> TooLarge:
-    """Return the error for a query whose process ended with *status*."""
-    if status == _ABORTED:
-        return out_of_memory(memory)
-    return TooLarge(
-        f"the process that answered the query was ended (status {status}), probably because memory ran out",
-        hint="retry; if this persists, ask for less",
-        code="result_too_large",
-    )
-
-
-def _query_timeout(seconds: float) -> QueryTimeout:
-    return QueryTimeout(
-        f"the query was not answered in {seconds:g} seconds, and was stopped",
-        hint="ask for less: add LIMIT or a FILTER, or use a named query",
-    )
+def _died(work: str, status: int, hint: str) -> TooLarge:
+    text = f"the process that {work} was ended (status {status}), probably because memory ran out"
+    return TooLarge(text, hint=hint, code="result_too_large")
 
 
 def out_of_memory(most: int) -> TooLarge:
@@ -531,23 +520,12 @@ class Checks:
             return worker.ask(job, max(0.0, deadline - monotonic()), asker)
         except (Ended, WorkerExited):
             status = worker.exit_status()
-            raise stopping() if self._closed else _check_died(status) from None
+            hint = "run it where the memory is: jidomem check; the server's standard error may say more"
+            raise stopping() if self._closed else _died("made the check", status, hint) from None
         except CallerDisconnected:
             raise hung_up() from None
         except Late:
-            raise _check_timeout(seconds) from None
-
-
-def _check_timeout(seconds: float) -> QueryTimeout:
-    return QueryTimeout(
-        f"the check did not finish in {seconds:g} seconds, and was stopped",
-        hint="run it where the memory is: jidomem check; what a change would fail: jidomem ontology diff",
-    )
-
-
-def _check_died(status: int) -> TooLarge:
-    return TooLarge(
-        f"the process that made the check was ended (status {status}), probably because memory ran out",
-        hint="run it where the memory is: jidomem check; the server's standard error may say more",
-        code="result_too_large",
-    )
+            raise QueryTimeout(
+                f"the check did not finish in {seconds:g} seconds, and was stopped",
+                hint="run it where the memory is: jidomem check; what a change would fail: jidomem ontology diff",
+            ) from None
