@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
 
 from jidomem.base.words import TELL_LITTLE, line_sentences, normal_text, words
 from jidomem.exchange.importer import ForeignEntry
@@ -122,6 +123,11 @@ class Lineage:
     def read(self) -> SourceVersion:
         """Return the version with the content of the entry when it was last read."""
         return self._imported(self.newest)
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """Return title, decision and all other text of `read`."""
+        return self.read.texts
 
     def _imported(self, version: SourceVersion) -> SourceVersion:
         """Return the version that was imported from the same content of the entry as *version*."""
@@ -317,3 +323,24 @@ def _sentences(text: str) -> Iterator[str]:
     """Yield the sentences of *text* in normal form, without headings."""
     lines = (line for line in text[:_COMPARED].split("\n") if not line.lstrip().startswith("#"))
     return (normal_text(sentence) for line in lines for sentence in line_sentences(line))
+
+
+class WordSets:
+    """The sets of words of entries and lineages, as the bits of numbers: many pairs are compared in little time."""
+
+    def __init__(self) -> None:
+        self._bits: dict[str, int] = {}
+        self._sets: dict[int, int] = {}
+
+    def nearest(self, one: SourceEntry, others: Sequence[Lineage], count: int) -> list[int]:
+        """Return the numbers of the up to *count* lineages of *others* with the greatest shares of words in *one*."""
+        own, sets = self._set(one), [self._set(each) for each in others]
+        size = own.bit_count()
+        shares = [((own & other).bit_count() / (size + other.bit_count() or 1), -n) for n, other in enumerate(sets)]
+        return [-number for _, number in nlargest(count, shares)]
+
+    def _set(self, one: SourceEntry | Lineage) -> int:
+        if id(one) not in self._sets:
+            present = {self._bits.setdefault(each, len(self._bits)) for text in one.texts for each in words(text)}
+            self._sets[id(one)] = sum(1 << bit for bit in present)
+        return self._sets[id(one)]

@@ -24,6 +24,7 @@ from jidomem.exchange.lineage import (
     RecordText,
     SourceEntry,
     SourceVersion,
+    WordSets,
     common_sentences,
 )
 from jidomem.rdf.vocab import REDACTED
@@ -32,6 +33,8 @@ from jidomem.repository.record_files import folder_of
 
 #: The least similarity of an edited text to its original, and the characters of a text that are compared.
 ALIKE, _COMPARED = 0.6, 1_000
+#: The pairs of a group up to which all are compared; in a larger one each entry is compared with so many lineages.
+_PAIRS, _NEAREST = 2_500, 10
 #: The kinds whose entries have the same identity in any file.
 _ANYWHERE = (ISSUES, GRAPH)
 #: The properties for the status of a decision, a task or an error.
@@ -506,6 +509,7 @@ class _Matching:
     lineages: dict[int, Lineage] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
     _texts: dict[int, RecordText] = field(default_factory=dict)
+    _words: WordSets = field(default_factory=WordSets)
     _keys: frozenset[str] = frozenset()
     _common: frozenset[str] | None = None
 
@@ -535,7 +539,7 @@ class _Matching:
         self._by(lambda entry: [entry.key] if entry.kind == ISSUES else [], lambda version: version.key)
         self._alike(lambda one: one.key if one.kind == GRAPH else None)
         self._alike(lambda one: one.path)
-        self._alike(lambda one: "", moved=True)
+        self._alike(lambda one: None if one.kind == ADR else "", moved=True)
         self._by(lambda entry: [_place(entry)], lambda version: _place(version) if version.is_redacted else None,
                  versions=_live)  # fmt: skip
         self._by(lambda entry: [*entry.digests], lambda version: version.digest, state=GONE)
@@ -590,8 +594,10 @@ class _Matching:
         for number, entry in enumerate(self.entries):
             if number in self.lineages or (name := group(entry)) is None:
                 continue
-            for order, lineage in enumerate(lineages.get((entry.kind, name), ())):
-                likeness = self._likeness(entry, lineage, least)
+            of_group = lineages.get((entry.kind, name), ())
+            is_large = len(of_group) * len(self.entries) > _PAIRS
+            for order in self._words.nearest(entry, of_group, _NEAREST) if is_large else range(len(of_group)):
+                likeness = self._likeness(entry, lineage := of_group[order], least)
                 if likeness >= least and not self._follows(entry, lineage):
                     rated.append((-likeness, _preference(lineage), number, order, lineage))
         for _, _, number, _, lineage in sorted(rated, key=lambda each: each[:4]):
@@ -603,12 +609,12 @@ class _Matching:
         if entry.kind != ADR:
             return _likeness(entry, lineage.read, least)
         if self._common is None:  # what several records contain, such as the sentences of a template, identifies none
-            known = (each.read.texts for each in self.known if each.newest.kind == ADR)
+            known = (each.texts for each in self.known if each.newest.kind == ADR)
             own = (each.texts for each in self.entries if each.kind == ADR)
             self._common = common_sentences(own) | common_sentences(known)
-        for key, texts in ((id(entry), entry.texts), (id(lineage), lineage.read.texts)):
-            if key not in self._texts:
-                self._texts[key] = RecordText.of(texts, self._common)
+        for one in (entry, lineage):
+            if id(one) not in self._texts:
+                self._texts[id(one)] = RecordText.of(one.texts, self._common)
         return self._texts[id(entry)].likeness(self._texts[id(lineage)])
 
     def _follows(self, entry: SourceEntry, lineage: Lineage) -> bool:

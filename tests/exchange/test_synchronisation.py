@@ -1,10 +1,12 @@
 """A repeated import updates memory to its sources: it writes no unchanged entry and undoes no decision of a curator."""
 
 import json
+import random
 import shutil
 import subprocess
 import tempfile
 from datetime import UTC, datetime
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.errors import InvalidRequest
+from jidomem.exchange import sync_plan
 from jidomem.read.derived import pending
 from jidomem.records.policy import PolicyChange
 from jidomem.repository.other_tools import SOURCE_KINDS, from_path, scan_folder
@@ -843,3 +846,19 @@ def test_one_word_changed_in_a_long_note_is_a_change_though_its_summary_is_short
     repository.write("CLAUDE.md", text.replace("designated", "set") + "\n")
 
     assert repository.differences() == [("changed", "CLAUDE.md")]
+
+
+def test_many_changed_and_replaced_notes_are_each_compared_with_few_others(repository, monkeypatch):
+    count, drawn = 72, random.Random(1)  # more pairs than are all compared
+    words = ["".join(drawn.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(400)]
+    texts = [" ".join(drawn.choices(words, k=12)) for _ in range(2 * count)]
+    now = [f"{texts[number]} today" if number % 2 else texts[number + count] for number in range(count)]
+    compared = []
+    monkeypatch.setattr(sync_plan, "SequenceMatcher", lambda *given: compared.append(1) or SequenceMatcher(*given))
+
+    for step in (texts[:count], now):
+        repository.write("AGENTS.md", "# Notes\n\n" + "".join(f"- {text}.\n" for text in step))
+        changes = repository.sync()
+
+    assert changes == {"changed": count // 2, "added": count // 2, "removed": count // 2}
+    assert len(compared) < 25 * count
