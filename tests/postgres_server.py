@@ -4,13 +4,14 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from time import sleep
+
+from tests.ports import free_port
 
 FOUND = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
 BINARIES = FOUND[-1].parent if FOUND else None
@@ -22,12 +23,6 @@ _SET = {
     "log_min_messages": "fatal", "wal_level": "replica", "max_wal_senders": "4", "jit": "off",
     "max_wal_size": "256MB", "bgwriter_delay": "10s", "wal_writer_delay": "10s",
 }  # fmt: skip
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def as_postgres(*command, dies_with_us=False):

@@ -3,11 +3,10 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.request
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +16,7 @@ import pytest
 
 from jidomem.errors import Failed
 from jidomem.extras.servers.object_log import ObjectLog
+from tests.ports import free_port
 
 #: Beside Python, or where that is borrowed from, beside obstore.
 PROGRAM = shutil.which("weed", path=f"{Path(obstore.__file__).parents[4]}/bin")
@@ -24,13 +24,6 @@ PROGRAM = shutil.which("weed", path=f"{Path(obstore.__file__).parents[4]}/bin")
 KEYS = {"jidomem": ["Admin", "Read", "List", "Tagging", "Write"], "reader": ["Read", "List"]}
 SECRET = "not-much-of-a-secret"
 LONG = float(os.environ.get("LONGX", "120"))
-
-
-def free_ports(number):
-    """Return free ports of loopback."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
-        return [each.getsockname()[1] for each in sockets]
 
 
 class Seaweed:
@@ -61,7 +54,7 @@ class Seaweed:
 
     def start_all(self, *more):
         """Start a process with all parts of the store, except for those that *more* switches off."""
-        ports = free_ports(8)
+        ports = [free_port() for _ in range(8)]
         doors = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
         self.start(
             "all",
@@ -82,7 +75,7 @@ class Seaweed:
     def start_volume(self, name):
         """Start a volume server."""
         (self.folder / name).mkdir()
-        port, grpc = free_ports(2)
+        port, grpc = free_port(), free_port()
         self.start(
             name,
             *("volume", f"-dir={self.folder / name}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-master={self.master}"),

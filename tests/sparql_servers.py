@@ -2,13 +2,14 @@
 
 import http.client
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
+
+from tests.ports import free_port
 
 OXIGRAPH = shutil.which("oxigraph", path=str(Path(sys.executable).parent)) or shutil.which("oxigraph")
 VIRTUOSO = shutil.which("virtuoso-t")
@@ -34,12 +35,6 @@ EnabledGzipContent = 0
 [SPARQL]
 ResultSetMaxRows = 1000000
 """
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 @contextmanager

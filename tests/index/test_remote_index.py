@@ -20,6 +20,7 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.sparql_client import SparqlEndpoint
 from jidomem.rdf.vocab import JIDO, graph_iri
 from jidomem_cli.main import cli
+from tests.ports import free_port
 
 _PROJECTS = count(1)
 
@@ -194,7 +195,7 @@ def test_an_answer_from_a_graph_emptied_meanwhile_is_requested_again(root, proje
 
 
 def test_an_unavailable_store_blocks_no_write_and_is_updated_after_its_return(root, project, oxigraph_server):
-    port = sparql_servers.free_port()
+    port = free_port()
     address = f"sparql+http://ada:s3cret@127.0.0.1:{port}/query"
     with jidomem.open(root, index=address) as memory:
         remember(memory, project, "while it was away")

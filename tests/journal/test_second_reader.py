@@ -9,7 +9,7 @@ from journal_world import STREAM, add, commit_on, order_on
 from test_files import bring, commits_in
 
 import jidomem
-from jidomem.errors import JournalDamaged, MemoryMissing, NotFound
+from jidomem.errors import Busy, JournalDamaged, MemoryMissing, NotFound
 from jidomem.journal.journal import FileJournal
 from jidomem.journal.rewrite import leaves
 from jidomem.rdf import terms, vocab
@@ -87,6 +87,9 @@ def test_two_implementations_read_the_same_of_any_folder(steps, tmp_path_factory
             apply_step(*step, journals, names, backup)
         except (JournalDamaged, MemoryMissing, NotFound):
             continue
+        except Busy as refused:  # a parent was lost within one tick of its write; the append noticed it
+            if "nothing was kept" not in refused.detail:
+                raise
 
     for journal in journals.values():
         assert read_by_second(journal) == read_by_jidomem(journal)

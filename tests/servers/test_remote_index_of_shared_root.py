@@ -11,6 +11,7 @@ from jidomem.errors import Failed
 from jidomem.extras.servers import addresses
 from jidomem.extras.servers.remote_index import endpoint
 from jidomem.serve.app import create_app
+from tests.ports import free_port
 
 QUERY = "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s } ORDER BY ?s"
 TERMS = """\
@@ -32,7 +33,7 @@ def address(request):
 def port():
     if sparql_servers.OXIGRAPH is None:
         pytest.skip("there is no oxigraph here: pip install oxigraph")
-    return sparql_servers.free_port()
+    return free_port()
 
 
 @pytest.fixture
