@@ -17,7 +17,7 @@ import stream_reader
 import verifier
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journal_world import STREAM, add, flip_written_bits, ids, order_on
+from journal_world import STREAM, add, commit_on, fact, flip_written_bits, ids, order_on
 from test_erasing import _dies_at, bytes_below, redact_texts
 from test_files import commits_in
 from test_packs import packs_in
@@ -25,12 +25,13 @@ from test_second_reader import quarantine_commit
 
 from jidomem.base import disk
 from jidomem.check.journal_integrity import journal_findings
-from jidomem.errors import Failed, JournalDamaged
+from jidomem.errors import Failed, JournalDamaged, NotFound
 from jidomem.journal import journal as files
 from jidomem.journal import rewrite
 from jidomem.journal.commit import file_name
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import Pack
+from jidomem.records.intent import Version
 
 HERE = str(Path(__file__).parent)
 COUNT = 9
@@ -490,3 +491,99 @@ def test_the_redaction_records_of_a_project_are_read_once_for_all_its_streams(tm
     }  # fmt: skip
     assert {path.rpartition("/")[2] for path in reads} >= {file_name(commit.head) for commit in commits}
     assert max(reads.values()) <= 2
+
+
+# -- the names of damage, and what a redaction leaves
+
+
+def test_quarantine_takes_eight_digits_of_an_id_and_names_all_damage_for_another(journal):
+    written = [add(journal, name) for name in ("first", "second", "third", "last")]
+    files = commits_in(journal.path(STREAM))
+
+    def refused_hint(which):
+        with pytest.raises(NotFound) as refused:
+            journal.quarantine(STREAM, which, quarantine_commit)
+        assert refused.value.detail == f"{which} is not damaged in {journal.path(STREAM)}"
+        return refused.value.hint
+
+    assert refused_hint(written[1].id) == "nothing is; see: jidomem journal verify"
+    flip_in(files[0], b'summary "')
+    files[2].unlink()
+    assert len(journal.verify(STREAM)) == 2
+    named = f"damaged are: {written[2].id}, {written[0].id[:12]}"
+    assert refused_hint(written[0].id[:7]) == refused_hint(written[1].id) == refused_hint("none") == named
+
+    missing = journal.quarantine(STREAM, written[2].id[:8], quarantine_commit)
+    assert missing == f"{rewrite.NO_MOMENT}-{written[2].id[:12]}.ttl"
+    for which in (written[0].id[:8], written[0].id[:8], f"{files[0].name}.aside"):  # again, as after a kill
+        assert journal.quarantine(STREAM, which, quarantine_commit) == files[0].name
+    assert (journal.verify(STREAM), len(set_aside_bytes(journal)), set_aside_bytes(journal)[0]) == ((), 2, b"")
+
+
+def test_a_damaged_file_without_a_moment_is_named_by_its_file(journal):
+    add(journal, "first")
+    stray = journal.path(STREAM) / "20261121T080009.123456Z-0123456789ab.ttl"
+    stray.write_bytes(b"nothing")
+    (damage,) = journal.verify(STREAM)
+
+    with pytest.raises(NotFound) as refused:
+        journal.quarantine(STREAM, "fedcba9876543210", quarantine_commit)
+
+    assert refused.value.hint == f"damaged are: {damage.commit or stray.name}"
+    assert journal.quarantine(STREAM, stray.name, quarantine_commit) == stray.name
+
+
+def test_a_redaction_keeps_the_only_form_of_a_commit_though_it_is_damaged(journal):
+    written = [add(journal, name) for name in ("first", "hunter2", "last")]
+    path = commits_in(journal.path(STREAM))[1]
+    flip_in(path, b'summary "')
+    spoiled = path.read_bytes()
+
+    redact_texts(journal, written[1], "hunter2")
+
+    assert path.read_bytes() == spoiled
+    assert [damage.path for damage in journal.verify(STREAM)] == [str(path)]
+
+
+def test_a_redaction_removes_a_damaged_file_whose_commit_is_intact_in_a_pack(journal):
+    written = [add(journal, name) for name in ("first", "hunter2", "last")]
+    path = commits_in(journal.path(STREAM))[1]
+    intact = path.read_bytes()
+    journal.seal(STREAM)
+    path.write_bytes(intact)
+    assert (journal.verify(STREAM), list(journal.read(STREAM))) == ((), written)
+    path.write_bytes(intact[:-9])
+
+    redact_texts(journal, written[1], "hunter2")
+
+    assert not path.exists()
+    assert (FileJournal(journal.folder).verify(STREAM), b'"hunter2"' in bytes_below(journal.folder)) == ((), False)
+
+
+def test_a_commit_redacted_twice_by_one_process_is_read_without_both_texts(journal):
+    version = add(journal, "first").head
+    both = commit_on(Version.of([version]), "both", fact("both", "hunter2", "swordfish"))
+    with journal.lock(STREAM) as at:
+        journal.append(STREAM, at, both)
+
+    for text in ("hunter2", "swordfish"):
+        redact_texts(journal, next(each for each in journal.read(STREAM) if each.id == both.id), text)
+        assert not any(f'"{text}"' in each.data.decode() for each in journal.read(STREAM))
+    assert [finding.kind for finding in journal_findings(journal, [STREAM])[STREAM]] == []
+
+
+def test_a_form_that_comes_back_is_reported_though_its_record_is_packed_and_another_form_is_damaged(journal):
+    written = [add(journal, name) for name in ("first", "hunter2", "third")]
+    files = commits_in(journal.path(STREAM))
+    whole = files[1].read_bytes()
+    redact_texts(journal, written[1], "hunter2")
+    later = add(journal, "swordfish")
+    journal.seal(STREAM)
+    redact_texts(journal, later, "swordfish")
+    (redacted,) = journal.path(STREAM).glob("*.redacted.ttl")
+    redacted.write_bytes(redacted.read_bytes()[:-9])
+
+    files[1].write_bytes(whole)
+
+    exposed = journal_findings(FileJournal(journal.folder), [STREAM])[STREAM]
+    assert [(each.kind, each.path, each.commit) for each in exposed] == [("exposed", str(files[1]), written[1].id)]
