@@ -279,13 +279,53 @@ def _same(one: _Sentence, other: _Sentence) -> bool:
     return shared >= SAME * sum(one.weights.values())
 
 
+#: The end of a statement that says since when, or until when, it holds.
+STILL = re.compile(r" (?:(?:right )?now|currently|nowadays|these days|at the moment|again|any ?more|any longer)$", re.I)
+#: English words of illness and disability, in lower case; some are the same in other languages.
+ILLNESS = (
+    r"diabet\w+|epilep\w+|asthma\w*|allerg(?:y|ies|ic)|alergi\w+|seizures?|(?:an?|the|my|mini-?|second|after|had)"
+    r" strokes?(?! (?:of|width|colou?r|path)\b)|stroke (?:patient|survivor)s?|heart (?:attack|disease|failure"
+    r"|surgery|condition)s?|high blood (?:pressure|sugar)|low blood (?:pressure|sugar)|pacemaker|paralys\w+"
+    r"|paralyz\w+|aphasia|dementia|alzheimer\w*|parkinson\w*|arthritis|arthrosis|migraines?|insomnia|anxiety"
+    r"|depress\w+|bipolar|adhd|autis\w+|dyslexi\w+|schizo\w+|ptsd|burn-?out|panic attacks?|anorexi\w+|bulimi\w+"
+    r"|hepatitis|tuberculosis|covid|tumou?rs?|cancer|leuk(?:a?e)mia|hiv|multiple sclerosis|thrombosis|embolism"
+    r"|hypertension|miscarriage|abortion|infertil\w+|incontinen\w+|hearing loss|wheelchair|disability|chronic pain"
+    r"|back pain|drinking problem|alcohol (?:problem|addiction|abuse)|drug (?:problem|addiction|abuse)|gambling"
+    r"|alcoholi\w+|addictions?|eating disorder|surgery|chemotherapy|dialysis|fractures?|concussion|pneumonia"
+    r"|asperger\w*"
+)
+_ENDINGS = (
+    "xaban|dogrel|sugrel|grelor|farin|parin|gatran|statin|sartan|olol|dipine|prazole|gliptin|gliflozin|glutide|formin"
+    "|oxetine|traline|talopram|triptan|triptyline|zepam|zolam|zepine|cillin|mycin|cycline|floxacin|profen|codone"
+    "|thyroxine|nisone|nisolone|cortisone|racetam|trigine|tiapine|semide|thiazide|valproate"
+)
+_DOSE = r"\d+(?:[.,]\d+)? ?(?:mg|mcg|µg|iu)"
+_REMEDIES = (
+    r"insulin|aspirin|paracetamol|morphine|codeine|tramadol|methadone|antidepress\w+|antibiotic\w*|blood thinners?"
+    rf"|pain ?killers?|sleeping pills?|{_DOSE}"
+)
+#: Medicines by the endings of their international names, by kind, and by dose.
+MEDICINE = rf"\w+(?:{_ENDINGS})|[\w-]+ {_DOSE}|{_REMEDIES}"
+# What is private without a request: access, health, money, where and who somebody is. Words that software has too, such
+# as "disabled", "debt" and "address", count only where they are said of a person.
 _PRIVATE = re.compile(
-    r"\b(?:passwords?|passcode|pin|ssn|social security|credit card|bank account|iban|salary|diagnosed|diagnosis"
-    r"|medications?|therapy|therapist|depress\w+|pregnan\w+|hiv|cancer|phone number|home address|e-?mail address"
-    r"|secret (?:crush|love|affair|relationship|wish|plan)|private (?:matter|life|affair|problem|debt|loan)s?"
-    r"|confidential (?:matter|talk|information|document|data))\b"
-    r"|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|(?<![\d/-])(?!\d{4}[/-]\d\d)\+?\d[\d ()/-]{7,}\d",
-    re.IGNORECASE,
+    r"\b(?:passwords?|passcode|pin(?: code| number| is|s?$)|door ?code|gate ?code|entry ?code|alarm ?code|lock code"
+    r"|safe code|code (?:of|to|for) (?:my|our|the|their|his|her) (?:front )?(?:door|gate|house|flat|home|alarm|safe"
+    r"|phone)|ssn|social security|personal (?:identity )?number|passport number|insurance number|credit card"
+    r"|bank account|iban|phone number|mobile number|telephone number|telefonnummer"
+    rf"|{ILLNESS}|{_REMEDIES}|diagnosed|diagnosis|medicines?|medications?|medicated|prescription|therapy"
+    r"|therapist|physiotherap\w+|psychiatr\w+|psychotherap\w+|blood (?:pressure|sugar|test|clot)s?|inr|pregnan\w+"
+    r"|suicid\w+|self-harm|overdose|cigarettes|nicotine|smokes|smoker|(?:i|not|no longer|never|used to|stopped|quit"
+    r"|started|gave up) smok(?:e|ing)|drinks? too much|(?:my|our|his|her|their|i am|is"
+    r"|was) (?:\w+ )?(?:disabled|deaf|blind|bedridden|ill|sober|addicted)(?! (?:by|in|on|for|to)\b)|gay|lesbian"
+    r"|bisexual|transgender|homosexual\w*|sexuality|catholic|jewish|muslim|religious|convicted|criminal record"
+    r"|in prison|from prison|arrested|salary|wages|pensions?|mortgage|bankrupt\w*|insolven\w+|schulden|ow(?:e|es"
+    r"|ed) (?:\w+ ){1,3}?[\d€$£][\d.,]*|(?<!technical )(?<!tech )(?<!code )debts?|(?:my|our|his|her"
+    r"|their) (?:\w+ )?(?:income|savings|rent|alimony)|(?:home|street|postal|private|my|our|his|her"
+    r"|their) (?:new )?address|e-?mail address|liv(?:e|es|ing) at [^,.]*\d+|secret (?:crush|love|affair|relationship"
+    r"|wish|plan)|private (?:matter|life|affair|problem|debt|loan)s?|confidential (?:matter|talk|information"
+    r"|document|data))\b|^(?:new )?address (?:is|was|changed)\b"
+    rf"|(?:{_ENDINGS})\b|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|(?<![\d/-])(?!\d{{4}}[/-]\d\d)\+?\d[\d ()/-]{{7,}}\d",
 )
 # The parts of requests for secrecy: what is secret, who must not know of it, and the end of the clause.
 _IT = (
@@ -386,7 +426,7 @@ def is_private(text: str) -> bool:
     (True, False)
     """
     long_forms = [*map(spelled, sentences(text))]
-    return any(map(_PRIVATE.search, long_forms)) or any(map(_requests_secrecy, long_forms))
+    return any(_PRIVATE.search(each.lower()) for each in long_forms) or any(map(_requests_secrecy, long_forms))
 
 
 def asks_for_secrecy(text: str) -> bool:

@@ -20,6 +20,9 @@ from jidomem.base.words import TELL_LITTLE, words
 from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.models.embeddings import HashedStems, at_least_one, page_texts, so_far
 from jidomem.models.keywords import (
+    ILLNESS,
+    MEDICINE,
+    STILL,
     cut,
     importance,
     is_private,
@@ -74,7 +77,8 @@ _KIN = (
     "|pets?|grandma|grandmother|grandpa|grandfather|grandparents|aunt|uncle|cousins?|roommate|neighbou?rs?|roommates?|doctor"
 )
 _LASTING = (
-    "vegetarian|vegan|single|married|divorced|engaged|widowed|pregnant|retired|unemployed|self-employed|left-handed"
+    "vegetarian|vegan|single|married|divorced|engaged|widowed|pregnant|retired|unemployed|self-employed"
+    "|left-handed|right-handed|ambidextrous"
     "|deaf|blind|diabetic|colou?r-?blind|autistic|dyslexic|gay|lesbian|bisexual|transgender|bilingual|religious|catholic"
     "|jewish|muslim|christian|buddhist|hindu|an? introvert|an? extrovert|introverted|extroverted|lactose intolerant"
 )
@@ -89,14 +93,18 @@ def _i(pattern: str, says: str, confidence: float, trait: str | None = None) -> 
 
 
 _NOT = "(?:do not|did not|never|no longer|cannot) (?:really |even |much )?"
+_NO_TOPIC = r"(?!(?:[\w-]+ ){1,3}?(?:questions?|issues?|problems?|ideas?|doubts?|feeling|hunch)\b)"
 #: The patterns of claims after an "I" or a "my": the first match counts.
 RULES: tuple[ClaimPattern, ...] = (
+    _rule(rf"\b(?:my name is|I am called) not {_REST}", "is not called {rest}", 0.9),
     _rule(rf"\b(?:my name is|call me|I am called) {_REST}", "is called {rest}", 0.95, "name"),
-    _rule(r"\bI am (?P<rest>\d{1,3})(?: years old|$)", "is {rest} years old", 0.95, "age"),
+    _rule(r"\bI am (?P<rest>\d{1,3})(?: years old)?(?: (?:now|already|today))?$", "is {rest} years old", 0.95, "age"),
     _i("am allergic to", "is allergic to {rest}", 0.95, "allergic to"),
+    _rule(rf"\bI am (?:not|no longer) on (?P<rest>(?:{MEDICINE})\b.*)", "does not take {rest}", 0.85),
     _rule(r"\bI am no longer (?P<rest>(?!sure\b|certain\b|able\b|here\b)[^\s].*)", "is no longer {rest}", 0.9),
     _rule(r"\bI am not (?P<rest>(?!sure\b|able\b)[^\s].*?) any ?(?:more|longer)\b", "is no longer {rest}", 0.9),
-    _rule(rf"\bI am not (?P<rest>(?:{_LASTING})\b.*)", "is not {rest}", 0.85),
+    _rule(rf"\bI am not (?P<rest>(?:{_LASTING}|allergic to|from|taking|using"
+          r"|an? (?!bit\b|little\b|lot\b|(?:\w+ )?fan\b)\w+)\b.*)", "is not {rest}", 0.85),
     _rule(rf"\bI am {_ADVERB}(?P<rest>(?:{_LASTING})\b.*)", "is {rest}", 0.9, "is"),
     _i("am (?:a )?(?:big |huge |great )?(?:fan of|into|fond of|keen on|passionate about|obsessed with)", "likes {rest}",
        0.85, "likes"),
@@ -116,7 +124,9 @@ RULES: tuple[ClaimPattern, ...] = (
     _i("used to", "used to {rest}", 0.8),
     _i("have never", "has never {rest}", 0.8),
     _i(f"{_NOT}(?:like|love|enjoy)", "does not like {rest}", 0.85, "dislikes"),
-    _i(f"{_NOT}(?P<verb>eat|drink|smoke|use|have|own|work|live|study|teach|play|run|lead|collect|cook|drive|wear|prefer|watch"
+    _rule(rf"\bI {_NOT}(?P<rest>smoke)\b(?P<more>.*)", "does not {rest}{more}", 0.8),
+    _rule(rf"\bI {_ADVERB}(?P<rest>smoke)\b(?P<more>.*)", "{rest}s{more}", 0.8),
+    _i(f"{_NOT}(?P<verb>take|eat|drink|use|have|own|work|live|study|teach|play|run|lead|collect|cook|drive|wear|prefer|watch"
        "|read|speak|want|need)",
        "does not {verb} {rest}", 0.8),
     _i("(?:hate|dislike|detest|despise|cannot stand|cannot bear)", "dislikes {rest}", 0.85, "dislikes"),
@@ -128,20 +138,27 @@ RULES: tuple[ClaimPattern, ...] = (
     _i("teach", "teaches {rest}", 0.85, "works"),
     _i("speak", "speaks {rest}", 0.85, "speaks"),
     _i("play", "plays {rest}", 0.8, "plays"),
-    _i("(?P<verb>collect|cook|drive|practice|run|own|manage|lead|use|drink|eat|wear)", "{verb}s {rest}", 0.75),
+    _i("(?P<verb>collect|cook|drive|practice|run|own|manage|lead|use|drink|eat|wear|owe)", "{verb}s {rest}", 0.75),
+    _i(r"take(?! (?:care|place|part|time|off|over|back|on|in|pride|issue|a (?:look|break|moment|step|while|nap))\b)",
+       "takes {rest}", 0.8),
+    _rule(rf"\bI am {_ADVERB}on (?P<rest>(?:{MEDICINE})\b.*)", "takes {rest}", 0.8),
+    _rule(rf"\bI (?:have|suffer from) (?P<rest>(?:[\w-]+ ){{0,3}}?(?:{ILLNESS})\b.*)", "has {rest}", 0.85),
+    _rule(rf"\bI (?P<rest>had (?!to\b)(?:[\w-]+ ){{0,3}}?(?:{ILLNESS})\b.*)", "{rest}", 0.85),
+    _rule(r"\bI (?P<rest>was (?:diagnosed with|prescribed|operated on|admitted to) .*)", "{rest}", 0.85),
     _i("have been", "has been {rest}", 0.8),
-    _rule(rf"\bI (?:have|have got|'ve got) {_ADVERB}(?P<rest>(?:an? |two |three |four |\d+ |my own |some )[^\s].*)",
-          "has {rest}", 0.8, "has"),
+    _rule(rf"\bI (?:have|have got|'ve got) {_ADVERB}(?P<rest>{_NO_TOPIC}"
+          r"(?:an? |one |two |three |four |\d+ |my own |some )[^\s].*)", "has {rest}", 0.8, "has"),
     _rule(r"\bI am (?:currently )?(?P<rest>an? (?!bit\b|little\b|lot\b)[a-z].*)", "is {rest}", 0.8, "is"),
     _rule(rf"\bI am (?:{_ADVERB})(?P<rest>(?!going\b|looking\b|thinking\b|wondering\b|trying\b|saying\b|feeling\b"
           r"|getting\b|hoping\b|loving\b|asking\b|being\b|having\b)[a-z]+ing [^\s].*)", "is {rest}", 0.7),
-    _rule(rf"\b(?:I|we) {_ADVERB}(?P<rest>(?:{_DID})\b.*)", "{rest}", 0.8),
+    _rule(rf"\b(?:I|we) {_ADVERB}(?P<rest>(?:{_DID})\b(?P<object>.*))", "{rest}", 0.8),
     _i("(?:recommend|suggest)", "recommends {rest}", 0.6),
     _rule(r"\bmy (?P<what>favou?rite (?:\w+ ){1,3})(?:is|are|has to be) (?P<rest>[^\s].*)", "{what}is {rest}", 0.95,
           "favourite"),
     _rule(rf"\bmy (?P<rest>(?:\w+ )?(?:{_KIN}),? (?:and I )?(?!and\b|or\b|in\b|to\b|of\b|who\b|\w+ing\b)\w+ .*)",
           "{rest}", 0.75),
-    _rule(r"\bmy (?P<rest>(?:\w+ ){1,3}?(?:is|are|was|were) [^\s].*)", "{rest}", 0.75),
+    _rule(r"\bmy (?P<rest>(?:\w+ ){1,3}?(?:is|are|was|were|(?:has )?(?:been )?(?:changed|moved) to) [^\s].*)",
+          "{rest}", 0.75),
 )  # fmt: skip
 #: Requests to the agent, which are evidence about a user, but not about an agent that gives advice.
 ASKS: tuple[ClaimPattern, ...] = (
@@ -176,7 +193,8 @@ _POINTS = re.compile(
     r"|a lot|make sure|let you|thank|ask)\b",
     re.IGNORECASE,
 )
-#: The words before an "I" that begins a clause; after other words it is a relative clause: "the parade I went to".
+_POINTER = re.compile(r"(?:it|them|you)\b|(?:this|that|these|those)$", re.IGNORECASE)
+#: The words before an "I" or a "my" that begins a clause; after other words it does not: "the parade I went to".
 _BEFORE_I = re.compile(
     r"(?:^|[^\w\s'’]\s*|\b(?:and|but|so|that|then|because|since|as|when|while|though|although|or|yeah|yes|yep|well|oh|hey|hi"
     r"|today|yesterday|tomorrow|tonight|now|days?|weeks?|months?|years?|mornings?|nights?|evenings?|weekends?|spring|summer"
@@ -184,8 +202,23 @@ _BEFORE_I = re.compile(
     r"|ago|also|think|know|hope|guess|believe|sure|sometimes|once|[a-z]+ly|please|just|first|before|after|until|[0-9]+)\s)$",
     re.IGNORECASE,
 )
+_SAY = r"(?:said|says?|told|tells|asked|asks|wrote|writes|replied|answered|shouted|texted|claim(?:s|ed)|whispered)"
+_TO = r"(?: (?:to )?(?:me|us|him|her|them|you|everyone|my \w+))?"
+#: The words of others: a quotation, words after "Ana said:" and "Ana said, ", and words before ", said Ana".
+_QUOTATION = re.compile(
+    r"(?<!\w)[\"“„«][^\"“”»\n]*(?:[\"“”»]|$)|(?<![\w.])(?:'(?=[a-z])[^\n]{1,500}?(?<=[\w.!?,])'|‘[^\n]{1,500}?’)(?!\w)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_QUOTES = re.compile(
+    r"(?!.*\b(?:as|after|since|because|when|what|like)\b[^,]*,\s*$)"
+    rf".*(?<!\bI )(?<!\bI have )(?<!\bwe )\b{_SAY}{_TO}(?:(?: [\w-]+){{0,3}}\s*:|\s*,)\s*$",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(rf"[,!]\s*(?:{_SAY} (?!I\b)|(?:my \w+|he|she|they|(?-i:[A-Z]\w+)) {_SAY}\b)", re.IGNORECASE)
+_ONLY_SAYS = re.compile(rf"(?:\w+ ){{1,3}}{_SAY}{_TO}", re.IGNORECASE)
 _SUPPOSED = re.compile(r"\b(?:if|unless|wish|imagine|suppose|would have|could have)\b[^,]*$", re.IGNORECASE)
 _THINKS = re.compile(r"I (?:\w+ )?(?:think|guess|believe|suppose|know|bet|mean) (?:that )?(?:I|my|we)\b", re.IGNORECASE)
+_NEGATED = re.compile(r"\b(?:not|never)\s+$", re.IGNORECASE)
 _HEDGED = re.compile(r"\b(?:maybe|perhaps|probably|might|guess|think|kind of|sort of|not sure)\b", re.IGNORECASE)
 _SELF = {
     "my": "their", "me": "them", "mine": "theirs", "myself": "themselves", "i": "they", "am": "are", "our": "their",
@@ -203,7 +236,7 @@ def claims(text: str, longest: int, *, asks: bool = True) -> Iterator[Claim]:
     ['works as a nurse', 'does not like tea']
     """
     rules = (*RULES, *ASKS) if asks else RULES
-    for sentence in sentences(text):
+    for sentence in sentences(_QUOTATION.sub(lambda words: '"' if _OPENS.search(words[0]) else words[0], text)):
         if not sentence.endswith(("?", "？")):
             yield from _sentence_claims(spelled(sentence), longest, rules)
 
@@ -219,15 +252,15 @@ def _sentence_claims(sentence: str, longest: int, rules: Sequence[ClaimPattern])
         before, clause = sentence[: opening.start()], sentence[opening.start() : end].strip()
         if len(clause) > longest or not _stands_alone(opening[0], before):
             continue
-        claim = _clause_claim(clause, before, rules)
+        claim = None if _QUOTED.match(sentence, end) else _clause_claim(clause, before, rules)
         if claim and len(claim.text) <= longest:
             yield Claim(claim.text, claim.confidence, claim.trait, claim.value, private)
 
 
 def _stands_alone(opening: str, before: str) -> bool:
-    if _SUPPOSED.search(before):
+    if _SUPPOSED.search(before) or _QUOTES.match(before) or _NEGATED.search(before):
         return False
-    return opening.lower() not in ("i", "we") or bool(_BEFORE_I.search(before))
+    return opening.lower() not in ("i", "we", "my") or bool(_BEFORE_I.search(before))
 
 
 def _clause_claim(clause: str, before: str, rules: Sequence[ClaimPattern]) -> Claim | None:
@@ -236,11 +269,14 @@ def _clause_claim(clause: str, before: str, rules: Sequence[ClaimPattern]) -> Cl
         if match is None or (rule.pattern.pattern.startswith("^") and before.strip().lower() not in ("", "please")):
             continue
         rest = match["rest"].strip()
-        if _POINTS.match(rest) or TELL_LITTLE.issuperset(words(rest)):
+        core = match.groupdict().get("object", rest).strip()
+        if _POINTS.match(rest) or _POINTER.match(core) or (TELL_LITTLE.issuperset(words(core)) and rest != "retired"):
             return None
         hedge = 0.6 if _HEDGED.search(before) or _HEDGED.search(clause) else 1.0
         statement = _third_person(rule.says.format(**match.groupdict()).strip())
-        return Claim(statement, round(rule.confidence * hedge, 3), rule.trait, _third_person(rest))
+        if _ONLY_SAYS.fullmatch(statement):
+            return None
+        return Claim(statement, round(rule.confidence * hedge, 3), rule.trait, STILL.sub("", _third_person(rest)))
     return None
 
 

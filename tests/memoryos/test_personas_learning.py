@@ -316,6 +316,22 @@ ENDED = [
     ("lives in Malmo", "lives in Gothenburg now"), ("is called Ana", "is called Anna"), ("is married", "is divorced"),
     ("is 41 years old", "is 42 years old"), ("favourite colour is red", "favourite colour is dark green"),
     ("budget is 84,000 euro", "budget is 90,000 euro"), ("interview is at 14:45", "interview is at 15:00"),
+    ("takes clopidogrel 75 mg every morning", "no longer takes clopidogrel"),
+    ("takes iron daily", "stopped taking iron"),
+    ("takes 5 mg of ramipril", "takes 10 mg of ramipril now"), ("takes ramipril 5 mg", "takes ramipril 10 mg"),
+    ("smokes ten cigarettes a day", "no longer smokes"), ("runs two miles", "stopped running"),
+    ("takes warfarin", "is no longer taking warfarin"), ("is taking warfarin", "does not take warfarin"),
+    ("takes warfarin", "takes dabigatran now instead of warfarin"),
+    ("takes warfarin", "switched from warfarin to apixaban"),
+    ("has two cats", "has one cat now"), ("quit smoking", "started smoking again"),
+    ("is left-handed", "is right-handed"), ("is called Maria", "is not called Maria"),
+    ("lives in Gothenburg", "moved to Lund"), ("lives in Gothenburg", "moved from Gothenburg to Lund last week"),
+    ("phone number is 031-111 11 11", "phone number changed to 031-222 22 22"),
+    ("phone number is 031-111 11 11", "new phone number is 031-222 22 22"),
+    ("phone number is 031-111 11 11", "phone number is now +46 31 222 22 22"),
+    ("appointment is on 2 October", "appointment was moved to 9 October"),
+    ("appointment is on Friday", "appointment has been moved from Friday to Monday"),
+    ("interview is at 14:45", "interview was postponed to 15:00"), ("doctor is Dr. Berg", "new doctor is Dr. Ek"),
 ]  # fmt: skip
 BESIDE = [
     ("likes green tea", "does not like green"), ("uses Docker Compose", "does not use Docker"),
@@ -324,6 +340,12 @@ BESIDE = [
     ("works as a nurse", "works in Lyon now"), ("is engaged in politics", "is married"),
     ("is married", "is 41 years old"),
     ("favourite colour is red", "favourite food is soup"), ("sister is a nurse", "sister is in Rome"), ("", "is tall"),
+    ("takes ramipril 5 mg in the morning", "takes ramipril 10 mg in the evening"), ("takes bus 5", "takes bus 7"),
+    ("has an appointment on 2 October", "has an appointment on 9 October"), ("won 2 medals", "won 3 medals"),
+    ("takes warfarin", "takes warfarin 5 mg"), ("takes warfarin", "no longer takes metformin"),
+    ("interview is at 14:45", "interview was moved to 9 October"), ("moved to Lund in 1999", "lives in Malmo"),
+    ("lives in Lund", "moved to Lund"), ("smokes a pipe", "stopped smoking cigarettes"),
+    ("meeting is at 10:00", "dinner was moved to 11:00"), ("is working on their garden", "lost their job"),
 ]  # fmt: skip
 
 
@@ -347,6 +369,15 @@ def test_a_later_statement_ends_an_earlier_one_in_whatever_order_they_are_learne
 def test_statements_that_can_both_be_true_are_kept(one, other):
     assert not contradicts(one, other)
     assert not contradicts(other, one)
+
+
+def test_a_statement_dated_in_the_future_ends_nothing_that_is_stated_later():
+    early, late = page(90, segment_id="s1"), page(2, segment_id="s2")
+    tiers = Tiers("ada", mtm=(segment(1, [early]), segment(2, [late])))
+    for number, text, source in ((1, "lives in Oslo", "p90"), (2, "lives in Lund now", "p2")):
+        tiers = taught(tiers, of_ana(knowledge=[replace(fact(number + 2, text), evidence=(source,))]))
+
+    assert [each.text for each in tiers.personas[0].knowledge] == ["lives in Lund now"]
 
 
 def test_a_fact_that_was_said_again_holds_again_and_names_all_that_it_ended():

@@ -239,6 +239,28 @@ def test_a_setting_out_of_range_is_refused(invalid):
     ("I bought No. 7 for 71.5 euros.", "bought No. 7 for 71.5 euros", None),
     ("I work at Acme Inc. in Lyon", "works at Acme Inc. in Lyon", ("works", "Acme Inc. in Lyon")),
     ("I left at 10 a.m. on Monday", "left at 10 a.m. on Monday", None),
+    ("I take warfarin 5 mg every day.", "takes warfarin 5 mg every day", None),
+    ("I'm on apixaban twice a day.", "takes apixaban twice a day", None),
+    ("I'm not on warfarin any longer.", "does not take warfarin any longer", None),
+    ("I no longer take metformin.", "does not take metformin", None),
+    ("I smoke ten cigarettes a day.", "smokes ten cigarettes a day", None),
+    ("I don't smoke.", "does not smoke", None),
+    ("I had a stroke in July.", "had a stroke in July", None),
+    ("I have high blood pressure.", "has high blood pressure", None),
+    ("I was diagnosed with epilepsy in 2019.", "was diagnosed with epilepsy in 2019", None),
+    ("I owe the bank 40000 kronor.", "owes the bank 40000 kronor", None),
+    ("I'm not allergic to nuts, someone wrote that wrongly.", "is not allergic to nuts", None),
+    ("I am 69 now.", "is 69 years old", ("age", "69")),
+    ("I am right-handed, that was a typo.", "is right-handed", ("is", "right-handed")),
+    ("I have one cat now.", "has one cat now", ("has", "one cat")),
+    ("My phone number changed to 031-222 22 22.", "phone number changed to 031-222 22 22", None),
+    ("My appointment has been moved to 9 October.", "appointment has been moved to 9 October", None),
+    ("My name is not Maria, it is Marie.", "is not called Maria", None),
+    ("I live in Lund now.", "lives in Lund now", ("lives in", "Lund")),
+    ("I don't like swimming anymore.", "does not like swimming anymore", ("dislikes", "swimming")),
+    ("As my doctor told me, I live in Lund.", "lives in Lund", ("lives in", "Lund")),
+    ("I told Anna: I live in Lund.", "lives in Lund", ("lives in", "Lund")),
+    ("I met this woman", "met this woman", None),
 ])  # fmt: skip
 def test_a_first_person_statement_is_a_fact_and_if_lasting_a_trait(text, fact, trait):  # D084
     learned = MODEL.extract_traits(segment(page(text)))
@@ -251,9 +273,29 @@ def test_a_first_person_statement_is_a_fact_and_if_lasting_a_trait(text, fact, t
     "Do I like tea?", "If I live in Rome, I would know.", "I love it!", "I like your idea.", "I wish I had a dog.",
     "I want to make sure it works.",
     "The parade I went to was loud.", "She loves hiking.", "Hello there.", "I like to.", "Ich liebe Tee.", "",
+    "I wrote it down.", "I made it to the top.", "I got this.", "I moved.", "I have a question about Rust.",
+    "I take it with food.", "I take care of it.", "I am on vacation.", "Don't call me Bob.",
+    "Call my sister Anna in an emergency: 070-123 45 67.", "The code of my door is 4711.",
+    "Leaving my job was hard.",
 ])  # fmt: skip
 def test_questions_suppositions_and_vague_references_are_no_facts(text):
     assert facts(text) == []
+
+
+@pytest.mark.parametrize("text", [
+    'My son told me, "I am an alcoholic".', 'My son told me: "I am an alcoholic. I hate this place."',
+    "Anna told me: I am pregnant.", "Anna said to me yesterday: I am pregnant.", "Eva said, I like tea.",
+    "My friend Jose said 'I hate this clinic'.", "“I don’t smoke. I like tea,” he said.", "Er sagte: „I am married“",
+    "I am a doctor, said my brother.", "I am a doctor, Eva said.", 'He wrote: "I am a doctor',
+])  # fmt: skip
+def test_words_of_others_are_no_facts_about_the_speaker(text):
+    assert facts(f"{text}\nI live in Lund.") == ["lives in Lund"]
+
+
+def test_a_quotation_leaves_the_words_around_it():
+    said = """I like the film "I, Robot", and I play 'Chess'. I like rock 'n' roll. The disk is 5" wide and I use it."""
+
+    assert facts(said) == ["likes the film", "plays 'Chess'", "likes rock 'n' roll"]
 
 
 def test_several_statements_of_a_sentence_are_separate_facts():

@@ -180,6 +180,64 @@ Do not write tests for generated code.
 I can't tell the two apart.
 I cannot tell why it fails.
 """
+#: Of the kinds that are private without a request; and sentences of software with the same words.
+PRIVATE = """
+I am allergic to penicillin.
+I stopped taking warfarin.
+I take Eliquis 5 mg.
+I don't want my boss to know about the seizures.
+My blood pressure is 160.
+I am an alcoholic.
+I used to smoke.
+My address is Storgatan 12.
+I live at Storgatan 12.
+is diabetic
+has a pacemaker
+INR is 2.4
+pension is 14000
+left arm is paralysed
+is HIV positive
+had a stroke in July 2026
+takes apixaban twice a day
+My son is deaf.
+I have debts.
+I owe the bank 40000 kronor.
+The code of my door is 4711.
+My door code is 4711.
+My PIN is 1234.
+I am gay.
+My brother is in prison.
+Ich habe Epilepsie.
+Tengo epilepsia.
+Jag har diabetes.
+"""
+PUBLIC = """
+The cache is disabled by default.
+Technical debt slows us down.
+The address of the server is in the settings.
+The IP address is dynamic.
+Pin the version of the library.
+Each stroke of the brush shows.
+The stroke width is 2.
+We run smoke tests after each deploy.
+The branch is blind to the change.
+The deploy is in April, on 23 March at the latest.
+The budget is 84,000 euro.
+We address the issue in 3 steps.
+The health check of the service fails.
+The pull request is 5 MB.
+The team owes us an answer.
+"""
+
+
+@pytest.mark.parametrize("text", PRIVATE.strip().splitlines())
+def test_health_money_addresses_and_access_are_private_without_a_request(text):
+    assert is_private(text)
+
+
+@pytest.mark.parametrize("text", PUBLIC.strip().splitlines())
+def test_sentences_of_work_with_the_same_words_are_not_private(text):
+    assert not is_private(text)
 
 
 @pytest.mark.parametrize("text", REQUESTS.strip().splitlines())

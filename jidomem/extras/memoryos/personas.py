@@ -33,6 +33,7 @@ from jidomem.extras.memoryos.values import (
     TraitEntry,
     stepped,
 )
+from jidomem.models.keywords import STILL, singular
 from jidomem.records.directive import Step
 from jidomem.records.interfaces import AGENT, Fact, Learned, Trait
 
@@ -141,8 +142,15 @@ def _learned_changes(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSCon
     def inferred(trait: TraitEntry) -> str:
         return normalised(trait.name if normalised(trait.name) in single else trait.text)
 
-    def stated_at(entry: Entry) -> datetime:
-        return max((pages[page_id] for page_id in entry.evidence if page_id in pages), default=entry.created_at)
+    learnt = [*learnt]
+    times = [fact.created_at for each in learnt for fact in each.knowledge]
+    now = max((*times, *(trait.created_at for each in learnt for trait in each.traits)), default=None)
+
+    def stated_at(entry: Entry) -> tuple[bool, datetime]:
+        """Return when an entry was stated last, after whether this is not in the future, by a clock that was wrong."""
+        ""
+        at = max((pages[page_id] for page_id in entry.evidence if page_id in pages), default=entry.created_at)
+        return now is None or at <= now, at
 
     for each in learnt:
         if each.type is None:
@@ -195,7 +203,6 @@ def _merged_entry(known: E, newer: E) -> E:
 
 #: The words after a statement, or in front of it, that say since when or how long it holds.
 _LATELY = re.compile(r" (?:now|currently|nowadays|these days|at the moment)$")
-_STILL = re.compile(r" (?:now|currently|nowadays|these days|at the moment|again|any ?more|any longer)$")
 _ENDED = re.compile(
     r"(?:(?P<be>is|are) (?:no longer|not)|no longer|(?:does|do) not|never|(?:has )?(?:stopped|quit|gave up|given up)"
     r"|used to|dis(?=likes?\b)) ?(?P<core>.+)"
@@ -206,8 +213,22 @@ _SYNONYMS = (
     (re.compile(r"^(?:hates?|detests?|despises?)\b"), "dislikes"),
     (re.compile(r"^((?:no longer |stopped |does not )?)(?:loves?|loving|enjoys?|enjoying|adores?)\b"), r"\1like"),
     (re.compile(r"\b(works?|working) (?:for|with)\b"), r"\1 at"),
+    (re.compile(r"^(?:started|began|resumed|took up) (?=\w+ing\b)"), ""),
+    (re.compile(r"^(.{1,60}? (?:is|are)) now\b"), r"\1"),
 )
-_VERB_ENDING = re.compile(r"(?:ing|es|e|s)$")
+_VERB_ENDING, _DOUBLED = re.compile(r"(?:ing|es|e|s)$"), re.compile(r"([bdgmnprt])\1$")
+_NUMBER = (
+    r"(?:\d+(?:[.,]\d+)?|half|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|forty)"
+)
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+#: The beginning of a statement with an amount that has one value at a time, such as a dose: the amount is followed by
+#: what is counted.
+_AMOUNT = re.compile(
+    r"((?:takes|uses|has|smokes|drinks|eats|weighs|sleeps|needs|earns|pays|works)(?: (?!an?\b|the\b|on\b|at\b"
+    r"|in\b)[\w-]+){0,2}?)"
+    rf" {_NUMBER}(?= ?(?!(?:{_MONTHS})[a-z]*\b)[a-zµ%])"
+)
+_COUNT = re.compile(rf"{_NUMBER}$|once$|twice$|daily$|weekly$|instead$")
 #: A word with which a statement goes on that holds only if the statement before the word does.
 _LINKS = frozenset(
     ("in", "at", "for", "with", "since", "on", "as", "and", "to", "from", "because", "when", "every", "after", "before")
@@ -216,53 +237,93 @@ _LINKS = frozenset(
 _SINGLE = re.compile(
     r"(?:lives in (?!an?\b|the\b|my\b|their\b|our\b|one\b)|is called |favou?rite [\w ]+? (?:is|are) )"
     r"|(is )(?=\d+ years? old)|(is )(?=(?:single|married|divorced|engaged|widowed)(?: to\b|$))"
-    r"|(.{0,60}?\b(?:is|are|costs?)(?: at| on)? )(?=[\d€$£])"
+    r"|(is )(?=(?:left-handed|right-handed|ambidextrous)\b)|(.{0,60}?\b(?:is|are|costs?)(?: at| on)? )(?=[\d€$£+])"
 )
 _WORKS = re.compile(r"works (?:at|as) ")
+#: Statements that something has changed: the thing, the change and the new value.
+_NEW = re.compile(r"new (?P<thing>[\w ]{1,60}? (?:is|are) )(?P<value>.+)")
+_CHANGED = re.compile(
+    r"(?P<thing>[\w ]{1,60}?) (?:(?:has |have |was |were )?(?:been )?changed|(?:was|were|has been"
+    r"|have been) (?P<moved>moved|postponed|rescheduled|shifted|brought forward"
+    r"|put off))(?: from .{1,60}?)? to (?P<value>.+)"
+)
+_CLOCK = re.compile(r"\d{1,2}(?:[:.]\d\d| ?[ap]\.?m\b| o'clock)")
+_NAME = r"[^\W\d_a-zß-ÿ][\w.'-]*"
+_MOVED = re.compile(
+    rf"moved (?:back )?(?:from .{{1,60}}? )?to (?P<place>{_NAME}(?: {_NAME}){{0,2}})(?: (?:again|now|today|yesterday"
+    r"|recently"
+    r"|(?:last|this) \w+|(?:from|with|because) .*))?[.!]?"
+)
+_REPLACES = re.compile(r"(?P<verb>\w+) .+ instead of (?P<old>.+)|(?:switched|changed) from (?P<before>.+) to .+")
 
 
-@lru_cache
-def _statement(text: str) -> tuple[bool, tuple[str, ...], str, str]:
-    """Return whether a statement is an ended one, its words for comparison, its slot and its text."""
+@lru_cache(1_024)
+def _statement(text: str) -> tuple[bool, tuple[str, ...], str, str, str]:
+    """Return whether a statement is an ended one, its words for comparison, its slot, its text, and what it changes."""
+    if moved := _MOVED.fullmatch(text):
+        text = f"lives in {moved['place']}"
     plain = normalised(text)
     for pattern, common in _SYNONYMS:
         plain = pattern.sub(common, plain)
-    is_new, plain = _LATELY.search(plain) is not None, _STILL.sub("", plain)
-    single = _SINGLE.match(plain) or (_WORKS.match(plain) if is_new else None)
+    is_new, plain, changed = _LATELY.search(plain) is not None, STILL.sub("", plain), ""
+    if change := _NEW.fullmatch(plain) or _CHANGED.fullmatch(plain):
+        when = "" if not change.groupdict().get("moved") else "at " if _CLOCK.match(change["value"]) else "on "
+        changed = change["thing"] if change.re is _NEW else f"{change['thing']} is {when}"
+        plain = changed + change["value"]
+    elif is_new and (works := _WORKS.match(plain)):
+        changed = works[0]
+    amount, single = _AMOUNT.match(plain), _SINGLE.match(plain)
     slot = f"{single[0]}{single.lastindex or ''}" if single else ""
+    if amount and not slot:
+        slot = " ".join(map(singular, f"{amount[1]} #{plain[amount.end() :]}".split()))
     if (left := _LEFT_JOB.fullmatch(plain)) is not None:
         is_ended, core = True, f"work {left['core'] or ''}"
     elif (ended := _ENDED.fullmatch(plain)) is not None:
         is_ended, core = True, f"is {ended['core']}" if ended["be"] else ended["core"]
     else:
         is_ended, core = False, plain
+    core = re.sub(r"^(?:is|are) (?=(?!working on\b)\w{2,}ing\b)", "", core)
     verb, *rest = _ARTICLES.sub("", re.sub(r"^(?:being|be|is|are)\b", "am", core)).split() or [""]
-    stem = "has" if verb in ("has", "have", "having") else _VERB_ENDING.sub("", verb)
-    return is_ended, (stem, *rest), slot, plain
+    stem = "has" if verb in ("has", "have", "having") else _DOUBLED.sub(r"\1", _VERB_ENDING.sub("", verb))
+    return is_ended, (stem, *rest), slot, plain, changed
 
 
 def contradicts(one: str, other: str) -> bool:
     """Return whether two statements on one object cannot be true at a time, as far as their English wording shows.
+
+    A statement that something was replaced contradicts only an earlier *one*.
 
     >>> contradicts("is vegetarian", "is no longer vegetarian"), contradicts("lives in Malmo", "lives in Lund now")
     (True, True)
     >>> contradicts("likes green tea", "does not like green"), contradicts("works at Acme", "works at Kestrel")
     (False, False)
     """
-    first_ended, first, first_slot, plain = _statement(one)
-    second_ended, second, second_slot, other_plain = _statement(other)
+    first_ended, first, first_slot, plain, changed = _statement(one)
+    second_ended, second, second_slot, other_plain, other_changed = _statement(other)
     if first_ended != second_ended:
         ended, holds = (first, second) if first_ended else (second, first)
         following = holds[len(ended) :]
-        return ended == holds[: len(ended)] and any(ended) and (not following or following[0] in _LINKS)
-    slot = first_slot or second_slot
-    is_one_slot = first_slot == second_slot or (
-        _WORKS.match(slot) and plain.startswith(slot) == other_plain.startswith(slot)
+        return ended == holds[: len(ended)] and any(ended) and (not following or _goes_on(following[0]))
+    if first_ended or plain == other_plain:
+        return False
+    if replaces := _REPLACES.fullmatch(other_plain):
+        verbs, old = (
+            ([replaces["verb"]], replaces["old"]) if replaces["verb"] else (["takes", "uses"], replaces["before"])
+        )
+        return any(contradicts(one, f"no longer {verb} {old}") for verb in verbs)
+    return (
+        (bool(first_slot) and first_slot == second_slot)
+        or (bool(changed) and other_plain.startswith(changed))
+        or (bool(other_changed) and plain.startswith(other_changed))
     )
-    return not first_ended and bool(slot and is_one_slot) and plain != other_plain
 
 
-def _remaining(entries: Iterable[Entry], stated_at: Callable[[Entry], datetime]) -> dict[str, list[str]]:
+def _goes_on(word: str) -> bool:
+    """Return whether what follows from *word* on holds only if the statement before it does."""
+    return word in _LINKS or _COUNT.match(word) is not None
+
+
+def _remaining(entries: Iterable[Entry], stated_at: Callable[[Entry], tuple[bool, datetime]]) -> dict[str, list[str]]:
     """Return the ids of the entries that no later one contradicts, each with the ids of those that it ended."""
     remaining, ended = dict[str, Entry](), dict[str, list[str]]()
     for entry in sorted(entries, key=stated_at):
