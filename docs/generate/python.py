@@ -43,7 +43,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "memoryos": (
         "Pages, segments and personas of an agent's talk",
         "extras.memoryos.config extras.memoryos.values extras.memoryos.segments"
-        " extras.memoryos.retrieval extras.memoryos.storage",
+        " extras.memoryos.memory_os extras.memoryos.personas extras.memoryos.retrieval extras.memoryos.storage",
     ),
     "models": (
         "Embedders and language models",
@@ -93,6 +93,8 @@ _NAMES: dict[str, str] = {
         "Arrival Described Description Placement TierPolicy before choose_segment cosine describe fscore"
         " has_room heat insert jaccard keywords_of known_page recency relevance segment_text transfer"
     ),
+    "jidomem.extras.memoryos.memory_os": ("MemoryOS"),
+    "jidomem.extras.memoryos.personas": ("Learnt"),
     "jidomem.extras.memoryos.retrieval": (
         "RetrievedItem PersonaMatch RetrievalQuery Retrieved Round Visit archived hot maintain retrieve touch_segments warmed"
     ),

@@ -1,5 +1,6 @@
 """The queue of jobs: each request is done once, retried after an error, and survives the end of its worker."""
 
+from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
 
@@ -108,6 +109,19 @@ def test_a_job_of_an_ended_process_has_that_error_and_is_due_again(state, queue,
     clock.on(1)
     assert queue.is_due("p", "ada")
     assert queue.take("p", "ada").id == interrupted.id
+
+
+def test_an_error_stays_until_the_job_is_done(state, queue, clock):
+    request(state, queue, Task("transfer", "p1"))
+    queue.failed(queue.take("p", "ada"), "the model is away")
+
+    request(state, queue, Task("transfer", "p1"))
+    assert [job.error for job in queue.waiting("p")] == ["the model is away"]
+    clock.on(9)
+    job = queue.take("p", "ada")
+    assert [each.error for each in queue.waiting("p")] == ["the model is away"]  # while it runs again
+    complete(state, queue, replace(job, requests=2))
+    assert queue.waiting("p") == []
 
 
 def test_a_job_requested_while_it_runs_runs_once_more(state, queue):

@@ -661,3 +661,35 @@ def test_segments_below_the_threshold_are_counted_and_learned_from_once_it_is_lo
         ada.add(f"Is it {number} now?", "Noted.", about=("user", "tom"))
     ada.maintain()
     assert ada.status()["waiting"] > 0
+
+
+def test_a_page_is_added_once_also_without_its_timestamp(open_memory):
+    ada = open_memory().os(policy=small())
+
+    first = ada.add("I take tea.", "Noted.", page_id="t1", about=("user", "eva"))
+
+    assert ada.add("I take tea.", "Noted.", page_id="t1", about=("user", "Eva ")) == first
+    assert [page.id for page in ada.tiers.pages()] == ["t1"]
+    with pytest.raises(InvalidRequest, match="page t1 exists already, with other content"):
+        ada.add("I take rum.", "Noted.", page_id="t1", about=("user", "eva"))
+    with pytest.raises(InvalidRequest, match="page t1 exists already, with other content"):
+        ada.add("I take tea.", "Noted.", page_id="t1", about=("user", "eva"), timestamp=START - timedelta(days=1))
+
+
+def test_a_page_dated_more_than_a_day_ahead_is_refused(open_memory):
+    ada = open_memory().os()
+
+    with pytest.raises(InvalidRequest, match=r"timestamp 2035-01-01T00:00:00.* is in the future") as refusal:
+        ada.add("I live in Oslo.", "Noted.", timestamp="2035-01-01T00:00:00Z")
+
+    assert "by the clock of this machine it is 20" in refusal.value.hint
+    assert ada.add("I live in Oslo.", "Noted.", timestamp=START + timedelta(hours=23)).query == "I live in Oslo."
+
+
+def test_blanks_around_the_name_of_a_user_are_no_part_of_it(open_memory):
+    ada = open_memory().os()
+
+    ada.add("I like tea.", "Noted.", about=("user", " erik "))
+    ada.add("I like rum.", "Noted.", about=("user", "Erik"))
+
+    assert {page.object_identifier for page in ada.tiers.pages()} == {"erik"}

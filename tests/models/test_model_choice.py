@@ -14,6 +14,7 @@ from http_endpoint import reply, served
 
 import jidomem
 from jidomem.errors import Failed, ModelUnavailable
+from jidomem.extras.memoryos import jobs, memory_os
 from jidomem.models.chat import ChatModel
 from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import OfflineModel
@@ -194,7 +195,7 @@ def test_neither_adding_nor_retrieving_a_page_waits_for_the_endpoint(config, roo
         assert ada.tiers.stm[0].meta_chain is None
         may_answer.set()
         wait_until(lambda: ada.tiers.stm[0].meta_chain is not None)
-        assert ada.status()["error"] in (None, "its process ended during the job")
+        assert ada.status()["error"] in (None, jobs.CUT_OFF)
         assert (ada.tiers.stm[0].meta_chain, ada.tiers.stm[0].keywords) == (TASK_ANSWERS["chain"], {"index"})
 
 
@@ -226,6 +227,32 @@ def test_closing_a_root_stops_the_threads_of_all_agents_together(root):
     closing.join()
 
     assert threads() == set()
+
+
+def test_closing_a_root_gives_up_a_job_whose_model_does_not_answer_and_repeats_it_later(root, monkeypatch):
+    monkeypatch.setattr(memory_os, "CLOSING_SECONDS", 0.05)
+    started, may_answer, reported = threading.Event(), threading.Event(), []
+    monkeypatch.setattr(threading, "excepthook", reported.append)
+
+    def delayed(pages):
+        started.set()
+        assert may_answer.wait(60)
+        return "a chain"
+
+    slow = ScriptedModel(generate_meta_chain=delayed, extract_keywords=lambda text: ("index",))
+    with jidomem.open(root, project="p", agent="ada") as memory:
+        page = memory.os(model=slow, work="background").add("which index?", "Oxigraph.")
+        assert started.wait(60)
+
+    assert threads() == {"memory of ada"}  # it still waits for the answer
+    may_answer.set()
+    wait_until(lambda: threads() == set())
+    with jidomem.open(root, project="p", agent="ada") as memory:
+        ada = memory.os(model=slow, work="queued")
+        assert [(job.kind, job.subject) for job in ada.jobs()][:1] == [("describe", page.id)]
+        ada.retry()
+        assert ada.tiers.stm[0].meta_chain == "a chain"
+    assert reported == []
 
 
 def test_closing_an_agent_waits_only_for_the_running_job(root):

@@ -27,8 +27,8 @@ CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, project, agent, failed, due)
 """
 #: The most attempts of a job, and the longest delay between two of them in seconds.
 MAX_ATTEMPTS, MAX_RETRY_SECONDS = 8, 3_600.0
-#: The error of a job that was started and did not end.
-CUT_OFF = "its process ended during the job"
+#: The error of a job that was started, has not ended, and had no error before.
+CUT_OFF = "it has not ended: it runs now, or its process ended"
 _FIELDS = "id, project, agent, kind, subject, payload, asked, attempts, due, failed, error"
 
 
@@ -86,7 +86,7 @@ class Jobs:
             store.execute(
                 "INSERT INTO jobs (queue, project, agent, kind, subject, payload, due) VALUES (?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (queue, project, agent, kind, subject) DO UPDATE SET asked = jobs.asked + 1,"
-                " payload = excluded.payload, failed = 0, error = NULL,"
+                " payload = excluded.payload, failed = 0,"
                 " attempts = CASE WHEN jobs.failed = 1 THEN 0 ELSE jobs.attempts END,"
                 " due = CASE WHEN jobs.failed = 1 OR excluded.due < jobs.due THEN excluded.due ELSE jobs.due END",
                 (self._queue, project, agent, task.kind, task.subject, payload, at),
@@ -111,7 +111,7 @@ class Jobs:
             job = _job(row)
             tries = job.attempts + 1
             store.execute(
-                "UPDATE jobs SET attempts = ?, due = ?, failed = ?, error = ? WHERE id = ?",
+                "UPDATE jobs SET attempts = ?, due = ?, failed = ?, error = coalesce(error, ?) WHERE id = ?",
                 (tries, _retry_at(now, tries), int(tries >= self._most), CUT_OFF, job.id),
             )
             return job

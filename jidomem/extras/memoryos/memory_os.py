@@ -15,9 +15,10 @@ from threading import Event, RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jidomem.base.background import PeriodicTask
+from jidomem.base.clock import format_timestamp, monotonic_time
 from jidomem.base.json_values import to_json_value
 from jidomem.base.stems import Stemmer
-from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
+from jidomem.errors import InvalidRequest, JidomemError, MemoryClosed, ModelUnavailable
 from jidomem.extras.memoryos import config
 from jidomem.extras.memoryos.config import Configurations, MemoryOSConfig, share
 from jidomem.extras.memoryos.job_handlers import LEAST, FactPromoting, JobHandlers
@@ -126,6 +127,10 @@ QUEUE = "memory"
 WORK = ("inline", "queued", "background")
 #: Seconds between two polls of the thread for due jobs.
 LOOK = 1.0
+#: The most seconds that closing waits for a running job, which is repeated later.
+CLOSING_SECONDS = 5.0
+#: How far a page may be dated ahead of the clock, as clocks differ.
+AHEAD = timedelta(days=1)
 
 
 class MemoryOS:
@@ -203,23 +208,35 @@ class MemoryOS:
         """Return the page of one exchange once it is durable; *about* is the other party: `("user", "ana")`.
 
         *page_id* may be the IRI of the exchange's turn, which is then the evidence of learned and promoted facts.
-        Adding the same page again changes nothing. Raises TooLarge for a text that is too long, and IntentRefused for a
-        text that looks like a secret.
+        Adding the same page again changes nothing, also without the *timestamp* (default: now). Raises TooLarge for a
+        text that is too long, IntentRefused for a text that looks like a secret, and InvalidRequest for a timestamp
+        more than a day ahead of the clock.
         """
+        now = self._moves.now()
         object_type, identifier = named(about)
         page = DialoguePage(
             self._moves.new_id() if page_id is None else page_id,
             self.agent,
             query,
             response,
-            self._moves.now() if timestamp is None else timestamp,  # type: ignore[arg-type]  # the page reads it
+            now if timestamp is None else timestamp,  # type: ignore[arg-type]  # the page reads it
             object_type=object_type,
             object_identifier=identifier,
         )
+        if page.timestamp > now + AHEAD:
+            raise InvalidRequest(
+                f"timestamp {format_timestamp(page.timestamp)} is in the future",
+                hint=f"give the time of the dialogue; by the clock of this machine it is {format_timestamp(now)}",
+            )
         self._refuse({"query": page.query, "response": page.response})
-        tiers = self._moves.move(lambda tiers, policy: insert(tiers, _with_known_object(page, tiers), policy))
+
+        def known_as(tiers: Tiers) -> DialoguePage:
+            known = tiers.page(page.id) if timestamp is None else None
+            return _with_known_object(replace(page, timestamp=known.timestamp) if known else page, tiers)
+
+        tiers = self._moves.move(lambda tiers, policy: insert(tiers, known_as(tiers), policy))
         self._after_move()
-        return _with_known_object(page, tiers)
+        return known_as(tiers)
 
     def retrieve(
         self, query: str, *, about: About | None = None, asks: bool = True, visiting: bool = True, **given: Any
@@ -406,10 +423,13 @@ class MemoryOS:
         """Keep the background thread, if any, from starting further jobs."""
         self._closing.set()
 
-    def close(self) -> None:
-        """Stop the background thread, if any, after its running job; further jobs stay queued."""
+    def close(self, seconds: float = CLOSING_SECONDS) -> None:
+        """Stop the background thread, if any, after its running job; further jobs stay queued.
+
+        A job that takes longer than *seconds*, as it waits for a model, is given up: it is repeated later.
+        """
         self.end()
-        self._timer.stop()
+        self._timer.stop(seconds)
         self._unregister()
 
     def __enter__(self) -> MemoryOS:
@@ -428,8 +448,9 @@ class MemoryOS:
                 self._runner.run(hurried=True)
 
     def _poll(self) -> None:
-        self._queue_due_maintenance()
-        self._runner.run(until=self._closing.is_set)
+        with suppress(MemoryClosed):  # a job that `close` has given up
+            self._queue_due_maintenance()
+            self._runner.run(until=self._closing.is_set)
 
     def _queue_due_maintenance(self) -> None:
         last, seconds = self._moves.maintained(), self.config.maintenance_interval
@@ -484,12 +505,12 @@ class MemoryOSRegistry:
             return self._open[place]
 
     def close(self) -> None:
-        """Close all instances; waits for their running jobs together."""
-        opened = [*self._open.values()]
+        """Close all instances; waits for their running jobs together, at most CLOSING_SECONDS."""
+        opened, until = [*self._open.values()], monotonic_time() + CLOSING_SECONDS
         for each in opened:
             each.end()
         for each in opened:
-            each.close()
+            each.close(max(until - monotonic_time(), 0.0))
 
     def _closed(self, place: tuple[str, str], closed: MemoryOS) -> None:
         with self._lock:

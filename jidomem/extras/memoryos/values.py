@@ -329,12 +329,12 @@ class Tiers(ValidatedModel):
         return next((segment for segment in self.mtm if segment.id == segment_id), None)
 
     def known_object(self, key: ObjectKey) -> ObjectKey:
-        """Return the key of an object as it is spelled here: names of users are compared without case."""
+        """Return the key of an object as it is spelled here: names of users without regard to case and blanks."""
         if key.user is None or self.persona(key) is not None:
             return key
         keys = chain((each.key for each in self.personas), (page.object for page in self.pages()))
         same = [each for each in keys if each and each.type == USER and each.user == key.user]
-        given = ObjectKey(USER, key.identifier)
+        given = ObjectKey(USER, key.identifier.strip())
         return given if not same or given in same else same[0]
 
     def persona(self, key: ObjectKey) -> ObjectPersona | None:
