@@ -43,6 +43,8 @@ _NAMES = (
 _HEX, _WORD = "[0-9a-f]", "[A-Za-z0-9_-]"
 #: Blanks between a name and its value on one line: the value does not continue on the next line.
 _BLANKS = r"[^\S\n]*"
+#: What a password or key is for, between its name and its value.
+_FOR = r"(?: (?:for|of|to|on|at|in)(?: [^\s:=]{1,40}){1,4})?"
 #: Kinds of tokens: name, prefixes, and the pattern of the rest.
 _TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("an AWS access key", ("AKIA", "ASIA"), "[A-Z2-7]{16}(?![A-Z0-9])"),
@@ -126,13 +128,14 @@ FORMS: tuple[SecretPattern, ...] = (
     SecretPattern(
         "a password",
         ":",
-        rf"(?i:{_NAMES}[\"']?{_BLANKS}:{_BLANKS})(?=\S{{0,99}}(?:[0-9#%^&*+]|!\S))(?P<value>[^\s,;()]{{6,}}+)(?!\()",
+        rf"(?i:{_NAMES}[\"']?{_FOR}{_BLANKS}:{_BLANKS})(?=\S{{0,99}}(?:[0-9#%^&*+]|!\S))(?P<value>[^\s,;()]{{6,}}+)(?!\()",
         _SECRET_WORDS,
     ),
     SecretPattern(
         "a password",
         " is ",
-        r"(?i:\b(?:password|passphrase|passwd) is )(?=\S{0,99}[0-9])(?=\S{0,99}[A-Za-z])(?P<value>[^\s,;()]{6,}+)",
+        rf"(?i:\b(?:password|passphrase|passwd){_FOR} is )(?=\S{{0,99}}[0-9])"
+        r"(?=\S{0,99}[A-Za-z])(?P<value>[^\s,;()]{6,}+)",
         _SECRET_WORDS,
     ),
     *(
@@ -149,7 +152,7 @@ FORMS: tuple[SecretPattern, ...] = (
         SecretPattern(
             "an API key",
             sign,
-            rf"(?i:\b(?:api|access|secret|private|account) (?:key|token)[\"'`]?{_BLANKS}{sign}{_BLANKS})[\"'`]?"
+            rf"(?i:\b(?:api|access|secret|private|account) (?:key|token)[\"'`]?{_FOR}{_BLANKS}{sign}{_BLANKS})[\"'`]?"
             r"(?=[^\s\"'`]{0,99}[0-9])(?=[^\s\"'`]{0,99}[A-Za-z])(?P<value>[A-Za-z0-9+/=]{16,}+)(?![\w(-])",
             _SECRET_WORDS,
         )

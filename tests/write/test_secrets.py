@@ -55,7 +55,8 @@ SECRETS = {
                    "api_key=qfbxcw130746",
                    '{"client_secret": "9f8e7d6c5b"}', "AUTH_TOKEN='zzyyxxww'",
                    "DB_PASS=s3cr3t", "password=my-s3cret-pw9", "password: mydogRex2020",
-                   "the database password is hunter2",
+                   "the database password is hunter2", "My password for 1177 is Sommar2026!",
+                   "the password of the guest wifi is hunter2", "password for the vault: Tr0ub4dor&3",
                    "<password>hunter2x</password>", '"password" => "hunter2x"', "login --password s3cr3tpw9",
                    "curl -s -u admin:s3cr3tpw https://db.example.com", "AccountKey=" + token(40) + "/" + token(46)],
     "an OpenRouter key": ["sk-or-v1-" + token(64, HEX)],
@@ -73,6 +74,7 @@ SECRETS = {
     "a credential": ["Authorization: Bearer " + token(40, HEX), '"authorization": "Basic YWRtaW46aHVudGVyMg=="'],
     "a token": ["GITLAB_TOKEN=qfbxcw1307461951", "_auth=dXNlcjpwYXNzd29yZDE=", "token: 'qfbxcw1307461951'"],
     "an API key": ["the DHL api key: " + token(32, HEX), "the API key is " + token(20) + ".",
+                   "the API key for the shop is " + token(20),
                    "Secret key = " + token(24, HEX)],
     "a random token": [token(40), token(32) + "==", "the code " + token(64) + " opens it"],
 }  # fmt: skip
@@ -121,7 +123,9 @@ HARMLESS = [
     "postgres://postgres:postgres@localhost:5432/app_test", "amqp://guest:guest@localhost:5672",
     "password=bcrypt hashed",
     "ghp_" + "x" * 36, "AKIA" + "X" * 16, "glpat-" + "x" * 20, "glpat-YOUR_TOKEN_GOES_HERE", "xoxb-your-token-here",
-    "the password is base64-encoded", "the password is 12-character random", "password = my_password",
+    "the password for the login is base64-encoded", "the password of the database is read from vault2",
+    "password for each user: at least 12 characters", "the password is base64-encoded",
+    "the password is 12-character random", "password = my_password",
     "Authorization: Bearer <token>", "Authorization: Bearer authentication", "page token: the next one of 100",
     "docker run --user 1000:1000 x", "curl -u $USER:$PASSWORD https://example.org", "<password>${PW}</password>",
     "aB3-xY7_kQ9-mN2-pR5_tW8-zL4_hG6-vC1", "MAX_RETRIES=5 TIMEOUT=30 in the environment",
@@ -149,7 +153,8 @@ def test_an_identifier_or_placeholder_is_no_secret(text):
     assert find(text) is None
 
 
-@pytest.mark.parametrize("text", ["a-", "a_", "password", "token=", "password is ", "curl -u ", "h1:", "a://b:", "--a-",
+@pytest.mark.parametrize("text", ["a-", "a_", "password", "token=", "password is ", "password for ", "curl -u ", "h1:",
+                                  "a://b:", "--a-",
                                   "authorization: bearer ", "-----BEGIN CERTIFICATE-----", "<password>"])  # fmt: skip
 def test_a_long_text_of_partial_matches_is_screened_without_a_finding(text):
     assert find(f"{text * 30_000} password: x </ {text}") is None
