@@ -28,7 +28,6 @@ from jidomem.recall.governing import (
     GOVERNING_COLUMNS,
     RelatedMemory,
     about_patterns,
-    nearest,
     related_memories,
 )
 from jidomem.recall.nearness import MOST_SHOWN, differing_note
@@ -407,16 +406,19 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
     """
     memory = app.read()
     wanted = Paths(memory.settings.root, memory.tree).each(paths)
-    answer = memory.governing_answer(*wanted, as_of=app.as_of, valid_at=app.valid_at, include_inactive=include_inactive)
-    governed = answer.rows
     form = app.form
     is_read = form in READ
-    if limit is None and is_read:
+    if every:
+        limit = None
+    elif limit is None and is_read:
         limit = MOST_SHOWN
-    rows = governed if limit is None or every else nearest(governed, limit)
+    answer = memory.governing_answer(
+        *wanted, limit=limit, as_of=app.as_of, valid_at=app.valid_at, include_inactive=include_inactive
+    )
+    rows, governed = answer.rows, answer.items
     related: list[RelatedMemory] = []
     if not (include_inactive or app.as_of or app.valid_at):
-        related = related_memories(memory.reader, memory.project, wanted, {row["item"] for row in governed})
+        related = related_memories(memory.reader, memory.project, wanted, {*governed})
     if form == "json":
         values = {"rows": [json_value(row) for row in rows], "cursor": None, "count": len(governed)}
         shown = ("item", "kind", "summary", "about")

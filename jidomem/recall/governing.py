@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.regex import lazy
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.rdf.terms import iri, literal
-from jidomem.rdf.vocab import TYPE_OF_CLASS, graph_iri, local_name, type_of
+from jidomem.rdf.statements import to_value
+from jidomem.rdf.terms import Term, iri, literal, plain_value
+from jidomem.rdf.vocab import TYPE, TYPE_OF_CLASS, graph_iri, jido, local_name, type_and_class, type_of
 from jidomem.read import memory_detail
-from jidomem.read.lists import page_size
 from jidomem.recall.nearness import FORCES, MOST_SHOWN, force, is_note, nearness
 from jidomem.records import active
 from jidomem.records.active import ACTIVE, Inactive
@@ -136,6 +136,7 @@ def fresh(
 GOVERNING_COLUMNS = ("path", "item", "kind", "force", "about", "freshness", "summary", "status", "time")
 _PAGE = 200
 _NOWHERE = (-1, 0)
+_ERROR_STATUS, _RECORDED = jido("hasErrorStatus"), jido("recordedAt")
 
 
 def governing(
@@ -144,8 +145,41 @@ def governing(
     tree: Worktree | None,
     project: str,
     paths: Sequence[str],
+    limit: int | None = None,
     **filters: Any,
 ) -> list[Row]:
+    """Return the memories that govern each of *paths*, in the order of `rank`: all, or the *limit* nearest.
+
+    Each row has path, item, kind, class, force, about (the place that matched), summary, level, status (active,
+    proposed ...), time, state of a task or error, freshness of each of its files, source, agent and recorded.
+    """
+    ranked = rank(reader, index, tree, project, paths, **filters)
+    return _described(index, tree, project, nearest(ranked, limit), filters)
+
+
+class Governing(NamedTuple):
+    """A memory that governs *path*: its row of the named query `governing` or `patterns`, and what it is ranked by."""
+
+    path: str
+    row: Row
+    nearness: tuple[int, int]
+    force: str
+    recorded: str
+
+    @property
+    def item(self) -> str:
+        """Return the IRI of the memory."""
+        return str(self.row["item"])
+
+
+def rank(
+    reader: MemoryReader,
+    index: OxigraphIndex,
+    tree: Worktree | None,
+    project: str,
+    paths: Sequence[str],
+    **filters: Any,
+) -> list[Governing]:
     """Return the memories that govern each of *paths*, the nearest first, then the most binding, then the newest.
 
     Memories of one commit keep their order.
@@ -154,13 +188,10 @@ def governing(
     for one outside that folder. A memory about a renamed file governs it under its new name too. A memory that names no
     place governs nothing, unless it is a strict or required convention.
 
-    *filters* are as_of, valid_at and include_inactive. Each row has path, item, kind, class, force, about (the place
-    that matched), summary, level, status (active, proposed ...), time, state of a task or error, freshness of each of
-    its files, source, agent and recorded.
+    *filters* are as_of, valid_at and include_inactive.
     """
     paths = _paths_below(tree, paths)
-    nearest_rows = _nearest_rows(reader, project, paths, earlier_names(reader, tree, project), filters)
-    return [described for _, described in _ranked(index, tree, project, nearest_rows, filters)]
+    return _ranked(index, project, _nearest_rows(reader, project, paths, earlier_names(reader, tree, project), filters))
 
 
 class _Near(NamedTuple):
@@ -195,45 +226,45 @@ def _nearest_rows(
     return nearest_rows
 
 
-def _ranked(
-    index: OxigraphIndex,
-    tree: Worktree | None,
-    project: str,
-    nearest_rows: Mapping[tuple[str, str], _Near],
-    filters: Mapping[str, Any],
-) -> list[tuple[Row, Row]]:
-    """Return the rows of `governing`, each after its row of the named query `governing` or `patterns`."""
-    known = fresh(index, tree, project, (item for _, item in nearest_rows))
-    ranked = [(one.row, _described(index, project, path, one.row, filters)) for (path, _), one in nearest_rows.items()]
-    for _, row in ranked:
-        row["freshness"] = [state.to_dict() for state in known.get(row["item"], ())]
+def _ranked(index: OxigraphIndex, project: str, nearest_rows: Mapping[tuple[str, str], _Near]) -> list[Governing]:
+    ranked = []
+    for (path, item), (row, distance) in nearest_rows.items():
+        binding, recorded = _force_and_time(index, project, item, row["level"])
+        ranked.append(Governing(path, row, distance, binding, recorded))
     order = {path: number for number, path in enumerate(dict.fromkeys(path for path, _ in nearest_rows))}
-    ranked.sort(key=lambda pair: str(pair[1]["item"]))
-    ranked.sort(key=lambda pair: pair[1]["recorded"], reverse=True)
-    ranked.sort(key=lambda pair: FORCES.index(pair[1]["force"]))
-    ranked.sort(key=lambda pair: nearest_rows[pair[1]["path"], pair[1]["item"]].nearness, reverse=True)
-    ranked.sort(key=lambda pair: order[pair[1]["path"]])
+    ranked.sort(key=lambda one: one.item)
+    ranked.sort(key=lambda one: one.recorded, reverse=True)
+    ranked.sort(key=lambda one: (-order[one.path], one.nearness, -FORCES.index(one.force)), reverse=True)
     return ranked
+
+
+def _force_and_time(index: OxigraphIndex, project: str, item: str, level: str | None) -> tuple[str, str]:
+    """Return the force of a memory with this enforcement level, and when it was recorded."""
+
+    def values(name: Term) -> list[Term]:
+        return sorted(value for _, _, value in index.triples(graph_iri(project), iri(item), name))
+
+    states = [] if level else values(_ERROR_STATUS)
+    _, kind = type_and_class([] if level or states else values(TYPE))
+    state = local_name(plain_value(states[0])) if states else None
+    return force(kind, local_name(level or ""), state, is_error=bool(states)), str(to_value(values(_RECORDED)[0]))
 
 
 @dataclass(frozen=True, slots=True)
 class GoverningAnswer:
-    """The `rows` of `governing`, and information on what they do not show.
+    """The `rows` of `governing`, their rows of the named queries as `named`, and information on what they do not show.
 
-    `ranked` has each of the rows after its row of the named query `governing` or `patterns`. `left_out` has the status
+    `items` has the IRI of each memory and path in order, of which `rows` may be the nearest. `left_out` has the status
     of each matching memory that is not active; `missing` each path without a file, with the most similar existing path
-    or None. `conventions` is the number of conventions of the project if there are no rows, else None.
+    or None. `conventions` is the number of conventions of the project if there are no items, else None.
     """
 
-    ranked: Sequence[tuple[Row, Row]]
+    rows: Sequence[Row]
+    named: Sequence[Row]
+    items: Sequence[str]
     left_out: Mapping[str, str]
     missing: Mapping[str, str | None]
     conventions: int | None = None
-
-    @property
-    def rows(self) -> list[Row]:
-        """Return the rows of `governing`."""
-        return [row for _, row in self.ranked]
 
     @property
     def inactive(self) -> Inactive:
@@ -244,14 +275,6 @@ class GoverningAnswer:
         """Return the same without *items*, which were reported already."""
         statuses = Counter(status for name, status in self.left_out.items() if name not in items)
         return Inactive(statuses)
-
-    def page(self, limit: int) -> list[Row]:
-        """Return the rows of the named queries for those of `rows` that `nearest` selects.
-
-        Raises InvalidRequest for an invalid limit.
-        """
-        chosen = {(row["path"], row["item"]) for row in nearest(self.rows, page_size(limit))}
-        return [named for named, row in self.ranked if (row["path"], row["item"]) in chosen]
 
     def notices(self) -> list[str]:
         """Return a sentence about each path without a file."""
@@ -272,9 +295,10 @@ def answer(
     base: Path | None,
     project: str,
     paths: Sequence[str],
+    limit: int | None = None,
     **filters: Any,
 ) -> GoverningAnswer:
-    """Return the memories that govern *paths*, with information on those left out. Raises what `governing` raises.
+    """Return what `governing` returns, with information on memories left out. Raises what `governing` raises.
 
     *base* is the folder of the files, None if no files are known. A superseded memory is not counted if its successor
     is.
@@ -284,7 +308,7 @@ def answer(
     wider, as_of = {**filters, "include_inactive": True}, filters.get("as_of")
     every = _nearest_rows(reader, project, inside, earlier, wider)  # all rows of a memory have one status
     shown = {place: one for place, one in every.items() if wider == filters or one.row["status"] == ACTIVE}
-    ranked = _ranked(index, tree, project, shown, filters)
+    ranked = _ranked(index, project, shown)
     hidden = {item: one.row["status"] for (path, item), one in every.items() if (path, item) not in shown}
     known = {item for _, item in every}
     left_out = {
@@ -298,20 +322,19 @@ def answer(
         missing = {path: nearest_path(base, path) for path in plain if "://" not in path and not lexists(base / path)}
     moment = {name: filters[name] for name in ("as_of", "valid_at") if name in filters}
     conventions = None if ranked else len(reader.ask("conventions", project=project, **moment))
-    return GoverningAnswer(ranked, left_out, missing, conventions)
+    first = nearest(ranked, limit)
+    rows, named = _described(index, tree, project, first, filters), [one.row for one in first]
+    return GoverningAnswer(rows, named, [one.item for one in ranked], left_out, missing, conventions)
 
 
-def nearest(rows: Sequence[Row], limit: int = MOST_SHOWN) -> list[Row]:
-    """Return the first *limit* rows of each path in their order; strict conventions take precedence over nearer
-    memories.
-    """
-    ranked = sorted(enumerate(rows), key=lambda row: (row[1]["force"] != "strict", row[0]))
+def nearest(ranked: Sequence[Governing], limit: int | None = MOST_SHOWN) -> list[Governing]:
+    """Return the first *limit* of each path in their order, all without; strict conventions take precedence."""
     count, numbers = Counter[str](), []
-    for number, row in ranked:
-        count[row["path"]] += 1
-        if count[row["path"]] <= limit:
+    for number, one in sorted(enumerate(ranked), key=lambda each: (each[1].force != "strict", each[0])):
+        count[one.path] += 1
+        if limit is None or count[one.path] <= limit:
             numbers.append(number)
-    return [rows[number] for number in sorted(numbers)]
+    return [ranked[number] for number in sorted(numbers)]
 
 
 def _paths_below(tree: Worktree | None, paths: Sequence[str]) -> list[str]:
@@ -379,31 +402,39 @@ def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> 
     return names
 
 
-def _described(index: OxigraphIndex, project: str, path: str, row: Row, filters: Mapping[str, Any]) -> Row:
-    """Return *row*, which governs *path*, with the properties of its memory."""
-    memory = memory_detail.load_memory(index, project, row["item"], filters.get("as_of"))
+def _described(
+    index: OxigraphIndex,
+    tree: Worktree | None,
+    project: str,
+    ranked: Sequence[Governing],
+    filters: Mapping[str, Any],
+) -> list[Row]:
+    """Return the rows of `governing`."""
+    known = fresh(index, tree, project, (one.item for one in ranked))
+    return [_row(index, project, one, known.get(one.item, ()), filters.get("as_of")) for one in ranked]
+
+
+def _row(index: OxigraphIndex, project: str, one: Governing, states: Iterable[Freshness], as_of: object) -> Row:
+    row, memory = one.row, memory_detail.load_memory(index, project, one.item, as_of)
     properties = {name: values[0] for name, values in memory["properties"].items() if values}
-    level = local_name(row["level"]) if row["level"] else None
     state = properties.get("hasErrorStatus") or properties.get("hasTaskStatus") or properties.get("decisionStatus")
-    kind = memory["type"] or TYPE_OF_CLASS.get(memory["class"], memory["class"])
-    state = local_name(state) if isinstance(state, str) else None
     return {
-        "path": path,
-        "item": row["item"],
-        "kind": kind,
-        "force": force(memory["class"], level, state, is_error="hasErrorStatus" in properties),
+        "path": one.path,
+        "item": one.item,
+        "kind": memory["type"] or TYPE_OF_CLASS.get(memory["class"], memory["class"]),
+        "force": one.force,
         "about": row["about"],
-        "freshness": [],
+        "freshness": [each.to_dict() for each in states],
         "summary": row["summary"],
-        "level": level,
+        "level": local_name(row["level"]) if row["level"] else None,
         "severity": properties.get("severityLevel"),
-        "state": state,
+        "state": local_name(state) if isinstance(state, str) else None,
         "standing": row["status"],
         "status": row["status"],
         "time": properties.get("hasTimestamp"),
         "source": local_name(properties["hasSourceType"]) if "hasSourceType" in properties else None,
         "agent": local_name(properties["assertedBy"]) if "assertedBy" in properties else None,
-        "recorded": memory["recorded_at"],
+        "recorded": one.recorded,
         **({"conflicts_with": row["conflicts_with"]} if "conflicts_with" in row else {}),
     }
 

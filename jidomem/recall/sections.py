@@ -29,7 +29,7 @@ from jidomem.recall.briefing import (
     governing_command,
     recall_command,
 )
-from jidomem.recall.governing import active_anchors, anchors_by_item, governing, related_memories
+from jidomem.recall.governing import active_anchors, anchors_by_item, rank, related_memories
 from jidomem.recall.nearness import FORCES, disagreement, is_about, is_general, nearness
 from jidomem.records.active import ACTIVE, DUE, OUTCOME, UNTIL, dates_text, outcome_text, state_text
 from jidomem.records.file_anchor import Anchor
@@ -284,20 +284,20 @@ class BriefingBuilder:
         """Return the memories that govern the files and others about them, the nearest first, then the most binding."""
         if not self._about:
             return None
-        rows = governing(self._reader, self._index, self._tree, self._project, self._about, **self._moment)
-        rows = [row for row in rows if row["force"] != "strict" or row["about"]]
-        rows.sort(key=lambda row: FORCES.index(row["force"]))
-        rows.sort(key=lambda row: nearness(row["path"], row["about"]), reverse=True)
+        ranked = rank(self._reader, self._index, self._tree, self._project, self._about, **self._moment)
+        ranked = [one for one in ranked if one.force != "strict" or one.row["about"]]
+        ranked.sort(key=lambda one: FORCES.index(one.force))
+        ranked.sort(key=lambda one: nearness(one.path, one.row["about"]), reverse=True)
         near: dict[str, tuple[int, int]] = {}
         entries: dict[str, _SectionLine] = {}
-        for row in rows:
-            near.setdefault(row["item"], nearness(row["path"], row["about"]))
-            entries.setdefault(row["item"], (row["item"], f"{row['force']} for {quoted_name(row['path'])}", ()))
+        for one in ranked:
+            near.setdefault(one.item, nearness(one.path, one.row["about"]))
+            entries.setdefault(one.item, (one.item, f"{one.force} for {quoted_name(one.path)}", ()))
         if self._moment["as_of"] is None:
-            for one in related_memories(self._reader, self._project, self._about, entries):
-                if not one.waits:
-                    near[one.item] = self._nearness(one.about)
-                    entries[one.item] = (one.item, f"{one.kind} about {quoted_name(one.about)}", ())
+            for other in related_memories(self._reader, self._project, self._about, entries):
+                if not other.waits:
+                    near[other.item] = self._nearness(other.about)
+                    entries[other.item] = (other.item, f"{other.kind} about {quoted_name(other.about)}", ())
         nearest_first = sorted(entries, key=near.__getitem__, reverse=True)
         result = self._result([entries[name] for name in nearest_first])
         urgent = sum(distance > _EVERYWHERE for distance in near.values())

@@ -347,20 +347,22 @@ class Jidomem:
         With a *limit* these are the nearest of each file, strict conventions in any case. *asked*
         are as_of, valid_at and include_inactive; `jidomem.recall.governing` describes a row.
         """
-        from jidomem.recall.governing import governing, nearest  # imported here, as writers do not need it
+        from jidomem.recall.governing import governing  # imported here, as writers do not need it
 
-        rows = governing(self.reader, self.index, self.tree, project or self.project, paths, **asked)
-        return rows if limit is None else nearest(rows, limit)
+        return governing(self.reader, self.index, self.tree, project or self.project, paths, limit, **asked)
 
-    def governing_answer(self, *paths: str, project: str | None = None, **asked: Any) -> GoverningAnswer:
-        """Return the `rows` that `governing` returns, with what they leave out.
+    def governing_answer(
+        self, *paths: str, project: str | None = None, limit: int | None = None, **asked: Any
+    ) -> GoverningAnswer:
+        """Return the `rows` that `governing` returns, with what they leave out: `items` has all memories.
 
         `inactive` is the number of memories about the files that are not active, and `missing` has
         the paths without a file, with the nearest name of each.
         """
         from jidomem.recall.governing import answer
 
-        return answer(self.reader, self.index, self.tree, self._base_folder, project or self.project, paths, **asked)
+        name = project or self.project
+        return answer(self.reader, self.index, self.tree, self._base_folder, name, paths, limit, **asked)
 
     @property
     def _base_folder(self) -> Path | None:

@@ -33,7 +33,6 @@ from jidomem.read.lists import Page
 from jidomem.read.named_queries import text_columns
 from jidomem.read.playbook import Playbook, cell, tsv_line
 from jidomem.recall.briefing import markdown
-from jidomem.recall.governing import nearest
 from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.records.active import corrected_instead
 from jidomem.records.intent import Version, parse_version
@@ -318,12 +317,13 @@ def governing(site: RequestContext, project: str) -> Response:
     answer = site.memory.governing_answer(
         *paths,
         project=project,
+        limit=MOST_SHOWN if limit is None else limit,
         as_of=given.get("as_of"),
         valid_at=given.get("valid_at"),
         include_inactive=wire.flag(given, "include_inactive"),
     )
-    near = nearest(answer.rows, MOST_SHOWN if limit is None else limit)
-    return wire.answer({"rows": [json_value(row) for row in near], "count": len(answer.rows), **answer.to_dict()})
+    rows = [json_value(row) for row in answer.rows]
+    return wire.answer({"rows": rows, "count": len(answer.items), **answer.to_dict()})
 
 
 def _arguments(known: tuple[str, ...], repeated: str) -> tuple[dict[str, str], list[str]]:

@@ -11,6 +11,7 @@ from jidomem.base.words import shortened, visible
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.rdf.vocab import BASE, DECISION_STATUS, ENFORCEMENT, ERROR_STATUS, GUIDE_TYPES, JIDO, SEVERITY, TASK_STATUS
 from jidomem.read.derived import count_entries, counts, pending
+from jidomem.read.lists import page_size
 from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import Playbook
 from jidomem.recall.briefing import LONGEST, markdown
@@ -311,9 +312,9 @@ def _ask(session: ClientSession, given: Arguments) -> ToolResult:
 
 def _governing(session: ClientSession, file: str, *, limit: int = MOST_SHOWN, **filters: Any) -> ToolResult:
     """Return the nearest memories that govern *file*, those about a pattern too, which the named query leaves out."""
-    found = session.memory.governing_answer(file, project=session.project, **filters)
-    rows = in_brief(json_value(found.page(limit)))
-    rest = {"cursor": None, "count": len(found.rows), **found.to_dict()}
+    found = session.memory.governing_answer(file, project=session.project, limit=page_size(limit), **filters)
+    rows = in_brief(json_value(found.named))
+    rest = {"cursor": None, "count": len(found.items), **found.to_dict()}
     return ToolResult({"rows": rows, **rest}, _table(rows, rest))
 
 
