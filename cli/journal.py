@@ -506,6 +506,10 @@ def verify(app: App, heads: str | None, quarantine: str | None, reason: str | No
     findings_ += compare_with_git(journal, dict(damage), app.project)
     findings_ += [each for stream, ids in wanted.items() for each in anchored(journal, stream, ids)]
     _print_damage(app, memory, damage, findings_, anchored_to=bool(wanted))
+    for folder in sorted(memory.settings.root.glob("cut/*.[0-9]*")) if memory.place.is_shared else ():
+        app.warn(
+            f"the log lost its last commits; they are in {folder}: jidomem journal restore {folder}, then delete it"
+        )
     if any(errors for _, errors in damage) or any(
         each.kind in ("missing", "unrecorded", "stray") for each in findings_
     ):

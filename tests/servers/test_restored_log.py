@@ -353,3 +353,46 @@ def test_two_servers_refuse_writes_after_a_verify_and_write_again_after_a_restor
 def machine(tmp_path, name):
     own = {"JIDOMEM_HOME": str(tmp_path / name), "XDG_CONFIG_HOME": str(tmp_path / f"{name}-config")}
     return {**os.environ, **own, "JIDOMEM_EMBEDDER": "none"}
+
+
+@pytest.mark.parametrize("is_continued", [True, False])
+def test_what_a_shorter_log_cuts_from_a_copy_is_put_back_beside_what_was_written_since(
+    open_journal, log_path, tmp_path, is_continued
+):
+    here, elsewhere = open_journal(), open_journal("elsewhere")
+    commits = [add(here, f"n{number}") for number in range(4)]
+    lose(log_path, 3, 4)  # as a replica that was behind
+    if is_continued:
+        other = add(elsewhere, "other")
+
+    assert ids(here.read(STREAM)) == ids([*commits[:2], other] if is_continued else commits[:2])
+
+    (cut,) = (here.folder / "cut").iterdir()
+    assert not (elsewhere.folder / "cut").exists()
+    restored = here.restore(STREAM, cut)
+    assert [entry.commit for entry in restored.entries] == ids(commits[2:])
+    assert restored.damage == ()
+    for journal in (here, elsewhere, open_journal("new")):
+        assert {*ids(journal.read(STREAM))} == {*ids(commits), *([other.id] if is_continued else [])}
+        assert (journal.verify(STREAM), len(journal.head(STREAM).heads)) == ((), 1 + is_continued)
+    assert here.restore(STREAM, cut).entries == ()
+
+
+def test_a_redaction_removes_what_was_cut_from_a_copy(open_journal, log_path):
+    here, there = open_journal(), open_journal("there")
+    commits = [add(here, f"n{number}") for number in range(3)]
+    for journal in (here, there):
+        journal.head(STREAM)
+    lose(log_path, 3)
+    for journal in (here, there):
+        journal.head(STREAM)
+        assert b'"n2"' in b"".join(path.read_bytes() for path in (journal.folder / "cut").rglob("*.ttl"))
+
+    leaf = next(leaf for triple, leaf in leaves(commits[1]).items() if triple[2] == '"n1"')
+    redacted = {commits[1].id: frozenset([leaf])}
+    with here.redacting(STREAM, redacted) as version:
+        here.append(STREAM, version, order_on(version, redacted))
+
+    for journal in (here, there):
+        assert len(list(journal.read(STREAM))) == 3
+        assert [*(journal.folder / "cut").iterdir()] == []

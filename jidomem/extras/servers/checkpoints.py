@@ -43,6 +43,8 @@ from jidomem.journal.stream import LOCK, UNLISTED, Folder, FolderSnapshot
 from jidomem.journal.stream_files import each_file
 from jidomem.records.intent import SHORT, CommitRef, Version
 
+#: The folder of copies that had commits which their log has lost since.
+CUT = "cut"
 #: The number of entries that are written at a time, and make one pack.
 CHUNK = 2_000
 #: The size of the file of a position is a multiple of this.
@@ -158,6 +160,28 @@ def empty(folder: Folder, descriptor: int, path: str) -> None:
             with suppress(FileNotFoundError):
                 disk.unlink(f"{folder.path}/{name}")
         folder.forget()
+
+
+def cut_copies(home: str, stream: Stream) -> list[Path]:
+    """Return the roots in which `retain` linked the copy of a stream, the oldest first."""
+    return sorted(Path(home, CUT).glob(f"{stream.project}.{stream.name}.[0-9]*"))
+
+
+def retain(home: str, stream: Stream) -> None:
+    """Link the files of a copy and its position into a root of their own, as its log lost commits. Raise OSError."""
+    target = Path(home, CUT, f"{stream.project}.{stream.name}.{len(cut_copies(home, stream)) + 1:03}")
+    draft = target.with_name(f"new.{target.name}")
+    shutil.rmtree(draft, ignore_errors=True)  # of a killed process
+    part, position = Path("projects", stream.project, stream.name), Path(path_of("", stream).lstrip("/"))
+    for name in [position, *(part / each for each in each_file(str(home / part)))]:
+        _link(home / name, draft / name)
+    draft.rename(target)
+
+
+def forget_cut(home: str, stream: Stream) -> None:
+    """Remove what `retain` linked: a redaction does not reach it."""
+    for path in cut_copies(home, stream):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def fill(

@@ -433,13 +433,20 @@ class MirroredJournal(FileJournal):
         reach = self._reaches([stream])[stream]
         if stream in (reaches := getattr(self._local, "reaches", {})):
             reaches[stream] = reach
+        is_cut = position is not None and (position.life, position.reach.rewrites) == (self._life, reach.rewrites)
         if position and (position.is_level(reach, self._life) or position.is_behind(reach, self._life)):
             with suppress(LogMismatch):
                 position = self._fill(stream, folder, lock, position)
+                is_cut = False
                 if self._is_sound(stream, position):
                     return position
         if position is not None and position.life == self._life and self._is_better(stream, folder, reach):
             return position
+        if is_cut and stream not in self.log.gaps():  # the log has lost its end, and may have another now
+            with suppress(OSError):  # as on a file system without links
+                checkpoints.retain(str(self.folder), stream)
+        elif position is not None and position.reach.rewrites != reach.rewrites:
+            checkpoints.forget_cut(str(self.folder), stream)
         return self._refetch(stream, folder, lock, reach)
 
     def _is_better(self, stream: Stream, folder: Folder, reach: Reach) -> bool:
