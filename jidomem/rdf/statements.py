@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -129,12 +129,51 @@ def _refused(detail: str) -> InvalidRequest:
     return InvalidRequest(detail, hint=hint)
 
 
-Value = str | int | float | bool | datetime | None
+#: The least and the greatest value of each bounded datatype of integers, and the most digits that Python reads.
+_BITS, _MAX_DIGITS = {"byte": 8, "short": 16, "int": 32, "long": 64}, 4300
+_BOUNDS: Mapping[str, tuple[float, float]] = {
+    **{name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in _BITS.items()},
+    **{f"unsigned{name.capitalize()}": (0, 2**bits - 1) for name, bits in _BITS.items()},
+    "nonNegativeInteger": (0, math.inf),
+    "positiveInteger": (1, math.inf),
+    "nonPositiveInteger": (-math.inf, 0),
+    "negativeInteger": (-math.inf, -1),
+}
+_NUMBER, _DAY = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)", "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_OFFSET = "(Z|[+-][0-9]{2}:[0-9]{2})?"
+_TIME = rf"[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(\.[0-9]+)?{_OFFSET}"
+#: The lexical forms of literals by datatype; other datatypes are not checked.
+_LEXICAL = {
+    XSD + name: re.compile(pattern)
+    for name, pattern in {
+        "boolean": "true|false|1|0",
+        **dict.fromkeys(("integer", *_BOUNDS), "[+-]?[0-9]+"),
+        "decimal": _NUMBER,
+        **dict.fromkeys(("double", "float"), rf"{_NUMBER}([eE][+-]?[0-9]+)?|[+-]?INF|NaN"),
+        "date": _DAY + _OFFSET,
+        "time": _TIME,
+        "dateTime": f"{_DAY}T{_TIME}",
+    }.items()
+}
 
-_INTEGERS = (
-    "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
-    "negativeInteger", "unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte",
-)  # fmt: skip
+
+def is_well_formed(text: str, datatype: str) -> bool:
+    """Return whether *text* has a value of *datatype*, an IRI, as far as its lexical form is known here.
+
+    >>> is_well_formed("2026-02-28", XSD + "date"), is_well_formed("2026-02-30", XSD + "date")
+    (True, False)
+    """
+    pattern, name = _LEXICAL.get(datatype), datatype.removeprefix(XSD)
+    if pattern is None or not pattern.fullmatch(text):
+        return pattern is None
+    if name in _BOUNDS:
+        least, most = _BOUNDS[name]
+        return len(text) <= _MAX_DIGITS and least <= int(text) <= most
+    moments = {"dateTime": text, "date": text[:10], "time": f"2000-01-01T{text}"}
+    return name not in moments or parse_moment(moments[name]) is not None
+
+
+Value = str | int | float | bool | datetime | None
 
 
 def to_value(term: Term | None) -> Value:
@@ -162,7 +201,7 @@ def _moment(text: str) -> datetime:
 
 
 _READERS: dict[str, Callable[[str], Value]] = {
-    **{XSD + name: int for name in _INTEGERS},
+    **{XSD + name: int for name in ("integer", *_BOUNDS)},
     XSD + "decimal": float,
     XSD + "double": float,
     XSD + "float": float,

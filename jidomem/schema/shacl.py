@@ -5,6 +5,7 @@ RE2 runs the patterns of `sh:pattern`: pyshacl gets shapes with a parameter of o
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -99,15 +100,11 @@ class PyshaclValidator:
 
     def _prepare(self) -> None:
         """Load the shapes into pyshacl, once and only when needed: the import takes half a second."""
-        import logging
-
         from pyshacl.errors import ReportableRuntimeError
         from pyshacl.helper.path_helper import shacl_path_to_sparql_path
         from pyshacl.pytypes import SHACLExecutor
         from pyshacl.shapes_graph import ShapesGraph
 
-        # Ill-typed literals are findings here; rdflib would also log each with a traceback.
-        logging.getLogger("rdflib.term").setLevel(logging.ERROR)
         self._malformed = ReportableRuntimeError
         self._executor, self._sparql_path = SHACLExecutor(), shacl_path_to_sparql_path
         try:
@@ -250,6 +247,9 @@ def _graph_type() -> Any:
     pyshacl makes this test for each term that a message names.
     """
     from rdflib import Graph
+
+    # Ill-typed literals are findings here; rdflib would also log each with a traceback.
+    logging.getLogger("rdflib.term").setLevel(logging.ERROR)
 
     class TestedGraph(Graph):  # type: ignore[misc]
         def __bool__(self) -> bool:

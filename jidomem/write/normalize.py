@@ -14,11 +14,12 @@ from dataclasses import field as dataclass_field
 from datetime import datetime
 from typing import Any
 
-from jidomem.base.clock import format_timestamp, impossible_day, parse_moment
+from jidomem.base.clock import format_timestamp, impossible_day
 from jidomem.base.json_values import json_type
 from jidomem.base.words import slug
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Violation
 from jidomem.rdf import vocab
+from jidomem.rdf.statements import is_well_formed
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import family
 from jidomem.records.file_anchor import is_outside, plain_path
@@ -206,17 +207,6 @@ class FieldNormalizer:
 
 
 _EXTRA = "extra_triples"
-#: The lexical forms of literals by datatype; other datatypes are not checked.
-_LEXICAL = {
-    vocab.XSD + name: re.compile(pattern)
-    for name, pattern in {
-        "boolean": "true|false|1|0",
-        "integer": "[+-]?[0-9]+",
-        "decimal": r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)",
-        "dateTime": r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?",
-        "date": r"[0-9]{4}-[0-9]{2}-[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2})?",
-    }.items()
-}
 #: Properties whose text is a pattern for the guard, in which blanks count, and all whose text is stored unchanged.
 PATTERNS = frozenset((f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern"))
 _VERBATIM = PATTERNS | {f"{vocab.JIDO}checkCommand"}
@@ -283,7 +273,7 @@ def _object(normalizer: FieldNormalizer, predicate: str, value: Any) -> dict[str
         return {"@id": normalizer.iri(_EXTRA, text)}
     if datatype == vocab.XSD + "dateTime":
         text = moment(text) or text
-    return _typed(normalizer, text, datatype or vocab.XSD + "string")
+    return _typed(normalizer, predicate, text, datatype or vocab.XSD + "string")
 
 
 def datatype_of(normalizer: FieldNormalizer, predicate: str) -> str | None:
@@ -313,23 +303,23 @@ def _spelt_out(normalizer: FieldNormalizer, predicate: str, value: Mapping[str, 
             normalizer.refuse("invalid_argument", _EXTRA, value["@language"], "@language is a tag such as en-gb")
             return None
         return {"@value": text, "@language": value["@language"].lower()}
-    return _typed(normalizer, text, datatype)
+    return _typed(normalizer, predicate, text, datatype)
 
 
-def _typed(normalizer: FieldNormalizer, text: str, datatype: str) -> dict[str, str] | None:
+def _typed(normalizer: FieldNormalizer, predicate: str, text: str, datatype: str) -> dict[str, str] | None:
     """Return a literal, or refuse a text that is malformed for its datatype."""
     if not is_written(text, datatype):
-        normalizer.refuse("shape_violation", _EXTRA, text, f"{text[:80]!r} is not written as a {datatype} is")
+        reason = f": {why}" if (why := impossible_day(text)) else ""
+        message = f"{text[:80]!r} is not written as a {datatype} is{reason}"
+        hint = f"correct `{normalizer.schema.compact(iri(predicate))}`"
+        normalizer.refuse("shape_violation", _EXTRA, text, message, hint=hint)
         return None
     return {"@value": text, "@type": datatype}
 
 
 def is_written(text: str, datatype: str) -> bool:
     """Return whether *text* is a literal of *datatype*, as far as its lexical form is known here."""
-    pattern = _LEXICAL.get(datatype)
-    moment_only = datatype == vocab.XSD + "dateTime"
-    fits = pattern is None or (pattern.fullmatch(text) and (not moment_only or parse_moment(text)))
-    return not is_reserved(datatype) and bool(fits)
+    return is_well_formed(text, datatype) and not is_reserved(datatype)
 
 
 def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:

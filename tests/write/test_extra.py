@@ -131,6 +131,39 @@ def test_a_text_invalid_for_its_datatype_is_refused(normalizer, name, raw):
     assert refused(normalizer, [f"jido:{name}", raw]) == [("shape_violation", raw, message)]
 
 
+@pytest.mark.parametrize(
+    ("datatype", "valid", "invalid"),
+    [
+        (
+            "date",
+            ["2028-02-29", "2026-01-31Z", "2026-01-31+01:00"],
+            ["2026-02-30", "2026-13-45", "0000-01-01", "tomorrow"],
+        ),
+        ("time", ["23:59:59", "08:00:00.5Z"], ["24:00:01", "8:00", "12:60:00"]),
+        ("dateTime", ["2026-01-31T08:00:00Z"], ["2026-02-30T08:00:00Z", "2026-01-31"]),
+        ("int", ["2147483647", "-2147483648"], ["2147483648", "1.0", "9" * 5000]),
+        ("unsignedByte", ["255", "+0"], ["256", "-1"]),
+        ("nonNegativeInteger", ["0", "9" * 4000], ["-1"]),
+        ("positiveInteger", ["1"], ["0"]),
+        ("negativeInteger", ["-1"], ["0"]),
+        ("integer", ["-7", "9" * 5000], ["12.5"]),
+        ("double", ["1e-5", ".5", "-INF", "NaN"], ["1,5", "e5", "inf"]),
+    ],
+)
+def test_a_literal_without_a_value_of_its_datatype_is_refused(normalizer, datatype, valid, invalid):
+    for text in valid:
+        assert value_of(normalizer, {"@value": text, "@type": XSD + datatype})["@value"] == text
+    assert normalizer.violations == []
+    for text in invalid:
+        ((code, value, _),) = refused(FieldNormalizer(SCHEMA), [P, {"@value": text, "@type": XSD + datatype}])
+        assert (code, value) == ("shape_violation", text)
+
+
+def test_a_day_that_does_not_exist_is_refused_with_the_reason(normalizer):
+    ((_, _, message),) = refused(normalizer, [P, {"@value": "2026-02-30", "@type": XSD + "date"}])
+    assert message.endswith("is: February 2026 has 28 days")
+
+
 def test_a_long_refused_text_is_truncated_in_the_message(normalizer):
     ((_, value, message),) = refused(normalizer, ["jido:verified", "x" * 99])
     assert (value, message[:84]) == ("x" * 99, "'" + "x" * 80 + "' i")
