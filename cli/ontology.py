@@ -62,7 +62,7 @@ def check_overlay(app: App, paths: Sequence[Path]) -> int:
 def show_terms(app: App, term: str | None) -> None:
     """Show the definition of TERM, its shapes and where it is declared; without TERM, list all terms.
 
-    TERM is an IRI, a name such as jido:topic or Decision, or the type of an intent.
+    TERM is an IRI, a name such as jido:topic, my:Recipe or Decision, or the type of an intent.
 
     Examples:
       jidomem ontology show
@@ -129,7 +129,8 @@ def _print_entry(entry: TermEntry, *, md: bool) -> None:
     kind = f"functional {entry.kind}" if entry.functional else entry.kind
     title = f"{name} ({'deprecated ' if entry.deprecated else ''}{kind})"
     click.echo(f"# {clean(title)}\n" if md else clean(title))
-    rows = [("means", entry.definition), ("example", entry.example), ("not", entry.note)]
+    rows = [("replaced by", short(iri(entry.replaced_by)) if entry.replaced_by else ""), ("means", entry.definition)]
+    rows += [("example", entry.example), ("not", entry.note)]
     rows += [(field, ", ".join(short(iri(each)) for each in getattr(entry, field)))
              for field in ("above", "below", "classes", "individuals", "properties", "domain", "range")]  # fmt: skip
     rows.append(("declared", f"{entry.path}:{entry.line}" if entry.line else entry.path or ""))

@@ -91,6 +91,7 @@ class TermEntry:
     example: str = ""
     note: str = ""
     deprecated: bool = False
+    replaced_by: str | None = None
     functional: bool = False
     above: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
@@ -133,6 +134,7 @@ def find(schema: Schema, name: str) -> Term:
     prefix, _, local = name.partition(":")
     written = name if prefix not in _PREFIXES else _PREFIXES[prefix] + local
     type_ = TYPE_ALIASES.get(name, name)
+    written = schema.expand(name) or written
     for term in (f"<{written.strip('<>')}>", jido(name), jido(CLASS_OF_TYPE.get(type_, name))):
         if term in known:
             return term
@@ -142,6 +144,8 @@ def find(schema: Schema, name: str) -> Term:
     if matches:
         hint = f"give its IRI: {' or '.join(map(plain_value, matches))}"
         raise InvalidRequest(f"{len(matches)} terms are called {name!r}", hint=hint)
+    if (kind := schema.kind_named(name)) is not None:
+        return kind
     names = {local_name(term).casefold(): term for term in sorted(known, reverse=True)}
     near = [short(names[each]) for each in nearest_names(local_name(local or name).casefold(), names, 3)]
     hint = f"did you mean {' or '.join(near)}?" if near else "list them with: jidomem ontology show"
@@ -162,6 +166,7 @@ def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> TermEntry
         example=_text(rows, iri(_SKOS + "example")),
         note=_text(rows, iri(_SKOS + "scopeNote")),
         deprecated=term in schema.deprecated,
+        replaced_by=plain_value(instead) if (instead := schema.replacement(term)) else None,
         functional=bool(declared and declared.functional),
         above=_listed(value for _, predicate, value in rows if predicate == _SUBCLASS_OF and is_iri(value)),
         below=_listed(s for s, p, o in schema.triples if (p, o) == (_SUBCLASS_OF, term)),
@@ -529,7 +534,6 @@ _WRITTEN_SO = {
     "decimal": "0.85",
     "integer": "7",
 }
-_REPLACED = ("<http://purl.org/dc/terms/isReplacedBy>", iri(vocab.RDFS + "seeAlso"))
 
 
 def terms_used(source: TripleSource, schema: Schema, *, strict: bool = False) -> list[UnplacedFinding]:
@@ -577,7 +581,7 @@ def _roles(triple: Triple, spaces: tuple[str, ...]) -> Iterator[tuple[Term, str]
 def _term_finding(triple: Triple, term: Term, role: str, how: str, schema: Schema) -> UnplacedFinding:
     subject, predicate, value = triple
     if how == "deprecated":
-        instead = next((o for s, p, o in schema.triples if s == term and p in _REPLACED), None)
+        instead = schema.replacement(term)
         text = f"{plain_value(term)} is deprecated" + (f": use {plain_value(instead)}" if instead else "")
         return UnplacedFinding(subject, CURRENT, "warning", text, predicate, value)
     if how == "foreign":

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from jidomem.base.clock import format_timestamp
-from jidomem.base.words import slug
+from jidomem.base.words import misspelling_of, slug
 from jidomem.errors import InvalidRequest, NotFound, nearest_names
 from jidomem.index.results import AnswerLimits, Solutions
 from jidomem.index.store import OxigraphIndex
@@ -20,7 +20,7 @@ from jidomem.rdf import sparql
 from jidomem.rdf.sparql import Dataset, dataset
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, moment_in, plain_value
-from jidomem.rdf.vocab import BASE, TYPE, conv, graph_iri, graphs_of, jido, local_name
+from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
 from jidomem.read.playbook import Playbook, Rows
@@ -288,7 +288,10 @@ class NamedQueries:
         values: Mapping[str, object],
         as_of: object = None,
     ) -> dict[str, object]:
-        """Return *values* with the IRI of each memory, agent and session given by a name; raises NotFound."""
+        """Return *values* with the IRI of each memory, agent, session and kind given by a name.
+
+        Raises NotFound, and InvalidRequest for a kind that is none.
+        """
         resolved = {**values}
         for param in query.params:
             value = values.get(param.name)
@@ -296,7 +299,21 @@ class NamedQueries:
                 resolved[param.name] = memory_detail.resolve(self.index, self._lists.ids, project, value, as_of)
             elif param.folder and isinstance(value, str) and ":" not in value and slug(value):
                 resolved[param.name] = resolve_name(self.index, project, param.folder, value)
+            elif param.type == "kind" and isinstance(value, str):
+                resolved[param.name] = self._kind(value, param.name)
         return resolved
+
+    def _kind(self, name: str, param: str) -> str:
+        """Return the IRI of a kind of memory, or *name* if it is the IRI of a class of another vocabulary."""
+        schema = self._rules.schema
+        if (cls := schema.kind_named(name)) is not None:
+            return plain_value(cls)
+        if name.startswith(("http://", "https://", "urn:")):
+            return name
+        kinds = [*map(schema.compact, schema.all_own_kinds), *CLASS_OF_TYPE]
+        near = misspelling_of(name, kinds)
+        hint = f"did you mean {near!r}?" if near else f"give one of {', '.join(kinds)}, or the IRI of another class"
+        raise InvalidRequest(f"{param}={name!r} is not a kind of memory", hint=hint)
 
 
 def resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) -> str:

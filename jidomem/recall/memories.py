@@ -31,7 +31,6 @@ from jidomem.rdf.vocab import (
     JIDO,
     MARKER,
     REDACTED,
-    TYPE_ALIASES,
     jido,
     local_name,
 )
@@ -443,20 +442,18 @@ class Recalling:
         """Return the requested classes with their subclasses, or None if none is requested."""
         if not narrowing.kinds:
             return None
-        known = {local_name(cls): cls for cls in sorted(self.schema.subclasses(ITEM))}
         kinds: set[str] = set()
         for kind in narrowing.kinds:
             if kind in SPOKEN:
                 kinds.add(SPOKEN[kind])
                 continue
-            name = CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), local_name(kind))
-            if name not in known:
-                names = [*CLASS_OF_TYPE, *known, *SPOKEN]
+            if (cls := self.schema.kind_named(kind)) is None:
+                names = [*CLASS_OF_TYPE, *map(local_name, self.schema.subclasses(ITEM)), *SPOKEN]
                 near = misspelling_of(kind.lower(), names)
                 usual = ", ".join([GUIDE_TYPES[0], *GUIDE_TYPES[6:], *SPOKEN])
                 hint = f"did you mean {near!r}?" if near else f"there are {usual} and others: jidomem ontology show"
                 raise InvalidRequest(f"{kind!r} is not a kind of memory", hint=hint)
-            kinds.update(map(plain_value, self.schema.subclasses(known[name])))
+            kinds.update(map(plain_value, self.schema.subclasses(cls)))
         return frozenset(kinds)
 
     def _hit(self, project: str, one: _Place, weights: Mapping[str, float], narrowing: Narrowing) -> Hit | None:

@@ -29,7 +29,20 @@ from jidomem.base.regex import Unsearchable, compiled, lazy
 from jidomem.base.words import misspelling_of
 from jidomem.errors import Failed, JidomemError, nearest_names
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value, short_parse_error
-from jidomem.rdf.vocab import BASE, CONVERSATION, JIDO, PREFIXES, RDF, RDFS, SHAPE, TYPE, jido, local_name
+from jidomem.rdf.vocab import (
+    BASE,
+    CLASS_OF_TYPE,
+    CONVERSATION,
+    JIDO,
+    PREFIXES,
+    RDF,
+    RDFS,
+    SHAPE,
+    TYPE,
+    TYPE_ALIASES,
+    jido,
+    local_name,
+)
 from jidomem.schema.shacl import ONE_AT_A_TIME, SH, Finding, PyshaclValidator
 
 if TYPE_CHECKING:
@@ -155,6 +168,7 @@ _CLASSES = {iri(OWL + "Class"), iri(RDFS + "Class")}
 _PROPERTIES: dict[Term, bool | None] = dict.fromkeys((iri(OWL + "AnnotationProperty"), iri(RDF + "Property")))
 _PROPERTIES |= {iri(OWL + "ObjectProperty"): True, iri(OWL + "DatatypeProperty"): False}
 _DECLARING = [[TYPE, kind] for kind in (*_CLASSES, *_PROPERTIES)]
+_REPLACED = ("<http://purl.org/dc/terms/isReplacedBy>", iri(RDFS + "seeAlso"))
 _ALIGNS = {iri(OWL + "equivalentClass"), iri(OWL + "equivalentProperty"), _SUBCLASS, iri(RDFS + "subPropertyOf")}
 
 
@@ -219,6 +233,20 @@ class Schema:
         named = (name, self.expand(name))
         return [cls for cls in self.all_own_kinds if plain_value(cls) in named or _letters(cls) == _plain(name)]
 
+    def kind_named(self, name: str) -> Term | None:
+        """Return the kind of memory with that type, local name, prefixed name or IRI; None for none, or several."""
+        if (known := CLASS_OF_TYPE.get(TYPE_ALIASES.get(name, name))) is not None:
+            return jido(known)
+        terms = {iri(name.strip("<>")), jido(name.removeprefix("jido:"))}
+        shipped = [cls for cls in terms if cls.startswith(_SHIPPED) and cls in self.classes and self.is_a(cls, ITEM)]
+        kinds = shipped or self.own_kinds(name)
+        return kinds[0] if len(kinds) == 1 else None
+
+    def replacement(self, term: Term) -> Term | None:
+        """Return the term that replaces the deprecated *term*, None if none is named."""
+        rows = self.triples if term in self.deprecated else ()
+        return next((value for subject, name, value in rows if subject == term and name in _REPLACED), None)
+
     def ancestors(self, cls: Term) -> frozenset[Term]:
         """Return *cls* and all its superclasses."""
         return self._ancestors.get(cls) or frozenset((cls,))
@@ -272,6 +300,11 @@ class Schema:
         return replace(self, _by_reference=True)
 
     @property
+    def sequence_steps(self) -> frozenset[Term]:
+        """Return the properties in the paths of own shapes that are sequences, such as `( my:dependsOn my:team )`."""
+        return _sequence_steps(self.rules) - _sequence_steps(_shipped().rules)
+
+    @property
     def judge_name(self) -> str:
         """Return the name of the validator for writes: `compiled`, or `pyshacl`."""
         return "pyshacl" if self._by_reference else "compiled"
@@ -316,15 +349,20 @@ class Schema:
         return self._judges[0]
 
     def _entailed(self, data: list[Triple]) -> list[Triple]:
-        individuals, entailed = self.individuals, list[Triple]()
-        for subject, predicate, value in data:
+        """Return the classes above those in *data*, and what the ontology states of the terms that *data* names."""
+        individuals, stated, seen = self.individuals, _stated(self), set[Term]()
+        entailed, rows = list[Triple](), [*data]
+        for subject, predicate, value in rows:  # grows
             if predicate == TYPE:
                 for cls in self._ancestors.get(value, ()):
                     entailed.append((subject, TYPE, cls))
-            if value in individuals:
-                for cls in individuals[value]:
+            if (value in individuals or value in stated) and value not in seen:
+                seen.add(value)
+                for cls in individuals.get(value, ()):
                     for above in self._ancestors.get(cls) or (cls,):
                         entailed.append((value, TYPE, above))
+                rows += stated.get(value, ())
+                entailed += stated.get(value, ())
         return entailed
 
     def _unjudged(self, data: list[Triple], focus: set[Term] | None) -> list[Term]:
@@ -379,6 +417,21 @@ def _in_words_of_its_shape(schema: Schema, finding: Finding) -> Finding:
 def _messages(schema: Schema) -> tuple[Mapping[Term, str], frozenset[str]]:
     rows = [(shape, parse_literal(value).text) for shape, name, value in schema.rules if name == iri(SH + "message")]
     return dict(rows), frozenset(text for _, text in rows)
+
+
+@lru_cache(maxsize=8)
+def _stated(schema: Schema) -> Mapping[Term, list[Triple]]:
+    """Return the triples of the ontology, by subject, with a property that the shapes name."""
+    named = {value for _, _, value in schema.rules} - {TYPE}
+    return grouped((row[0], row) for row in schema.triples if row[1] in named)
+
+
+@lru_cache(maxsize=8)
+def _sequence_steps(rules: tuple[Triple, ...]) -> frozenset[Term]:
+    rest = {subject: value for subject, name, value in rules if name == iri(RDF + "rest")}
+    paths = [value for _, name, value in rules if name == iri(SH + "path") and value in rest]
+    lists = reachable(paths, lambda node: [rest[node]] if node in rest else ())
+    return frozenset(value for node, name, value in rules if name == iri(RDF + "first") and node in lists)
 
 
 @lru_cache(maxsize=8)

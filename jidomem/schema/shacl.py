@@ -20,6 +20,8 @@ from jidomem.errors import Failed
 from jidomem.rdf.terms import Term, Triple, boolean, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, SHAPE, TYPE, XSD, jido, local_name
 
+#: The deepest nesting, of paths and of shapes, that is compiled; also the longest sequence that a write follows.
+DEEPEST = 4
 _PATTERN = iri("http://www.w3.org/ns/shacl#pattern")
 _RE2_PATTERN = iri("urn:jido:shacl:pattern")
 

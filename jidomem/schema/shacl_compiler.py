@@ -18,10 +18,8 @@ from jidomem.base.containers import reachable
 from jidomem.base.regex import Unsearchable, compiled
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, RDF, RDFS, TYPE, local_name
-from jidomem.schema.shacl import ONE_AT_A_TIME, SH, Finding, PyshaclValidator, Severity, severity_of
+from jidomem.schema.shacl import DEEPEST, ONE_AT_A_TIME, SH, Finding, PyshaclValidator, Severity, severity_of
 
-#: The deepest nesting, of paths and of shapes, that is compiled.
-DEEPEST = 4
 _FIRST, _REST, _NIL = iri(RDF + "first"), iri(RDF + "rest"), iri(RDF + "nil")
 _SUBCLASS = iri(RDFS + "subClassOf")
 _NOTHING: Mapping[Term, list[Term]] = {}

@@ -181,6 +181,16 @@ class WriteSnapshot:
                     triples.append((node, vocab.TYPE, cls))
         return triples
 
+    def along(self, rows: Iterable[Triple], steps: Collection[Term], known: set[Term], most: int) -> list[Triple]:
+        """Return types and values of *steps* of the nodes beyond those *known* that *rows* lead to in *most* steps."""
+        along, seen = list[Triple](), known
+        for _ in range(most):
+            nodes = {value for _, predicate, value in rows if predicate in steps and value[0] == "<"} - seen
+            rows = [row for node in nodes for row in self.about(node) if row[1] in steps or row[1] == vocab.TYPE]
+            along += rows
+            seen |= nodes
+        return along
+
     def is_item(self, subject: Term) -> bool:
         """Return whether *subject* is a memory of this project."""
         return bool(self._values_of(subject, ITEM_MARK))

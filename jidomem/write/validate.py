@@ -22,6 +22,7 @@ from jidomem.records.file_anchor import with_slashes
 from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, ONLY_FOR, WRITER_ONLY, MemoryUpdateIntent
 from jidomem.records.policy import Policy
 from jidomem.schema.ontology import Schema
+from jidomem.schema.shacl import DEEPEST
 from jidomem.write.canonical import (
     RESERVED,
     is_absolute,
@@ -275,8 +276,9 @@ def _properties_of_classes(classes: frozenset[Term], schema: Schema) -> frozense
 def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema) -> list[str]:
     """Return the warnings of the shapes on *triples*; raise IntentRefused when a shape is violated.
 
-    The validator gets the triples of the intent, the known triples of their subjects, and the types of the nodes that
-    they point at, but nothing else, so its cost does not depend on the number of memories.
+    The validator gets the triples of the intent, the known triples of their subjects, the types of the nodes that they
+    point at, and what the sequences of shapes lead to, but nothing else, so its cost does not depend on the number of
+    memories.
     """
     described, targets, focus = dict[Term, None](), dict[Term, None](), dict[Term, None]()
     for subject, predicate, value in triples:
@@ -286,7 +288,10 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
         if predicate in schema.properties or (predicate == TYPE and value in schema.classes):
             focus[subject] = None
     violations, warnings = [], []
-    for finding in schema.judge([*triples, *view.about_all(described, targets)], focus):
+    known = view.about_all(described, targets)
+    if steps := schema.sequence_steps:
+        known += view.along([*triples, *known], steps, {*described}, DEEPEST)
+    for finding in schema.judge([*triples, *known], focus):
         if finding.severity != "violation":
             warnings.append(finding.message)
             continue
@@ -557,7 +562,9 @@ def _term_problem(
     word = "class" if predicate == TYPE else "property"
     if term in known:
         if term in schema.deprecated:
-            warnings[f"{plain_value(term)} is deprecated"] = None
+            instead = schema.replacement(term)
+            use = f": use {plain_value(instead)}" if instead else ""
+            warnings[f"{plain_value(term)} is deprecated{use}"] = None
         return None
     if not plain_value(term).startswith(tuple(schema.namespaces)) and not policy.strict:
         if not plain_value(term).startswith((vocab.RDF, vocab.RDFS)):

@@ -151,6 +151,51 @@ def test_a_refusal_by_an_own_shape_has_its_message_and_names_its_file(root):
     assert json.loads(run("ontology", "check", "--json"))["problems"] == []
 
 
+OWN = """acme:Control a owl:Class ; rdfs:subClassOf jido:Fact ; rdfs:label "control" .
+acme:Level a owl:Class ; rdfs:label "level" . acme:High a acme:Level, owl:NamedIndividual ; rdfs:label "high" ;
+  acme:above acme:Low . acme:Low a acme:Level, owl:NamedIndividual .
+acme:above a owl:ObjectProperty ; rdfs:range acme:Level .
+acme:level a owl:ObjectProperty ; rdfs:range acme:Level . acme:team a owl:DatatypeProperty .
+acme:needs a owl:ObjectProperty ; rdfs:range acme:Control .
+"""
+PATH = """acme:Along a sh:NodeShape ; sh:targetClass acme:Control ;
+  sh:property [ sh:path %s ; %s ; sh:message "along the path" ] .
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "rule", "good", "bad"),
+    [
+        ("( acme:level rdfs:label )", "sh:minCount 1", "acme:level=acme:High", "acme:level=acme:Low"),
+        ("( acme:level rdfs:label )", "sh:maxCount 0", "acme:level=acme:Low", "acme:level=acme:High"),
+        ("( acme:level acme:above )", "sh:hasValue acme:Low", "acme:level=acme:High", "acme:level=acme:Low"),
+        ("( acme:level acme:above rdfs:label )", "sh:maxCount 0", "acme:level=acme:High", None),
+        ("( rdf:type rdfs:label )", 'sh:hasValue "control"', "acme:team=x", None),
+        ("( acme:needs acme:team )", 'sh:hasValue "a"', "acme:needs=A", "acme:needs=B"),
+        ("( acme:needs acme:needs acme:team )", 'sh:hasValue "a"', "acme:needs=C", "acme:needs=B"),
+        ("( acme:needs acme:needs )", "sh:class acme:Control ; sh:minCount 1", "acme:needs=C", "acme:needs=B"),
+    ],
+)
+def test_a_path_of_an_own_shape_leads_into_the_ontology_and_other_memories(root, path, rule, good, bad):
+    write_file(root, "ontology/own.ttl", OWN)
+    items = {"A": run("-q", "remember", "A", "--type", "Control", "--set", "acme:team=a").strip()}
+    items["B"] = run("-q", "remember", "B", "--type", "Control", "--set", "acme:team=b").strip()
+    items["C"] = run("-q", "remember", "C", "--type", "Control", "--set", f"acme:needs={items['A']}").strip()
+    prefix = "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .\n"
+    write_file(root, "shapes/own.ttl", prefix + PATH % (path, rule))
+
+    def record(setting, code=0):
+        name, value = setting.split("=")
+        run("remember", setting, "--type", "Control", "--set", f"{name}={items.get(value, value)}", code=code)
+
+    record(good)
+    if bad is not None:
+        record(bad, code=3)
+    for item in items.values():
+        run("edit", item, "--invalidate", "--reason", "r")
+    assert rules() == rules("--reference") == []
+
+
 def test_a_property_of_numbers_beside_one_of_texts_is_consistent(root):
     kinds = {"boolean", "date", "dateTime", "decimal", "double", "integer", "string", "anyURI", "gYear"}
     write_file(root, "ontology/own.ttl", "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n" + "".join(

@@ -130,6 +130,36 @@ def test_an_intent_has_own_properties_beside_its_fields(root):
     assert own(item) == {"severity": ["a", "b"], "pages": [3]}
 
 
+@pytest.mark.parametrize("name", ["Runbook", "runbook", "shop:Runbook", SHOP + "Runbook"])
+def test_memories_of_an_own_kind_are_listed_recalled_and_looked_up_by_its_name(root, name):
+    item = run("remember", "restart the queue", "--type", "Runbook").stdout.strip()
+    run("remember", "restart the clock")
+
+    (row,) = json.loads(run("ask", "memories-of-kind", f"kind={name}", "--json").stdout)["rows"]
+    assert row["item"] == item
+    (hit,) = json.loads(run("recall", "restart", "--kind", name, "--json").stdout)["entries"]
+    assert hit["id"] == item
+    assert json.loads(run("ontology", "show", name, "--json").stdout)["iri"] == SHOP + "Runbook"
+
+
+@pytest.mark.parametrize("name", ["Rnbook", "shop:Rnbook", "shp:Runbook"])
+def test_a_name_that_is_no_kind_is_refused_by_queries_as_by_a_submission(root, name):
+    for words in (("ask", "memories-of-kind", f"kind={name}"), ("recall", "x", "--kind", name)):
+        assert "is not a kind of memory" in run(*words, code=2).stderr
+    run("ontology", "show", name, code=4)
+
+
+def test_a_deprecated_term_names_its_replacement(root):
+    old = "shop:level a owl:DatatypeProperty ; rdfs:range xsd:string ; owl:deprecated true ; dct:isReplacedBy"
+    (root / "ontology" / "old.ttl").write_text(
+        f"@prefix dct: <http://purl.org/dc/terms/> .\n{TERMS}\n{old} shop:severity ."
+    )
+
+    warned = run("remember", "restart", "--type", "Runbook", "--set", "shop:level=high").stderr
+    assert f"warning: {SHOP}level is deprecated: use {SHOP}severity" in warned
+    assert f"replaced by: {SHOP}severity" in run("ontology", "show", "shop:level").stdout
+
+
 def test_a_misspelt_own_kind_and_a_foreign_prefix_are_refused(root):
     with jidomem.open(root) as memory:
         with pytest.raises(IntentRefused, match="'Rnbook' is not a type of memory"):
