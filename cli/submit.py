@@ -259,6 +259,8 @@ def remember(app: App, /, text: str, more: tuple[str, ...], dry_run: bool, **fie
     """
     memory = app.open()
     text = _standard_input() if text == "-" else text
+    if empty := [each for each in more if "=" in each and not each.partition("=")[2].strip()]:
+        raise InvalidRequest(f"--set {empty[0]} is empty", hint="leave it out, or give a value")
     patterns = [(name, value) for name in _CHECKS for value in fields.pop(name)]
     flags = {value: f"--{name.replace('_', '-')}" for name, value in patterns}
     checks = [[_CHECKS[name], {"@value": value}] for name, value in patterns]

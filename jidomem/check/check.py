@@ -1,8 +1,8 @@
 """The check of a project: its memory, or any Turtle file, against ontology, shapes and gates.
 
 `check_project` checks a project and its journal, `check_files` checks Turtle files. Beside the rules of
-`jidomem.check.rules`, `jidomem.check.terms` and `jidomem.check.rules` this module finds references to missing
-nodes and orphaned nodes (`dangling`, `orphans`) and tasks that an issue tracker has closed (`tasks_closed`).
+`jidomem.check.rules` and `jidomem.check.terms` this module finds references to missing nodes and orphaned nodes
+(`dangling`, `orphans`) and tasks that an issue tracker has closed (`tasks_closed`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from jidomem.base.containers import reachable
 from jidomem.base.json_values import decode_json
 from jidomem.check import rules
 from jidomem.check.journal_integrity import JournalFinding, Screening, edited_lines, journal_findings, missing_files
+from jidomem.check.overlay import earlier_rules
 from jidomem.check.reasoning import configured_changes, inconsistencies, policy_changes, unpermitted
 from jidomem.check.report import (
     CIRCLE,
     CLOSED_THERE,
     CONFLICT,
     CONSISTENT,
+    CURRENT,
     DANGLING,
     DECLARED,
     DUE,
@@ -47,7 +49,7 @@ from jidomem.check.report import (
     in_order,
 )
 from jidomem.check.rules import Ask, GateQuery, chains, idle, judging_inactive, shacl, untargeted, untargeted_shapes
-from jidomem.check.sources import FileSource, JournalSource, TripleSource, brought, line_of_error
+from jidomem.check.sources import FileSource, JournalSource, TripleSource, brought, line_of_error, newly_broken
 from jidomem.check.terms import literals, terms_used
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.exchange.synchroniser import BLOB, STATE
@@ -64,7 +66,7 @@ from jidomem.records.active import is_accepted
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.repository.other_tools import kind_of
-from jidomem.schema.ontology import Schema
+from jidomem.schema.ontology import OURS, Schema
 from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, UNNAMED, Severity
 
 #: The namespaces in which only jidomem mints IRIs: an IRI of them without a description is a dangling reference.
@@ -89,8 +91,9 @@ def orphans(source: TripleSource) -> list[UnplacedFinding]:
     """Return the evidence and alternatives without a reference to them."""
     alone = {node for node in source.types if node.startswith(_MINTED) and _ONLY_POINTED_AT.fullmatch(node)}
     alone -= source.objects
-    text = "nothing refers to this, and alone it has no meaning: add the reference (jido:derivedFrom, " \
-        "jido:hasAlternative)"  # fmt: skip
+    text = (
+        "nothing refers to this, and alone it has no meaning: add the reference (jido:derivedFrom, jido:hasAlternative)"
+    )
     return [UnplacedFinding(node, ORPHAN, "violation", text) for node in alone]
 
 
@@ -245,12 +248,15 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
     if source.damage or lost[stream]:
         findings, others = _by_themselves(findings, source), _by_themselves(others, source)
         report.notes.append("references between memories are not checked while the journal is damaged")
+    earlier = earlier_rules(settings.overlay, schema, settings.revision)
+    broken = [] if earlier is None else newly_broken(findings, _judged(source, earlier, settings))
     findings = brought(findings, source, lambda older: _judged(older, schema, settings)) + brought(others, source)
+    findings = [*dict.fromkeys([*findings, *broken])]
     findings = _excused(_about_active(findings, source, schema, settings), source)
     for each, noted in journal_findings(follower.journal, streams).items():
         report.problems += _journal_problems(follower.journal, noted, damage[each], lost[each])
         report.problems += screenings[each].problems("warning" if settings.on_secret == "warn" else "violation")
-    report.problems += _placed_in_overlay(source.placed(_once(findings)), settings.overlay)
+    report.problems += _placed_in_overlay(source.placed(findings), settings.overlay)
     if settings.revision is not None and settings.overlay is not None:
         report.problems += configured_changes(settings.overlay, settings.revision)
     report.problems = in_order([*report.problems, *_aimless(schema, settings.overlay)])
@@ -407,12 +413,8 @@ def _index_findings(
 
 
 def _report(source: TripleSource, schema: Schema, unchecked: list[str]) -> CheckReport:
-    return CheckReport(
-        judged=source.items(schema),
-        unchecked=unchecked,
-        idle=idle(source, schema.rules, schema),
-        untargeted=untargeted(source, schema.rules, schema),
-    )
+    unmatched, missed = idle(source, schema.rules, schema), untargeted(source, schema.rules, schema)
+    return CheckReport(judged=source.items(schema), unchecked=unchecked, idle=unmatched, untargeted=missed)
 
 
 def _unsettled(row: Mapping[str, Any], source: TripleSource) -> UnplacedFinding:
@@ -609,7 +611,9 @@ def _excused(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[
     excused = []
     for each in findings:
         is_advice = each.severity != "violation" and each.rule not in RULES and not each.rule.startswith(GATE)
-        if is_advice and (_is_ended(each.item, source) or _needs_no_assignee(each, source)):
+        is_of_assignee = each.property == jido("assignedTo")
+        is_done = is_of_assignee and not _DONE.isdisjoint(source.values(each.item, jido("hasTaskStatus")))
+        if is_advice and (is_done or _is_ended(each.item, source)):
             continue
         if each.property and (each.item, each.property) in redacted and not source.values(each.item, each.property):
             if _is_ended(each.item, source):
@@ -622,17 +626,23 @@ def _excused(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[
 def _about_active(
     findings: Iterable[UnplacedFinding], source: TripleSource, schema: Schema, options: Options
 ) -> list[UnplacedFinding]:
-    """Return *findings* without those of the root's own shapes and gates about memories that are not active.
+    """Return *findings* without those that nobody can mend, as a repair replaces the memory.
 
-    A repair replaces the memory, so nobody could mend the old one.
+    The root's own shapes and gates judge active memories, its own terms those that have not ended.
     """
     of_all = judging_inactive(schema.rules, options.own_gates)
     own = {plain_value(shape) for shape, _, _ in schema.rules if is_iri(shape)} - of_all
-    own |= {gate.rule for gate in options.own_gates} - of_all
-    own |= {plain_value(UNNAMED)}
-    return [
-        each for each in findings if each.rule not in own or _may_be_active(each.item, source, schema, options.now())
-    ]
+    own |= {gate.rule for gate in options.own_gates} - of_all | {plain_value(UNNAMED)}
+    spaces = tuple(f"<{space}" for space in schema.namespaces.difference(OURS))
+
+    def is_of_past(each: UnplacedFinding) -> bool:
+        if each.rule in own:
+            return not _may_be_active(each.item, source, schema, options.now())
+        is_of_terms = each.rule in (DECLARED, CURRENT) or each.rule.startswith(GATE)
+        is_own = any(term.startswith(spaces) for term in (each.property, each.value) if term is not None)
+        return is_of_terms and is_own and each.rule not in of_all and _is_ended(each.item, source)
+
+    return [each for each in _once(findings) if not is_of_past(each)]
 
 
 def _may_be_active(item: Term, source: TripleSource, schema: Schema, moment: datetime) -> bool:
@@ -647,11 +657,6 @@ def _may_be_active(item: Term, source: TripleSource, schema: Schema, moment: dat
     return not any(end is not None and end <= moment for end in ends)
 
 
-def _needs_no_assignee(finding: UnplacedFinding, source: TripleSource) -> bool:
-    is_done = not _DONE.isdisjoint(source.values(finding.item, jido("hasTaskStatus")))
-    return is_done and finding.property == jido("assignedTo")
-
-
 def _is_ended(item: Term, source: TripleSource) -> bool:
     """Return whether an asserted memory superseded or invalidated *item*."""
     ends = (end for name in ("supersededBy", "invalidatedBy") for end in source.values(item, jido(name)))
@@ -660,10 +665,9 @@ def _is_ended(item: Term, source: TripleSource) -> bool:
 
 def _aimless(schema: Schema, overlay: Path | None) -> list[Problem]:
     """Return the shapes of the overlay that can never judge a node; a test covers the shipped ones."""
-    untargeted = [each for each in untargeted_shapes(schema.rules, schema) if not each.item.startswith(f"<{SHAPE}")]
-    return _placed_in_overlay(
-        [Problem(plain_value(each.item), each.rule, each.severity, each.message) for each in untargeted], overlay
-    )
+    own = [each for each in untargeted_shapes(schema.rules, schema) if not each.item.startswith(f"<{SHAPE}")]
+    problems = [Problem(plain_value(each.item), each.rule, each.severity, each.message) for each in own]
+    return _placed_in_overlay(problems, overlay)
 
 
 def _placed_in_overlay(problems: list[Problem], overlay: Path | None) -> list[Problem]:

@@ -30,6 +30,7 @@ from jidomem.check.sources import FileSource, TripleSource, by_subject, line_in,
 from jidomem.check.terms import check_terms, is_shacl, shapes, terms_used, undeclared
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.index.store import OxigraphIndex
+from jidomem.journal.branches import Revision
 from jidomem.rdf.terms import Term, Triple, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import graph_iri, jido, local_name
 from jidomem.read import playbook
@@ -346,6 +347,24 @@ def _at(root: Path, ref: str) -> Schema:
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(git.blob(root, ref, name) or b"")
         return schemas.load([Path(folder)])
+
+
+def earlier_rules(root: Path | None, schema: Schema, revision: Revision | None) -> Schema | None:
+    """Return the ontology of the root where its branch left *revision*; None without a range, or if it is *schema*.
+
+    That of an unusable overlay is the shipped one.
+    """
+    if root is None or revision is None:
+        return None
+    ref, folders = revision.shared(root).ref, ("--", "ontology/", "shapes/")
+    differing = git.read_git(root, "diff", "--name-only", ref, *folders)
+    if not differing and not git.read_git(root, "ls-files", "--others", *folders):
+        return None
+    try:
+        earlier = _at(root, ref)
+    except JidomemError:
+        earlier = schemas.load()
+    return None if earlier.version == schema.version else earlier
 
 
 def changes(old: Schema, new: Schema) -> list[OntologyChange]:

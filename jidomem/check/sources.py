@@ -343,6 +343,12 @@ def brought(
     return [each for each, is_own in zip(findings, is_brought, strict=True) if is_own]
 
 
+def newly_broken(findings: Iterable[UnplacedFinding], earlier: Iterable[UnplacedFinding]) -> list[UnplacedFinding]:
+    """Return the *findings* that are not among those of the *earlier* rules on the same statements."""
+    before = {replace(_named(each), message="") for each in earlier}
+    return [each for each in findings if replace(_named(each), message="") not in before]
+
+
 class _Own:
     """The statements that a git range added, and the nodes whose statements it changed."""
 

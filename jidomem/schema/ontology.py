@@ -188,7 +188,8 @@ class Schema:
     """The ontology, shipped or with the overlay of a project, as tables; and the validator of its shapes.
 
     An undeclared term in one of `namespaces`, ours and those of the overlay, is an error. `prefixes` are those that the
-    overlay declares for its namespaces, `shape_files` the files of its named shapes, relative to the root.
+    overlay declares for its namespaces, `shape_files` the files of its named shapes, relative to the root, and
+    `sequence_steps` the properties in paths of its shapes that are sequences, such as `( my:dependsOn my:team )`.
     """
 
     version: str
@@ -204,6 +205,7 @@ class Schema:
     namespaces: frozenset[str] = frozenset(OURS)
     prefixes: Mapping[str, str] = field(default_factory=dict)
     shape_files: Mapping[Term, str] = field(default_factory=dict)
+    sequence_steps: frozenset[Term] = frozenset()
     _judges: list[CompiledValidator] = field(default_factory=list)
 
     def expand(self, text: str) -> str | None:
@@ -298,11 +300,6 @@ class Schema:
     def by_reference(self) -> Schema:
         """Return the same schema with pyshacl as its validator."""
         return replace(self, _by_reference=True)
-
-    @property
-    def sequence_steps(self) -> frozenset[Term]:
-        """Return the properties in the paths of own shapes that are sequences, such as `( my:dependsOn my:team )`."""
-        return _sequence_steps(self.rules) - _sequence_steps(_shipped().rules)
 
     @property
     def judge_name(self) -> str:
@@ -427,14 +424,6 @@ def _stated(schema: Schema) -> Mapping[Term, list[Triple]]:
 
 
 @lru_cache(maxsize=8)
-def _sequence_steps(rules: tuple[Triple, ...]) -> frozenset[Term]:
-    rest = {subject: value for subject, name, value in rules if name == iri(RDF + "rest")}
-    paths = [value for _, name, value in rules if name == iri(SH + "path") and value in rest]
-    lists = reachable(paths, lambda node: [rest[node]] if node in rest else ())
-    return frozenset(value for node, name, value in rules if name == iri(RDF + "first") and node in lists)
-
-
-@lru_cache(maxsize=8)
 def _subjects(schema: Schema) -> frozenset[Term]:
     return frozenset(subject for subject, _, _ in schema.triples)
 
@@ -527,7 +516,15 @@ def extended_by(terms: Mapping[Path, list[Triple]], rules: Mapping[Path, list[Tr
         version=version,
         prefixes=_prefixes((*terms, *rules), spaces),
         shape_files=shape_files,
+        sequence_steps=_sequence_steps([triple for rows in rules.values() for triple in rows]),
     )
+
+
+def _sequence_steps(rules: Collection[Triple]) -> frozenset[Term]:
+    rest = {subject: value for subject, name, value in rules if name == iri(RDF + "rest")}
+    paths = [value for _, name, value in rules if name == iri(SH + "path") and value in rest]
+    lists = reachable(paths, lambda node: [rest[node]] if node in rest else ())
+    return frozenset(value for node, name, value in rules if name == iri(RDF + "first") and node in lists)
 
 
 def _prefixes(paths: Iterable[Path], spaces: Collection[str]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The shapes and gates of a root: the memories they judge, and the report of their faults."""
 
 import json
+import subprocess
 
 import pytest
 from click.testing import CliRunner
@@ -194,6 +195,42 @@ def test_a_path_of_an_own_shape_leads_into_the_ontology_and_other_memories(root,
     for item in items.values():
         run("edit", item, "--invalidate", "--reason", "r")
     assert rules() == rules("--reference") == []
+
+
+def test_own_terms_are_judged_in_memories_that_have_not_ended(root):
+    write_file(root, "ontology/own.ttl", OWN + "acme:team rdfs:domain acme:Control .")
+    settings = ("--set", "acme:team=a", "--set", "acme:level=acme:High")
+    item = run("-q", "remember", "A", "--type", "Control", *settings).strip()
+    renamed = OWN.replace("acme:Control", "acme:Guard").replace("acme:High", "acme:Top")
+    write_file(root, "ontology/own.ttl", renamed + "acme:team rdfs:domain acme:Guard .")
+
+    assert {*rules(code=1)} == {"TermIsDeclared", "property-is-said-of-its-domain"}
+    run("edit", item, "--set", "type=Guard", "--set", "acme:level=acme:Top")
+    assert rules() == rules("--reference") == []
+
+    write_file(root, "ontology/old.ttl", "acme:Guard owl:deprecated true .")
+    assert rules() == ["TermIsNotDeprecated"]
+
+
+def test_a_check_of_a_git_range_reports_the_older_memories_that_a_changed_rule_breaks(root):
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
+
+    write_file(root, "ontology/own.ttl", OWN)
+    shape = PATH % ("acme:team", "sh:maxLength 3")
+    write_file(root, "shapes/own.ttl", shape)
+    for team in ("red", "tan", "or"):
+        run("remember", team, "--type", "Control", "--set", f"acme:team={team}")
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    git("commit", "-qm", "three")
+
+    assert rules("--since", "HEAD") == []
+    write_file(root, "shapes/own.ttl", shape.replace("3", "2").replace("along", "at the end of"))
+    assert rules("--since", "HEAD", code=1) == ["Along", "Along"]
+    git("commit", "-qam", "tighter")
+    assert rules("--since", "HEAD~1", code=1) == ["Along", "Along"]
+    assert rules("--since", "HEAD") == []
 
 
 def test_a_property_of_numbers_beside_one_of_texts_is_consistent(root):

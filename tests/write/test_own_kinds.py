@@ -119,6 +119,13 @@ def test_a_property_of_another_kind_has_the_kind_to_give_instead(root):
     assert "hint: give shop:Runbook as --type, or leave out --set shop:pages" in refusal
 
 
+@pytest.mark.parametrize("setting", ["shop:severity=", "topic= ", "about="])
+def test_an_empty_setting_of_a_new_memory_is_refused(root, setting):
+    refusal = run("remember", "restart", "--type", "Runbook", "--set", setting, code=2).stderr
+
+    assert f"error: --set {setting} is empty" in refusal
+
+
 def test_an_intent_has_own_properties_beside_its_fields(root):
     with jidomem.open(root) as memory:
         item = memory.remember("restart", type="Runbook", **{"shop:severity": ["a", "b"], SHOP + "pages": 3}).iri
