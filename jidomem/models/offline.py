@@ -93,7 +93,7 @@ def _i(pattern: str, says: str, confidence: float, trait: str | None = None) -> 
 
 
 _NOT = "(?:do not|did not|never|no longer|cannot) (?:really |even |much )?"
-_NO_TOPIC = r"(?!(?:[\w-]+ ){1,3}?(?:questions?|issues?|problems?|ideas?|doubts?|feeling|hunch)\b)"
+_NO_TOPIC = r"(?!(?:[\w-]+ ){1,3}?(?:questions?|requests?|ideas?|doubts?|feeling|hunch)\b)"
 #: The patterns of claims after an "I" or a "my": the first match counts.
 RULES: tuple[ClaimPattern, ...] = (
     _rule(rf"\b(?:my name is|I am called) not {_REST}", "is not called {rest}", 0.9),
@@ -218,6 +218,8 @@ _QUOTED = re.compile(rf"[,!]\s*(?:{_SAY} (?!I\b)|(?:my \w+|he|she|they|(?-i:[A-Z
 _ONLY_SAYS = re.compile(rf"(?:\w+ ){{1,3}}{_SAY}{_TO}", re.IGNORECASE)
 _SUPPOSED = re.compile(r"\b(?:if|unless|wish|imagine|suppose|would have|could have)\b[^,]*$", re.IGNORECASE)
 _THINKS = re.compile(r"I (?:\w+ )?(?:think|guess|believe|suppose|know|bet|mean) (?:that )?(?:I|my|we)\b", re.IGNORECASE)
+#: The most characters before a clause that decide whether it is a claim.
+_BEFORE_CHARS = 200
 _NEGATED = re.compile(r"\b(?:not|never)\s+$", re.IGNORECASE)
 _HEDGED = re.compile(r"\b(?:maybe|perhaps|probably|might|guess|think|kind of|sort of|not sure)\b", re.IGNORECASE)
 _SELF = {
@@ -250,7 +252,7 @@ def _sentence_claims(sentence: str, longest: int, rules: Sequence[ClaimPattern])
         stop = _END.search(sentence, opening.end())
         end = stop.start() if stop else len(sentence)
         before, clause = sentence[: opening.start()], sentence[opening.start() : end].strip()
-        if len(clause) > longest or not _stands_alone(opening[0], before):
+        if len(clause) > longest or not _stands_alone(opening[0], before[-_BEFORE_CHARS:]):
             continue
         claim = None if _QUOTED.match(sentence, end) else _clause_claim(clause, before, rules)
         if claim and len(claim.text) <= longest:

@@ -214,6 +214,7 @@ _SYNONYMS = (
     (re.compile(r"^((?:no longer |stopped |does not )?)(?:loves?|loving|enjoys?|enjoying|adores?)\b"), r"\1like"),
     (re.compile(r"\b(works?|working) (?:for|with)\b"), r"\1 at"),
     (re.compile(r"^(?:started|began|resumed|took up) (?=\w+ing\b)"), ""),
+    (re.compile(r"^(?:got|became) (?=(?:married|divorced|engaged|widowed)\b)"), "is "),
     (re.compile(r"^(.{1,60}? (?:is|are)) now\b"), r"\1"),
 )
 _VERB_ENDING, _DOUBLED = re.compile(r"(?:ing|es|e|s)$"), re.compile(r"([bdgmnprt])\1$")
@@ -236,7 +237,8 @@ _LINKS = frozenset(
 #: The beginnings of statements of which one at a time is true.
 _SINGLE = re.compile(
     r"(?:lives in (?!an?\b|the\b|my\b|their\b|our\b|one\b)|is called |favou?rite [\w ]+? (?:is|are) )"
-    r"|(is )(?=\d+ years? old)|(is )(?=(?:single|married|divorced|engaged|widowed)(?: to\b|$))"
+    r"|(is )(?=\d+ years? old)|(is )(?=(?:single|married|divorced|engaged(?! in\b)|widowed)"
+    r"(?: (?:to|with|in|on|last|this|since)\b|$))"
     r"|(is )(?=(?:left-handed|right-handed|ambidextrous)\b)|(.{0,60}?\b(?:is|are|costs?)(?: at| on)? )(?=[\d€$£+])"
 )
 _WORKS = re.compile(r"works (?:at|as) ")
