@@ -476,7 +476,10 @@ def _object_field(page: DialogueTurn) -> dict[str, str]:
 
 def _known(one: Known) -> dict[str, Any]:
     facts, traits = ([cut(each, MAX_FACT_CHARS) for each in texts] for texts in (one.facts, one.traits))
-    parts = {"asks": one.asks, "profile": dict(one.profile), "facts": facts, "traits": traits}
+    timed: Iterable[Any] = facts
+    if len(one.times) == len(facts):
+        timed = [{"fact": fact, "learned": at} for fact, at in zip(facts, one.times, strict=True)]
+    parts = {"asks": one.asks, "profile": dict(one.profile), "facts": timed, "traits": traits}
     known = {name: value for name, value in parts.items() if value}
     return {"of": one.of, **known} if known else {}
 

@@ -218,7 +218,7 @@ class Learned:
 class Known:
     """The long-term memory about the object `of` that is relevant to a question.
 
-    `asks` is True for the object that asks the question.
+    `asks` is True for the object that asks the question; `times` are those at which the facts were learned, in order.
     """
 
     of: str
@@ -226,6 +226,7 @@ class Known:
     facts: tuple[str, ...] = ()
     traits: tuple[str, ...] = ()
     asks: bool = False
+    times: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from memoryos_dialogue import ADA, at, ids, page, policy, segment
 
+from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
 from jidomem.extras.memoryos.retrieval import RetrievalQuery, retrieve
 from jidomem.extras.memoryos.segments import TierPolicy
@@ -170,9 +171,13 @@ def test_retrieved_personas_are_given_as_known_values_of_a_prompt():
     question = replace(QUESTION, object_type="user", object_identifier="ana")
     results = retrieve(TIERS, SYSTEM, question, PLAIN)
 
+    (ana_time,), (service_time,) = ([format_timestamp(each.what.created_at) for each in persona.knowledge]
+                                    for persona in results.personas)  # fmt: skip
     assert results.known() == (
-        Known("user ana", {"language": "pt"}, ("Ana has an index",), ("index: liked", "tone: terse"), asks=True),
-        Known("service search", {}, ("its index is an Oxigraph index",), ()),
+        Known(
+            "user ana", {"language": "pt"}, ("Ana has an index",), ("index: liked", "tone: terse"), True, (ana_time,)
+        ),
+        Known("service search", {}, ("its index is an Oxigraph index",), (), times=(service_time,)),
         Known("agent ada", {"role": "planner"}, (), ("style: plain",)),
     )
 

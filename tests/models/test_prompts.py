@@ -47,6 +47,8 @@ def test_a_final_prompt_has_every_tier_and_ends_with_the_question():  # D085 D09
     assert section("known") == [
         {"of": "user ana", "profile": {"name": "Ana"}, "facts": ["works as a nurse"], "traits": ["likes: tea"]}
     ]
+    dated = final_prompt("?", [], [], [replace(known, times=("2026-11-21T08:00:00Z",))], [])
+    assert '"facts": [{"fact": "works as a nurse", "learned": "2026-11-21T08:00:00Z"}]' in dated.user
     assert section("shared_knowledge") == ["Tea is in the kitchen."]
     assert prompt.user.endswith("The question: What does Ana drink?")
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
+from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
 from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vector
 from jidomem.extras.memoryos.segments import TierPolicy, keywords_of
@@ -85,7 +86,8 @@ class PersonaMatch:
         """Return the match in the form of a prompt for a language model."""
         subject = f"agent {agent_id}" if self.key is None else str(self.key)
         texts = tuple(match.what.text for match in self.knowledge), tuple(match.what.text for match in self.traits)
-        return Known(subject, self.profile, *texts, asks=asking is not None and self.key == asking)
+        times = tuple(format_timestamp(match.what.created_at) for match in self.knowledge)
+        return Known(subject, self.profile, *texts, asking is not None and self.key == asking, times)
 
 
 @dataclass(frozen=True, slots=True)
