@@ -100,6 +100,8 @@ def guard(
         answer_hook(app, hook, "guard", lambda hook_input: _hook_answer(app, hook, hook_input, session))
         return
     local = _local_guard(app, refuses_missing=True)
+    if unchecked_here := _unchecked_here(app):
+        app.warn(unchecked_here)
     if local is None:
         return
     name = session or local.session or f"{'git' if staged else 'day'}-{now():%Y-%m-%d}"
@@ -165,11 +167,22 @@ def _local_guard(app: App, *, refuses_missing: bool = False) -> _LocalGuard | No
     return _LocalGuard(loaded) if loaded.root.is_dir() else None
 
 
+def _unchecked_here(app: App) -> str:
+    """Return the warning that this checkout lacks the memory of the repository; empty where it has one."""
+    root, found = settings.find(app.root)
+    if found != settings.OWN and (root / settings.CONFIG).exists():
+        return ""
+    from jidomem.runtime.location import absence  # takes 40 ms, which most edits save
+
+    absent = absence(root, found)
+    return f"not checked: {absent.detail}; {absent.hint}" if absent else ""
+
+
 def _hook_answer(app: App, client: str, hook_input: Mapping[str, Any], session: str | None) -> Mapping[str, str]:
     """Return the answer to a client before an edit, or after a read."""
     local = _local_guard(app)
     if local is None:
-        return {}
+        return {"warning": _unchecked_here(app)}
     event = hook_input.get("hook_event_name")
     tool_input = _decoded(hook_input.get("tool_input"))
     if event != "postToolUse" and (name := _edited_journal(local, tool_input)):

@@ -99,11 +99,24 @@ class App:
                 memory.journal.head(stream)  # a server notices if they vanish before its first request
         if context := click.get_current_context(silent=True):
             context.call_on_close(memory.close)  # closing it explicitly saves a second with a store on disk
+            if not stays:
+                self._warn_of_absence(memory.settings)
             writes = isinstance(context.command, Command) and context.command.is_writing
             if writes and not stays and not self.creates_project:
                 self._refuse_misspelt(memory.settings, memory.projects)
                 self._warn_of_new_root(memory.settings)
         return memory
+
+    def _warn_of_absence(self, settings: Settings) -> None:
+        """Raise Failed if this checkout lacks the memory of the repository; warn if the user's own is used instead."""
+        from jidomem.runtime.location import absence
+        from jidomem.runtime.settings import OWN
+
+        absent = absence(settings.root, settings.found) if settings.address is None else None
+        if absent is not None and (settings.found != OWN or not settings.root.is_dir()):
+            raise absent
+        if absent is not None:
+            self.warn(f"{absent.detail}, so your own is used; {absent.hint}")
 
     def _warn_of_new_root(self, settings: Settings) -> None:
         """Warn of a named root that a write makes; raise NotFound if it is spelled like one beside it."""

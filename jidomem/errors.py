@@ -573,7 +573,7 @@ class MemoryMissing(Failed):
         super().__init__(
             f"the memory at {place} is gone or was moved (it had {had}); nothing was stored",
             hint=f"{branch}open it (start the server) with its new path, if it was moved; restore it from git or a"
-            " backup, if it was removed; to begin an empty one there, close this one (restart the server)",
+            " backup, if it was removed; to begin an empty one there, jidomem init, and open it (restart the server)",
         )
 
 

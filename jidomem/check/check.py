@@ -17,10 +17,18 @@ from shlex import quote
 from typing import Any
 
 from jidomem.base.clock import now
-from jidomem.base.containers import reachable
+from jidomem.base.containers import grouped, reachable
 from jidomem.base.json_values import decode_json
 from jidomem.check import rules
-from jidomem.check.journal_integrity import JournalFinding, Screening, edited_lines, journal_findings, missing_files
+from jidomem.check.journal_integrity import (
+    JournalFinding,
+    Screening,
+    damage_problem,
+    edited_lines,
+    finding_problem,
+    journal_findings,
+    missing_files,
+)
 from jidomem.check.overlay import earlier_rules
 from jidomem.check.reasoning import configured_changes, inconsistencies, policy_changes, unpermitted
 from jidomem.check.report import (
@@ -34,7 +42,6 @@ from jidomem.check.report import (
     DUE,
     FRESH,
     GATE,
-    JOURNAL,
     ORPHAN,
     PERMITTED,
     REDACTION,
@@ -71,18 +78,21 @@ from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, UNNAMED, Severity
 
 #: The namespaces in which only jidomem mints IRIs: an IRI of them without a description is a dangling reference.
 _MINTED = tuple(f"<{vocab.BASE}{name}/" for name in ("memory", "agents", "sessions", "projects", "evidence"))
-_GRAPHS = {jido("inStream"), jido("clears")}
+_GRAPHS, _AUTHOR = {jido("inStream"), jido("clears")}, {jido("assertedBy"), jido("assertedIn")}
 _ONLY_POINTED_AT = re.compile(rf"<{vocab.BASE}(?:evidence/[^/]+|memory/[^/]+/alternatives/[^/]+)>")
 
 
 def dangling(source: TripleSource) -> list[UnplacedFinding]:
     """Return each reference to an IRI minted by jidomem that has no class, so that nothing describes it."""
     missing = {value for value in source.objects - source.types.keys() if value.startswith(_MINTED)}
-    findings = []
+    findings, redacted = [], {name for _, _, name in source.of(jido("redactedProperty"))}
     for subject, predicate, value in source.triples if missing else ():
         if value in missing and predicate not in _GRAPHS:
-            text = f"jido:{local_name(predicate)} refers to {plain_value(value)}, which has no description:"
-            text += " name an existing one, or import its description"
+            text = f"jido:{local_name(predicate)} refers to {plain_value(value)}, which has no description: "
+            if predicate in redacted:
+                command = f"jidomem journal redact --text {quote(local_name(value))} --reason WHY"
+                text += f"if a redaction removed it, remove it here, too: {command}; else "
+            text += "name an existing one, or import its description"
             findings.append(UnplacedFinding(subject, DANGLING, "violation", text, predicate, value))
     return findings
 
@@ -270,8 +280,8 @@ def _journal_problems(
     if damage or lost:  # the lost commits may be the records of redactions
         noted = [note for note in noted if note.kind != "unrecorded"]
     edits = edited_lines(journal, damage)
-    causes = [_damaged(one, edits.get(one.path)) for one in damage if not _follows(one, lost)]
-    return [*causes, *map(_journal_problem, [*noted, *lost])]
+    causes = [damage_problem(one, edits.get(one.path)) for one in damage if not _follows(one, lost)]
+    return [*causes, *map(finding_problem, [*noted, *lost])]
 
 
 def _screening(journal: FileJournal, stream: Stream, options: Options) -> Screening:
@@ -506,31 +516,35 @@ def _written_differently(source: JournalSource) -> list[UnplacedFinding]:
             names[0],
         )
         for item, names in differing.items()
-        if not _is_ended(item, source) and jido("Proposed") not in source.values(item, jido("hasAssertionStatus"))
+        if not (_is_ended(item, source) or _is_proposed(item, source))
     ]
 
 
 def _beside_redactions(source: TripleSource) -> Iterator[UnplacedFinding]:
-    """Yield the active memories that replace a redacted one and were recorded on another branch than the redaction.
+    """Yield the active and pending memories that replace one redacted on another branch, whose text they may repeat.
 
-    The redaction removed its text from the commits before it only, so they may repeat the text.
+    The redaction removed it from the commits before it only. A redacted author is reported by `dangling`.
     """
 
     def commits_to(commits: Iterable[Term]) -> set[Term]:
         return reachable(commits, lambda commit: source.values(commit, jido("parent")))
 
     redacted = {item for _, _, item in source.of(jido("redactedItem"))}
+    newer = grouped((old, new) for new, _, old in source.of(jido("supersedes")))
     for order, _, item in source.of(jido("redactedItem")):
-        for later in sorted(reachable([item], lambda node: source.values(node, jido("supersededBy"))) - redacted):
+        lost = {name for name in source.values(order, jido("redactedProperty")) if not source.values(item, name)}
+        for later in sorted(reachable([item], lambda node: newer.get(node, ())) - redacted if lost - _AUTHOR else ()):
             commits = source.values(later, jido("recordedIn"))
             if (
                 order not in commits_to(commits)
                 and commits_to([order]).isdisjoint(commits)
                 and not _is_ended(later, source)
             ):
-                short = short_id(plain_value(later))
+                short, is_pending = short_id(plain_value(later)), _is_proposed(later, source)
                 text = f"it replaces {plain_value(item)}, which another branch redacted: if it repeats that text, "
-                text += f"jidomem journal redact {short} --reason WHY; if not, jidomem edit {short} --confirm"
+                text += f"jidomem journal redact {short} --reason WHY; if not, jidomem "
+                text += f"review accept {short}" if is_pending else f"edit {short} --confirm"
+                redacted.add(later)  # one warning for all that it replaces
                 yield UnplacedFinding(later, REPEATED, "warning", text)
 
 
@@ -546,7 +560,7 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
     """
     pending, rejected = dict[Term, Term](), set[Term]()
     for marker, link, value in source.of(jido("supersedes"), jido("invalidates")):
-        if jido("Proposed") not in source.values(marker, jido("hasAssertionStatus")):
+        if not _is_proposed(marker, source):
             continue
         if not any(source.values(marker, jido(end)) for end in ("supersededBy", "invalidatedBy")):
             pending[value] = marker
@@ -577,26 +591,6 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
         yield UnplacedFinding(
             item, FRESH, severity, f"{row['path']} is {state}: {do}", *source.naming(item, row["path"], BLOB)
         )
-
-
-def _damaged(damage: JournalDamaged, line: int | None) -> Problem:
-    """Return damage as a problem, at the edited *line* if known."""
-    commit = f"urn:jido:commit:{damage.commit}" if damage.commit else damage.path
-    where = f"{damage.path}:{damage.line}: " if damage.line else f"{damage.path}: "
-    detail = damage.detail.removeprefix(where)
-    return Problem(
-        commit,
-        JOURNAL,
-        "violation",
-        f"{detail}; {damage.hint}" if damage.hint else detail,
-        damage.path,
-        line or damage.line,
-    )
-
-
-def _journal_problem(finding: JournalFinding) -> Problem:
-    commit = f"urn:jido:commit:{finding.commit}" if finding.commit else finding.path or ""
-    return Problem(commit, JOURNAL, finding.severity, f"{finding.detail}: {finding.hint}", finding.path, finding.line)
 
 
 def _excused(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
@@ -650,11 +644,14 @@ def _may_be_active(item: Term, source: TripleSource, schema: Schema, moment: dat
     if not any(schema.is_a(cls, jido("MemoryItem")) for cls in source.types.get(item, ())):
         return True
     standing = [plain_value(value) for value in source.values(item, jido("decisionStatus"))]
-    is_proposed = jido("Proposed") in source.values(item, jido("hasAssertionStatus"))
-    if is_proposed or _is_ended(item, source) or not all(map(is_accepted, standing)):
+    if _is_proposed(item, source) or _is_ended(item, source) or not all(map(is_accepted, standing)):
         return False
     ends = map(moment_in, source.values(item, jido("validUntil")))
     return not any(end is not None and end <= moment for end in ends)
+
+
+def _is_proposed(item: Term, source: TripleSource) -> bool:
+    return jido("Proposed") in source.values(item, jido("hasAssertionStatus"))
 
 
 def _is_ended(item: Term, source: TripleSource) -> bool:

@@ -24,7 +24,7 @@ from typing import Any
 
 from jidomem.base import clock
 from jidomem.base.json_values import decode_json
-from jidomem.check.report import SECRET, Problem, UnplacedFinding
+from jidomem.check.report import JOURNAL, SECRET, Problem, UnplacedFinding
 from jidomem.check.sources import by_subject, line_in, statements_of
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged, NotFound
 from jidomem.exchange import documents
@@ -32,7 +32,7 @@ from jidomem.index.follower import BulkLoader, IndexFollower
 from jidomem.index.snapshots import STORE_ERRORS, Clones
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.branches import Revision, head_of, vanished
-from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, aside_of, stem_of
+from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, FormatError, aside_of, is_pack, parse, stem_of
 from jidomem.journal.journal import FileJournal, Stream, future_commit
 from jidomem.journal.rewrite import (
     NO_MOMENT,
@@ -266,7 +266,8 @@ def missing_files(
     """Return a finding for each file of a stream with commits that existed at one of *revisions* and are missing now.
 
     A commit that was packed or moved within the folder exists; so does one reported as *damage*. A commit named by the
-    record of a redaction or quarantine is not reported.
+    record of a redaction or quarantine is not reported; neither is one that had no parents at that revision, as after
+    `git cherry-pick`, where nothing could read it.
     """
     folder = journal.inspect(stream)
     files = {*each_file(folder.path)}
@@ -283,14 +284,34 @@ def missing_files(
     }
     findings: dict[str, JournalFinding] = {}
     for revision in revisions:
-        before = revision.commits(journal.path(stream), unread=files)
-        before = {key: name for key, name in before.items() if key.rpartition("-")[2] not in known}
+        there = revision.commits(journal.path(stream), unread=files)
+        before = {key: name for key, name in there.items() if key.rpartition("-")[2] not in known}
         lost = vanished(before, present)
+        unused = _unused(Path(folder.path), revision, lost, {*there, *present}) if files else ()
+        lost = {name: keys for name, keys in lost.items() if name not in unused}
         if before and not files:
             return [_missing_file(folder.path, "", sorted(before), stream, revision)]
         for name, keys in lost.items():
             findings.setdefault(name, _missing_file(folder.path, name, keys, stream, revision))
     return [*findings.values()]
+
+
+def _unused(folder: Path, revision: Revision, lost: Collection[str], stems: Iterable[str]) -> set[str]:
+    """Return those of the *lost* files whose commit had a parent, or an older ancestor, that is not among *stems*."""
+    refs = {f"{revision.ref}:./{name}": name for name in lost if not is_pack(name)}
+    commits, unused = dict[str, Commit](), set[str]()
+    for ref, data in git.available_blobs(folder, [*refs]).items():
+        with suppress(FormatError):
+            commits[refs[ref]] = parse(data)
+    ids = {stem.rpartition("-")[2] for stem in stems}
+    while more := {
+        name
+        for name, commit in commits.items()
+        if name not in unused and not ids.issuperset(parent[:SHORT] for parent in commit.parents)
+    }:
+        unused |= more
+        ids -= {commits[name].id[:SHORT] for name in more}
+    return unused
 
 
 def _missing_file(folder: str, name: str, keys: Sequence[str], stream: Stream, revision: Revision) -> JournalFinding:
@@ -308,6 +329,27 @@ def _missing_file(folder: str, name: str, keys: Sequence[str], stream: Stream, r
         commit=keys[0].rpartition("-")[2],
         commits=tuple(key.rpartition("-")[2] for key in keys),
     )
+
+
+def damage_problem(damage: JournalDamaged, line: int | None) -> Problem:
+    """Return damage as a problem, at the edited *line* if known."""
+    commit = f"urn:jido:commit:{damage.commit}" if damage.commit else damage.path
+    where = f"{damage.path}:{damage.line}: " if damage.line else f"{damage.path}: "
+    detail = damage.detail.removeprefix(where)
+    return Problem(
+        commit,
+        JOURNAL,
+        "violation",
+        f"{detail}; {damage.hint}" if damage.hint else detail,
+        damage.path,
+        line or damage.line,
+    )
+
+
+def finding_problem(finding: JournalFinding) -> Problem:
+    """Return a finding about a stream as a problem."""
+    commit = f"urn:jido:commit:{finding.commit}" if finding.commit else finding.path or ""
+    return Problem(commit, JOURNAL, finding.severity, f"{finding.detail}: {finding.hint}", finding.path, finding.line)
 
 
 def edited_lines(journal: FileJournal, damage: Iterable[JournalDamaged]) -> dict[str, int]:

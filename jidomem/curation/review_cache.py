@@ -140,7 +140,9 @@ _ABOUT = (
     + """\
 SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source ?blob ?line ?old ?level WHERE {
   GRAPH <%s> { VALUES ?item { %s } ?item a ?class ; jido:recordedAt ?recorded .
-  { ?item jido:assertedBy ?agent } UNION { ?item jido:settledBy ?agent ; jido:hasAssertionStatus jido:Asserted }
+  OPTIONAL {
+    { ?item jido:assertedBy ?agent } UNION { ?item jido:settledBy ?agent ; jido:hasAssertionStatus jido:Asserted }
+  }
   OPTIONAL { ?item jido:proposedBecause ?because } OPTIONAL { ?item jido:quarantined ?quarantined }
   OPTIONAL { ?item jido:conflictKey ?key } OPTIONAL { ?item jido:hasEnforcementLevel ?level }
   OPTIONAL { ?item jido:summary ?summary } OPTIONAL { ?item jido:supersedes ?old }
@@ -233,7 +235,8 @@ class ReviewCache:
                 "sources": {}, "path": None, "line": None, "replaces": {}, "level": local_name(row["level"] or "none"),
             })  # fmt: skip
             entry["type"] = entry["type"] or kind
-            entry["agents"][row["agent"]] = None
+            if row["agent"]:  # else the author was redacted
+                entry["agents"][row["agent"]] = None
             if row["source"]:
                 entry["sources"][row["source"]] = None
             if row["old"]:

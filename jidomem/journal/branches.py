@@ -187,7 +187,22 @@ def _changed(folder: Folder, parents: dict[str, str], damage: dict[str, JournalD
                         "   (to undo what it recorded, then: jidomem edit ID --invalidate --reason TEXT)"
                     )
                     del parents[name]
+    for name, parent in parents.items():
+        if (at := _before_a_force_push(place, parent)) is not None:
+            quarantine = damage[name].hint.rpartition("; ")[2]
+            damage[name].hint = (
+                f"{FROM_ROOT}: git checkout {at[0]} -- {quote(at[1])}   (no branch here has the parent, as after a"
+                f" force push; look again with: jidomem journal verify); {quarantine}"
+            )
     return errors
+
+
+def _before_a_force_push(place: Path, identity: str) -> tuple[str, str] | None:
+    """Return the revision that added a commit of *place*, and its path in the repository; None if git knows none."""
+    words = ("--all", "--reflog", "-1", "--diff-filter=A", "--format=%H", "--name-only", "-z")
+    listed = git.read_git(place, "log", *words, "--", f"./*-{identity[:SHORT]}*.ttl") or b""
+    revision, *paths = listed.decode(errors="surrogateescape").strip("\0").split("\0")
+    return (revision[:SHORT], paths[0].strip()) if paths else None
 
 
 def _removed(place: Path) -> dict[str, str]:

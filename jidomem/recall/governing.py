@@ -319,7 +319,9 @@ def answer(
     missing: dict[str, str | None] = {}
     if base is not None and as_of is None:
         plain = dict.fromkeys(plain_path(path).rstrip("/") for path in inside)
-        missing = {path: nearest_path(base, path) for path in plain if "://" not in path and not lexists(base / path)}
+        lacking = [path for path in plain if "://" not in path and not lexists(base / path)]
+        elsewhere = tree.left_out() if lacking and tree is not None else ()
+        missing = {path: nearest_path(base, path) for path in lacking if path not in elsewhere}
     moment = {name: filters[name] for name in ("as_of", "valid_at") if name in filters}
     conventions = None if ranked else len(reader.ask("conventions", project=project, **moment))
     first = nearest(ranked, limit)
@@ -392,7 +394,7 @@ def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> 
     missing = [anchor for _, _, anchor in active_anchors(reader, project) if anchor.path in gone] if gone else []
     names: dict[str, list[str]] = {}
     for move in freshness(tree, missing).values():
-        if move.at is not None and move.path not in names.setdefault(move.at, []):
+        if move.at not in (None, move.path) and move.path not in names.setdefault(move.at, []):
             names[move.at].append(move.path)
     places = (plain_path(row["place"]) for row in reader.select(project, _PLACES))
     for files in moved_places(tree, places).values():

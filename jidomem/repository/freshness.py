@@ -153,7 +153,10 @@ class Freshness:
 
 
 def freshness(tree: Worktree, anchors: Iterable[Anchor]) -> dict[Anchor, Freshness]:
-    """Return the freshness of the file of each of *anchors*; each file is read once."""
+    """Return the freshness of the file of each of *anchors*; each file is read once.
+
+    A file that a sparse checkout leaves out is as git has it.
+    """
     wanted = sorted(set(anchors))
     states: dict[Anchor, Freshness] = {}
     read: tuple[str, bytes | None] = ("", None)
@@ -164,6 +167,10 @@ def freshness(tree: Worktree, anchors: Iterable[Anchor]) -> dict[Anchor, Freshne
             read = anchor.path, tree.read(anchor.path)
         same = read[1] is not None and is_blob(read[1], anchor.blob)
         states[anchor] = Freshness(anchor.path, UNCHANGED if same else CHANGED, anchor.path)
+    left_out = tree.left_out() if len(states) < len(wanted) else {}
+    for anchor in wanted:
+        if anchor not in states and (blob := left_out.get(anchor.path)):
+            states[anchor] = Freshness(anchor.path, UNCHANGED if blob == anchor.blob else CHANGED, anchor.path)
     places = moved(tree, (anchor for anchor in wanted if anchor not in states))
     for anchor in wanted:
         if anchor not in states:

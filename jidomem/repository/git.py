@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -127,8 +128,63 @@ def complaint(folder: Path) -> str | None:
     return None if done.returncode == 0 else " ".join(done.stderr.decode("utf-8", "replace").split())
 
 
-#: The mark of git for tracked files that are not checked out.
-_SKIPPED = b"S "
+@dataclass(frozen=True, slots=True)
+class StoredFolder:
+    """A folder that git has and the checkout lacks: its path from the top of the repository, where, and the command
+    that brings it.
+    """
+
+    path: str
+    where: str
+    command: str
+    is_left_out: bool  # by a sparse checkout
+
+
+#: The most branches, those with the newest commits first, that are searched for a folder.
+BRANCHES = 50
+
+
+def stored_folder(folder: Path, name: str, *, above: bool) -> StoredFolder | None:
+    """Return where git has the folder *name* of *folder*, or of one *above* it in the repository: HEAD, else a branch.
+
+    None without a repository, without git, or if no branch has it.
+    """
+    if not any((each / ".git").exists() for each in (folder, *folder.parents)):
+        return None
+    try:
+        place = read_git(folder, "rev-parse", "--show-cdup", "--show-prefix")
+        if place is None:
+            return None
+        up, prefix = os.fsdecode(place).split("\n")[:2]
+        parts, top = prefix.split("/")[:-1], quote(os.path.normpath(folder / up))
+        paths = ["/".join([*parts[:depth], name]) for depth in range(len(parts), -1 if above else len(parts) - 1, -1)]
+        listed = read_git(folder, "for-each-ref", "--sort=-committerdate", f"--count={BRANCHES}",
+                          "--format=%(refname:short)", "refs/heads", "refs/remotes") or b""  # fmt: skip
+        named = [(ref, path) for ref in ("HEAD", *os.fsdecode(listed).split()) for path in paths]
+        given = "".join(f"{ref}:{path}\n" for ref, path in named)
+        answers = ask(folder, "cat-file", "--batch-check", given=os.fsencode(given)).stdout.splitlines()
+        found = next((pair for pair, answer in zip(named, answers, strict=False) if b" tree " in answer), None)
+        if found is None:
+            return None
+        ref, path = found
+        is_sparse = ref == "HEAD" and read_git(folder, "config", "--bool", "core.sparseCheckout") == b"true\n"
+    except InvalidRequest:
+        return None
+    if is_sparse:
+        command = f"git -C {top} sparse-checkout add {quote(path)}"
+        return StoredFolder(path, "left out by this sparse checkout", command, is_left_out=True)
+    where = "deleted here" if ref == "HEAD" else f"on the branch {ref}"
+    return StoredFolder(path, where, f"git -C {top} checkout {quote(ref)} -- {quote(path)}", is_left_out=False)
+
+
+def left_out(folder: Path) -> dict[str, str]:
+    """Return the blob id of each tracked file below *folder* that is not checked out, by path; empty without git."""
+    try:
+        listed = os.fsdecode(read_git(folder, "ls-files", "-t", "-s", "-z") or b"")
+    except InvalidRequest:  # git is missing
+        return {}
+    rows = (row.partition("\t") for row in listed.split("\0") if row.startswith("S "))  # the mark of such files
+    return {path: row.split()[2] for row, _, path in rows}
 
 
 class Checkout:
@@ -150,12 +206,8 @@ class Checkout:
         return False
 
     @cached_property
-    def _skipped(self) -> frozenset[str]:
-        try:
-            listed = read_git(self._base, "ls-files", "-t", "-z") or b""
-        except InvalidRequest:  # git is missing
-            return frozenset()
-        return frozenset(os.fsdecode(row[2:]) for row in listed.split(b"\0") if row.startswith(_SKIPPED))
+    def _skipped(self) -> dict[str, str]:
+        return left_out(self._base)
 
 
 #: The time limit for all files together, and the most renames of a file that are followed.

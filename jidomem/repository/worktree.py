@@ -196,6 +196,8 @@ class Worktree:
             for entry, path in named.items()
             if not self.has(entry) and (_FILE.fullmatch(path) or (path != entry and self.has(path)))
         ]
+        left_out = self.left_out() if missing else {}
+        missing = [entry for entry in missing if named[entry] not in left_out]
         lacking = [entry for entry, path in named.items() if entry not in missing and self.lacks(path)]
         return {entry: self._respelt(named[entry]) for entry in missing} | dict.fromkeys(lacking)
 
@@ -206,6 +208,8 @@ class Worktree:
         the signs of a pattern are those of a name.
         """
         if "\\" in place or self.has(place) or not _PLACE.fullmatch(place):
+            return False
+        if any(path.startswith(place) if place.endswith("/") else matches(place, path) for path in self.left_out()):
             return False
         if "*" not in place:
             return True
@@ -220,6 +224,11 @@ class Worktree:
             if left < 0:
                 return False
         return True
+
+    def left_out(self) -> Mapping[str, str]:
+        """Return the blob id of each tracked file below the base that a sparse checkout leaves out, by path."""
+        may_be_sparse = (self.git / "info" / "sparse-checkout").exists() or (self.git / "worktrees").is_dir()
+        return git.left_out(self.base) if may_be_sparse else {}
 
     def _respelt(self, path: str) -> str | None:
         respelt: list[str] = []

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from jidomem.base import disk, files
 from jidomem.base.background import PeriodicTask
-from jidomem.errors import JidomemError, MemoryClosed
+from jidomem.errors import Failed, JidomemError, MemoryClosed
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.read.playbook import Playbook
+from jidomem.repository import git
 from jidomem.runtime import root_config, settings
 from jidomem.runtime.root_config import refuse_link
 from jidomem.runtime.state import State
@@ -104,6 +106,24 @@ def lay_out(root: Path, project: str | None) -> None:
                 file.write(texts[name].encode())
 
 
+def absence(root: Path, found: str = "") -> Failed | None:
+    """Return the error `memory_missing` if git has the memory of *root*, and this checkout has nothing of it.
+
+    Of the user's own memory, which is *found* where there is no other, the error is about the working directory.
+    """
+    is_own = found == settings.OWN
+    root = Path.cwd() / settings.FOLDER if is_own else root
+    is_there = os.path.lexists(root / settings.CONFIG) or any(root.glob("projects/*/*/*.ttl"))
+    if root.name != settings.FOLDER or is_there or not root.parent.is_dir():
+        return None
+    stored = git.stored_folder(root.parent, settings.FOLDER, above=is_own)
+    if stored is None:
+        return None
+    another = "" if stored.is_left_out else f"; to begin another one here: jidomem init {quote(str(root.parent))}"
+    return Failed(f"this checkout lacks the memory of the repository: {stored.path} is {stored.where}",
+                  hint=f"bring it here: {stored.command}{another}", code="memory_missing")  # fmt: skip
+
+
 def place(folder: Path) -> Path:
     """Return the path of the root of *folder*; raise Failed for a symbolic link there, which may lead anywhere."""
     root = folder.resolve() / settings.FOLDER
@@ -167,11 +187,13 @@ class InFolder:
     ) -> FileJournal:
         """Return the journal; *wait* is how many seconds a write waits for another process.
 
-        The first commit of a new root makes its files; `config.toml` only if it is of the *default* project. *claim* is
-        called with the project before its first commit.
+        The first commit of a new root makes its files; `config.toml` only if it is of the *default* project. It is
+        refused as `absence` says. *claim* is called with the project before its first commit.
         """
 
         def begin(project: str) -> None:
+            if (absent := absence(self._root)) is not None:
+                raise absent
             if {*disk.names(str(self._root / "projects"))} <= {project}:
                 lay_out(self._root, project if project == default else None)
             claim(project)

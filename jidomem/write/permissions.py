@@ -576,13 +576,14 @@ def with_first_author(
             ends = {*view.objects(old, jido("supersedes")), *view.objects(old, jido("invalidates"))}
             if ends != {*map(iri, (*intent.supersedes, *intent.invalidates))} - {old}:
                 continue
-        first = {name: view.first(old, name) for name in (jido("assertedBy"), jido("assertedIn"))}
-        if first[jido("assertedBy")] == agent:
+        values = {name: view.first(old, name) for name in (jido("assertedBy"), jido("assertedIn"))}
+        first = {name: value for name, value in values.items() if value and view.types(value)}  # else it was redacted
+        if first.get(jido("assertedBy"), agent) == agent:
             break
         authored = [(s, p, first.get(p) or o if s in nodes else o) for s, p, o in rows]
         warnings = []
         if not (proposed[old] or old in revived or intent.type in {"task", *ERRORS}):
-            author = vocab.local_name(first[jido("assertedBy")] or "")
+            author = vocab.local_name(first[jido("assertedBy")])
             warnings.append(f"it repeats and so confirms {plain_value(old)}: the author stays {author}")
         return [*authored, (item, jido("settledBy"), agent)], warnings
     return [*rows], []

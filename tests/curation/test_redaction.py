@@ -222,10 +222,13 @@ def test_shared_evidence_is_redacted_without_ending_the_memories(memory):
     assert memory.reader.get_memory("p", first)["class"] == "LessonLearned"
 
 
-def test_an_active_memory_whose_text_was_redacted_is_in_the_review_until_it_is_withdrawn(memory):
-    first = memory.writer.submit_intent("p", intent(summary="the account is DE-4471")).iri
+@pytest.mark.parametrize("author", ["architect", "dora"])
+def test_an_active_memory_whose_text_was_redacted_is_in_the_review_until_it_is_withdrawn(memory, author):
+    first = memory.writer.submit_intent("p", intent(summary="the account is DE-4471", asserted_by=author)).iri
     memory.writer.submit_intent("p", intent(summary="another fact"))
     memory.keeper.redact(memory.keeper.plan("p", first), agent="architect", reason="an account")
+    if author == "dora":  # who left, too
+        memory.keeper.redact(memory.keeper.plan("p", None, texts=[author]), agent="architect", reason="left")
     waiting = partial(queue, memory.reader, "p", memory.sources.now())
 
     (one,) = waiting()

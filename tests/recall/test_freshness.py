@@ -68,6 +68,25 @@ def test_a_changed_or_removed_file_is_reported_with_its_active_memories(memory, 
     assert states(memory) == [(first, "src/a.py", "changed", "src/a.py"), (first, "src/b.py", "gone", None)]
 
 
+def test_a_file_that_a_sparse_checkout_leaves_out_is_as_git_has_it(memory, folder):
+    (folder / "docs").mkdir()
+    (folder / "docs/c.md").write_text("kept")
+    git(folder, "add", "docs")
+    git(folder, "commit", "-q", "-m", "docs")
+    about(memory, "docs/")
+    changed, gone = about(memory, "src/a.py", topic="a"), about(memory, "src/b.py", topic="b")
+    git(folder, "rm", "-q", "src/b.py")
+    (folder / "src/a.py").write_text("pass\n")
+    git(folder, "commit", "-qam", "second")
+    git(folder, "sparse-checkout", "set", ".jidomem")
+
+    assert not (folder / "src").exists()
+    assert states(memory) == [(changed, "src/a.py", "changed", "src/a.py"), (gone, "src/b.py", "gone", None)]
+    assert memory.governing_answer("docs/c.md").missing == {}
+    late = memory.writer.submit_intent("p", decision(summary="late", topic="late", about=["docs/c.md", "docs/*.md"]))
+    assert not [text for text in late.warnings if "docs/" in text]
+
+
 def test_a_renamed_file_is_traced_by_content_and_git_history(memory, folder):
     moved, edited, plain = about(memory, "src/a.py"), about(memory, "src/b.py"), about(memory, "src/c.py")
     git(folder, "mv", "src/a.py", "src/moved.py")

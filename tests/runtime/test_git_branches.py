@@ -263,6 +263,75 @@ def test_check_warns_of_the_successor_on_another_branch_of_a_redacted_memory(bra
         assert (f"{text}, revised" in str(index_content(memory)[0])) == (repair == "edit")
 
 
+def test_check_warns_of_the_pending_successor_of_a_memory_redacted_on_another_branch(branches):
+    left, right = branches
+    text = "fact 3 that both know"
+    with right.open(120) as memory:
+        (item,) = (row["fact"] for row in memory.reader.ask("facts", project="p") if row["summary"] == text)
+        successor = intent(summary=f"{text}, revised", supersedes=[item])
+        pending = memory.writer.submit_intent("p", successor, propose=True).iri
+    with left.open(300) as memory:
+        memory.keeper.redact(memory.keeper.plan("p", None, texts=[text]), agent="ana", reason="it was private")
+    merge(left, right, *WITHOUT_RENAMES)
+    check = lambda: CliRunner().invoke(cli, ["--root", str(left.root), "check"]).stdout  # noqa: E731
+
+    (line,) = (line for line in check().splitlines() if "RedactionIsComplete" in line)
+    assert f"jidomem review accept {pending[-8:]}" in line
+    words = line.partition("jidomem ")[2].partition(";")[0].replace("WHY", "private").split()
+    done = CliRunner().invoke(cli, ["--root", str(left.root), *words, "--agent", "ana"])
+
+    assert done.exit_code == 0, done.output
+    assert "RedactionIsComplete" not in check()
+    with left.open(400) as memory:
+        assert f"{text}, revised" not in str(index_content(memory)[0])
+
+
+def test_an_author_redacted_on_another_branch_is_removed_by_the_printed_command_and_not_copied(branches):
+    left, right = branches
+    with right.open(120) as memory:
+        (item,) = (
+            row["fact"] for row in memory.reader.ask("facts", project="p") if row["summary"].startswith("fact 3")
+        )
+        confirmed = memory.writer.confirm("p", item, reason="still so", asserted_by="cem").iri
+    with left.open(300) as memory:
+        memory.keeper.redact(memory.keeper.plan("p", None, texts=["architect"]), agent="ana", reason="they left")
+    merge(left, right, *WITHOUT_RENAMES)
+    with left.open(400) as memory:
+        again = memory.writer.confirm("p", confirmed, reason="yes", asserted_by="cem").iri
+        assert memory.reader.get_memory("p", again)["properties"]["assertedBy"] == ["https://jido.ai/agents/cem"]
+    check = lambda: CliRunner().invoke(cli, ["--root", str(left.root), "check"]).stdout  # noqa: E731
+
+    lines = [line for line in check().splitlines() if "EveryReferenceExists" in line]
+    assert confirmed in str(lines)
+    assert "RedactionIsComplete" not in check()
+    (command,) = {line.partition("jidomem ")[2].partition(";")[0] for line in lines}
+    words = shlex.split(command.replace("WHY", "left"))
+    done = CliRunner().invoke(cli, ["--root", str(left.root), *words, "--agent", "ana"])
+
+    assert done.exit_code == 0, done.output
+    assert "EveryReferenceExists" not in check()
+
+
+def test_a_parent_that_a_force_push_took_away_is_brought_back_by_the_hint(branches):
+    left, right = branches
+    merge(left, right)
+    git(left.folder, "push", "-q", str(right.folder), "HEAD:refs/heads/shared")
+    before = git(left.folder, "rev-parse", "HEAD").stdout.strip()
+    left.write(200, summary="forced away")
+    left.keep("forced away")
+    left.write(201, summary="on top")
+    left.keep("on top")
+    git(left.folder, "rebase", "-q", "--onto", before, "HEAD~1")
+
+    (damage,) = FileJournal(left.root).damage(STREAM)
+    assert "git checkout" in damage.hint
+    assert "--quarantine" in damage.hint  # if it is not wanted
+    execute_hint(damage.hint, left.folder)
+
+    assert FileJournal(left.root).verify(STREAM) == ()
+    assert "forced away" in str(left.commits()[-2].triples)
+
+
 def test_line_ends_rewritten_by_git_are_reported_and_repaired_by_the_hint(branches, tmp_path):
     left, _ = branches
     (left.root / ".gitattributes").unlink()

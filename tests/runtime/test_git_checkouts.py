@@ -489,6 +489,7 @@ def picked(tmp_path):
 
 @pytest.mark.parametrize(("way", "facts"), [("merge", 4), ("take it out", 2)])
 def test_a_memory_picked_without_its_parents_is_reported_with_two_ways_out(picked, way, facts):
+    before = git(picked, "rev-parse", "HEAD").stdout.strip()
     with jidomem.open(picked / ".jidomem") as memory:
         with pytest.raises(BranchChanged, match=r"1 commit of p/memory .* is on main without the parents") as refusal:
             record(memory, "on the picked one")
@@ -496,6 +497,7 @@ def test_a_memory_picked_without_its_parents_is_reported_with_two_ways_out(picke
         assert merge == "bring the parents: git merge feature"
         execute_hint(removal if way == "take it out" else "git merge -q --no-edit feature", folder=picked)
 
+        assert cli_run("--root", picked / ".jidomem", "check", "--since", before)[0] == 0  # as in CI
         record(memory, "writing goes on")
         assert (len(memory.reader.ask("facts")), memory.journal.verify(STREAM)) == (facts, ())
 

@@ -1,19 +1,23 @@
 """A root that was moved or removed, by hand or by git, is refused while it is open, and not created again."""
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 
 import pytest
+from click.testing import CliRunner
 from conftest import files, intent
 
 import jidomem
-from jidomem.errors import MemoryMissing
+from jidomem.errors import Failed, MemoryMissing
 from jidomem.records.entry import Entry, WriteRequest
 from jidomem.runtime.location import init
 from jidomem.serve.app import create_app
 from jidomem.serve.mcp.client_session import ClientSession, call
 from jidomem.serve.mcp.tools import TOOLS
+from jidomem_cli.main import cli
 
 IDENTITY = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 METHODS = ("checkout", "move", "remove")
@@ -175,9 +179,36 @@ def test_a_branch_with_an_empty_root_gets_its_first_write(repository):
         assert record(memory, "the queue has eight workers").version.position == 1
 
 
-def test_a_removed_root_is_created_again_by_a_newly_opened_memory(repository):
+@pytest.mark.parametrize(
+    ("method", "where"), [("remove", "deleted here: .* HEAD -- "), ("checkout", "on the branch main: .* main -- ")]
+)
+def test_a_memory_that_git_has_and_the_checkout_lacks_is_begun_anew_by_init_only(repository, method, where):
     with jidomem.open(repository / ".jidomem", project="p") as memory:
         record(memory, "the queue has a limit")
-    remove_root(repository, "remove")
+    commit_all(repository)
+    remove_root(repository, method)
     with jidomem.open(repository / ".jidomem", project="p") as memory:
+        with pytest.raises(Failed) as refusal:
+            record(memory, "the queue has eight workers")
+        text = f"{refusal.value.detail}: {refusal.value.hint}"
+        assert (refusal.value.code, bool(re.search(where, text))) == ("memory_missing", True)
+        assert not (repository / ".jidomem" / "config.toml").exists()
+        init(repository, "p")
         assert record(memory, "the queue has eight workers").version.position == 1
+
+
+def test_commands_name_the_memory_that_a_sparse_checkout_leaves_out(repository, tmp_path, monkeypatch):
+    (repository / "src").mkdir()
+    (repository / "src" / "a.py").write_text("x")
+    commit_all(repository)
+    git(repository, "clone", "-q", "--sparse", str(repository), str(tmp_path / "clone"))
+    git(tmp_path / "clone", "sparse-checkout", "set", "src")
+    monkeypatch.chdir(tmp_path / "clone" / "src")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "own"))
+    for words in (["guard", "a.py"], ["recall", "queue"], ["remember", "note"], ["init", ".."], ["status"]):
+        done = CliRunner().invoke(cli, words)
+        assert "left out by this sparse checkout" in done.stderr, done.output
+        assert done.exit_code == (words[0] != "guard")
+    command = done.stderr.partition("bring it here: ")[2].strip()
+    subprocess.run(shlex.split(command), check=True)
+    assert "seven workers" in CliRunner().invoke(cli, ["recall", "queue"]).stdout
