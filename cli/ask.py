@@ -405,7 +405,8 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
       jidomem governing src/a.py src/b.py --json
     """
     memory = app.read()
-    wanted = Paths(memory.settings.root, memory.tree).each(paths)
+    seen = Paths(memory.settings.root, memory.tree)
+    wanted = seen.each(paths)
     form = app.form
     is_read = form in READ
     if every:
@@ -437,6 +438,10 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
     if form != "json":
         for text in answer.notices():
             app.info(text)
+        for root in seen.nested(wanted) if app.root is None else ():
+            below = [path for path in wanted if (seen.folder / path).is_relative_to(root.parent)]
+            names = " ".join(quote(str((seen.folder / path).relative_to(root.parent))) for path in below)
+            app.info(f"a memory of its own is there: (cd {quote(str(root.parent))} && jidomem governing {names})")
     if is_read:
         pending = [one for one in related if one.waits]
         _print_related(app, click.echo, "related, not binding", [one for one in related if not one.waits], every)

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -105,22 +105,28 @@ def guard(
     if local is None:
         return
     name = session or local.session or f"{'git' if staged else 'day'}-{now():%Y-%m-%d}"
+    folder = local.paths.folder
     if override is not None:
         overridden = local.paths.others(paths)
-        if folders := [path for path in overridden if (local.paths.folder / path).is_dir()]:
+        if folders := [path for path in overridden if (folder / path).is_dir()]:
             raise InvalidRequest(f"{folders[0]} is a folder: an override is for files", hint="name the file to edit")
-        _override(app, local.guard, overridden, name, override)
-        _warn_of_missing(app, local.paths.folder, overridden)
+        _override(app, [local, *_nested(app, local, overridden)], overridden, name, override)
+        _warn_of_missing(app, folder, overridden)
         return
-    folder = local.paths.folder
     given = local.paths.files(paths)
-    if since is not None:
-        edits = _changed_since(local, since, set(given) if paths else None)
-    else:
-        edits = _staged(local) if staged else [Edit(path, file=folder / path) for path in given]
-    verdict = local.guard.judge(edits, name, show_rules=app.format != "github", show_with_stops=True)
-    verdict, waived = _waive(local, verdict)
-    _print_verdict(app, verdict, allowed, local.paths.folder, waived)
+
+    def edits_in(each: _LocalGuard) -> list[Edit]:
+        inside = given if each is local else [own for path in given if (own := each.paths.of(str(folder / path)))]
+        if since is not None:
+            return _changed_since(each, since, set(inside) if paths else None)
+        return _staged(each) if staged else [Edit(path, file=each.paths.folder / path) for path in inside]
+
+    edits = edits_in(local)
+    judged = [(local, edits), *((each, edits_in(each)) for each in _nested(app, local, [edit.path for edit in edits]))]
+    shows = app.format != "github"
+    outcomes = [(each, each.guard.judge(some, name, show_rules=shows, show_with_stops=True)) for each, some in judged]
+    verdict, waived = _together(local, [(each, *_waive(each, verdict)) for each, verdict in outcomes])
+    _print_verdict(app, verdict, allowed, folder, waived)
     for text in verdict.damage:
         app.warn(f"a rule may be missing: {text}")
     _warn_of_unchecked(app, verdict, allowed)
@@ -164,7 +170,46 @@ def _local_guard(app: App, *, refuses_missing: bool = False) -> _LocalGuard | No
     is_named = loaded.requested is not None or loaded.found in settings.NAMED
     if refuses_missing and is_named and not (loaded.root / "projects" / loaded.project).is_dir():
         app.read().catch_up(loaded.project)
+    if not loaded.root.is_dir() and loaded.found == settings.OWN:  # folders below may have memories
+        return _LocalGuard(replace(loaded, root=Path.cwd() / settings.FOLDER, read_log=False))
     return _LocalGuard(loaded) if loaded.root.is_dir() else None
+
+
+def _nested(app: App, local: _LocalGuard, paths: Iterable[str]) -> list[_LocalGuard]:
+    """Return the guards of the memories in folders below that of *local* with some of *paths*; none if one is named."""
+    if app.root is not None or os.environ.get("JIDOMEM_ROOT"):
+        return []
+    return [_LocalGuard(settings.load(root)) for root in local.paths.nested(paths)]
+
+
+def _together(
+    local: _LocalGuard, outcomes: Sequence[tuple[_LocalGuard, Verdict, Sequence[tuple[Stop, Waiver]]]]
+) -> tuple[Verdict, list[tuple[Stop, Waiver]]]:
+    """Return the outcomes of several guards as one, with paths from the folder of *local*."""
+
+    def place(each: _LocalGuard) -> str:
+        return "" if each is local else f"{each.paths.folder.relative_to(local.paths.folder).as_posix()}/"
+
+    def placed(each: _LocalGuard, stop: Stop) -> Stop:
+        return replace(stop, path=f"{place(each)}{stop.path}")
+
+    def stops(name: str) -> tuple[Stop, ...]:
+        return tuple(placed(each, stop) for each, verdict, _ in outcomes for stop in getattr(verdict, name))
+
+    verdicts = [verdict for _, verdict, _ in outcomes]
+    verdict = Verdict(
+        "".join(
+            f"In {where}: {verdict.text}" if (where := place(each)) and verdict.text else verdict.text
+            for each, verdict, _ in outcomes
+        ),
+        tuple(rule for verdict in verdicts for rule in verdict.shown),
+        stops("stops"),
+        stops("overridden"),
+        sum(verdict.earlier for verdict in verdicts),
+        tuple(text for verdict in verdicts for text in verdict.damage),
+        stops("unchecked"),
+    )
+    return verdict, [(placed(each, stop), waiver) for each, _, waived in outcomes for stop, waiver in waived]
 
 
 def _unchecked_here(app: App) -> str:
@@ -182,18 +227,23 @@ def _hook_answer(app: App, client: str, hook_input: Mapping[str, Any], session: 
     """Return the answer to a client before an edit, or after a read."""
     local = _local_guard(app)
     if local is None:
-        return {"warning": _unchecked_here(app)}
+        return {}
     event = hook_input.get("hook_event_name")
     tool_input = _decoded(hook_input.get("tool_input"))
-    if event != "postToolUse" and (name := _edited_journal(local, tool_input)):
-        return {"stop": _OF_JOURNAL.format(path=name)}
     edits = list(_edits(local, tool_input))
+    judged = [(local, edits)]
+    judged += [(each, list(_edits(each, tool_input))) for each in _nested(app, local, [edit.path for edit in edits])]
+    if event != "postToolUse" and (
+        name := next(filter(None, (_edited_journal(g, tool_input) for g, _ in judged)), None)
+    ):
+        return {"stop": _OF_JOURNAL.format(path=name)}
     if event == "postToolUse":  # the tool has run: nothing can be stopped
-        edits = [Edit(edit.path) for edit in edits]
+        judged = [(each, [Edit(edit.path) for edit in some]) for each, some in judged]
     name = session or session_of(hook_input) or f"day-{now():%Y-%m-%d}"
-    verdict = local.guard.judge(edits, name, show_rules=event != "preToolUse")
+    verdicts = [(each, each.guard.judge(some, name, show_rules=event != "preToolUse"), ()) for each, some in judged]
+    verdict, _ = _together(local, verdicts)
     damage = (f"jidomem guard: a rule may be missing: {text}" for text in verdict.damage)
-    warning = "\n".join(filter(None, (override_notice(verdict.stops), *damage)))
+    warning = "\n".join(filter(None, (override_notice(verdict.stops), *damage, _unchecked_here(app))))
     return {"context": verdict.text, "stop": stopped(verdict.stops), "warning": warning}
 
 
@@ -308,10 +358,13 @@ def _staged(local: _LocalGuard) -> list[Edit]:
     ]
 
 
-def _override(app: App, local: Guard, paths: Sequence[str], session: str, reason: str) -> None:
+def _override(app: App, guards: Sequence[_LocalGuard], paths: Sequence[str], session: str, reason: str) -> None:
     if not reason.strip():
         raise InvalidRequest("an override needs a reason", hint='--override "the old interface needs it"')
-    if not local.override(paths, session, reason):
+    files = [guards[0].paths.folder / path for path in paths]
+    own_paths = ([own for file in files if (own := each.paths.of(str(file)))] for each in guards)
+    done = [each.guard.override(own, session, reason) for each, own in zip(guards, own_paths, strict=True)]
+    if not any(done):
         raise InvalidRequest(
             "read_log = false in config.toml: no override is recorded", hint="edit the file without the hook"
         )

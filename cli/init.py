@@ -608,6 +608,8 @@ def _print_result(
         app.warn(f"this folder now has its own memory instead of that of {above}; to undo: rm -r {quote(made['root'])}")
     elif fresh and (top := _top_of(folder)) not in (None, base):
         app.info(f"this memory is for this folder; for the whole repository: jidomem init {quote(str(top))}")
+    if _top_of(folder) and (rule := location.ignored_journal(Path(made["root"]))):
+        app.warn(f"git ignores the journal, so no clone has the memory: {rule[0]}; to end that: {rule[1]}")
     own = Path(user_data_dir("jidomem", appauthor=False))
     if fresh and FileJournal(own).head(Stream(made["project"])).heads:
         app.info(f"earlier memories of {made['project']} are in your own memory; move them here with:")

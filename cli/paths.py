@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from shlex import quote
 
@@ -32,6 +32,12 @@ class Paths:
         """Return a path in the form of memories; None if it is outside, or belongs to the memory itself."""
         path = path_below(self.folder, self._here / given)
         return path if path is not None and not self._is_own(path) else None
+
+    def nested(self, paths: Iterable[str]) -> list[Path]:
+        """Return the memory roots in folders below that of the root, above some of *paths* in the form of memories."""
+        folders = sorted({str(parent) for path in paths for parent in PurePosixPath(path).parents} - {"."})
+        roots = [self.folder / folder / FOLDER for folder in folders]
+        return [root for root in roots if root != self._root and (root / "projects").is_dir()]
 
     def seen(self, given: str) -> str:
         """Return the path of an existing file or folder in the form of memories; any other text unchanged."""

@@ -13,6 +13,7 @@ from jidomem import Jidomem
 from jidomem.curation.review_cache import count
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.index.snapshots import Snapshot
+from jidomem.journal.branches import uncommitted
 from jidomem.journal.journal import LOOSE, Stream
 from jidomem.read.derived import count_entries, counts, pending
 from jidomem.recall.nearness import differing_note
@@ -128,6 +129,7 @@ def _project(app: App, memory: Jidomem, name: str) -> dict[str, Any]:
     by_kind = counts(memory.reader, name, as_of=app.as_of, valid_at=app.valid_at)
     at = judged_at(memory.sources.now(), app.as_of, app.valid_at)
     due = count(memory.reader, name, at, most=_COUNTED, as_of=app.as_of)
+    in_repository = memory.tree is not None and memory.tree.root.name == settings.FOLDER
     return {
         "project": name,
         "version": str(version),
@@ -140,6 +142,7 @@ def _project(app: App, memory: Jidomem, name: str) -> dict[str, Any]:
         "differing_pairs": memory.differing_pairs(name) if app.as_of is None else None,
         "due_or_more": due == _COUNTED,
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
+        "uncommitted_files": sum(uncommitted(memory.journal.path(stream)) for stream in streams if in_repository),
         "damage": [error.to_dict() for error in memory.damage(name)],
         "guard": GuardLog(memory.read_log, name).counts() if memory.read_log is not None else None,
         "recall": memory.texts.status(Stream(name)),
@@ -172,6 +175,8 @@ def _print_project(project: dict[str, Any]) -> None:
         )
     if project["commit_files"] > LOOSE:
         click.echo(f"  {project['commit_files']} commit files: jidomem journal pack makes a few packs of them")
+    if number := project["uncommitted_files"]:
+        click.echo(f"  {_numbered(number, 'journal files')} not in git yet: git add .jidomem && git commit")
     due = f"{_COUNTED:,} or more" if project["due_or_more"] else project["due"]
     waits = {"conflicts": project["conflicts"], "proposals": project["waiting"], "due": due}
     if any(waits.values()):
@@ -205,7 +210,10 @@ def vectors_text(vectors: dict[str, Any]) -> str:
     return f"{vectors['vectors']:,} by {vectors['model']}, {vectors['bytes']:,} bytes, {waiting}{failed}"
 
 
-_ONE = {"entries": "entry", "turns": "turn", "conflicts": "conflict", "proposals": "proposal", "memories": "memory"}
+_ONE = {
+    "entries": "entry", "turns": "turn", "conflicts": "conflict", "proposals": "proposal", "memories": "memory",
+    "journal files": "journal file",
+}  # fmt: skip
 
 
 def _numbered(number: int | str, what: str) -> str:

@@ -107,6 +107,16 @@ def head_of(folder: Path) -> Revision | None:
     raise InvalidRequest(f"{folder} could not be compared with git: {complaint}", hint="try it there: git log")
 
 
+def uncommitted(folder: Path) -> int:
+    """Return the number of commit files and packs of a stream, in the *folder* of a repository, that HEAD lacks."""
+    try:
+        listed = git.read_git(folder, "ls-tree", "-z", "--name-only", "HEAD", "./") or b""
+    except InvalidRequest:  # git is missing
+        return 0
+    known = {name.rpartition("/")[2] for name in listed.decode(errors="surrogateescape").split("\0")}
+    return len({*each_file(str(folder))} - known)
+
+
 def _stems(pack: bytes) -> Iterator[str]:
     """Yield the stems of the commits in the table of a pack."""
     for identity, moment in _ROW.findall(pack.partition(b"\n@prefix ")[0]):

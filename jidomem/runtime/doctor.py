@@ -34,6 +34,7 @@ from jidomem.journal.journal import LOOSE, FileJournal, Stream, future_commit
 from jidomem.records.intent import Version
 from jidomem.repository import git
 from jidomem.runtime import settings
+from jidomem.runtime.location import ignored_journal
 from jidomem.runtime.model_choice import config_error, is_remote
 from jidomem.runtime.root import INDEX, open_root
 from jidomem.runtime.settings import Settings
@@ -327,7 +328,7 @@ def cache(root: Path) -> Iterator[Diagnostic]:
 
 
 def repository(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
-    """Yield whether git stores the journal byte for byte, and ignores derived files."""
+    """Yield whether git stores the journal, byte for byte, and ignores derived files."""
     if not files.is_tracked:
         yield Diagnostic("git", "ok", "in no repository")
         return
@@ -341,6 +342,7 @@ def repository(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
         ignored = [
             name for name in ("index/x", "state/x", "cache/x") if git.read_git(root, "check-ignore", name) is None
         ]
+        rule = ignored_journal(root)
     except InvalidRequest as error:
         yield Diagnostic("git", "warn", error.detail, error.hint)
         return
@@ -350,7 +352,9 @@ def repository(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
     if ignored:
         yield Diagnostic("git", "warn", f"git does not ignore {', '.join(name[:-1] for name in ignored)}",
                    f"jidomem init writes {root / '.gitignore'} where there is none")  # fmt: skip
-    if text is not None and text.rstrip().endswith(b": unset") and not ignored:
+    if rule is not None:
+        yield Diagnostic("git", "warn", f"git ignores the journal, so no clone has the memory: {rule[0]}", rule[1])
+    if text is not None and text.rstrip().endswith(b": unset") and not ignored and rule is None:
         yield Diagnostic("git", "ok", "stores the journal byte by byte, and ignores derived files")
 
 

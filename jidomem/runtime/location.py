@@ -62,7 +62,8 @@ def _has(root: Path, *folders: str) -> bool:
 
 
 FILES = (settings.CONFIG, ".gitignore", ".gitattributes")
-GITIGNORE = "index/\nstate/\ncache/\n*.lock\n"
+#: The rules of folders above may ignore such files; what is derived is ignored in any case.
+GITIGNORE = "!*.ttl\n!*.toml\n!*.rq\nindex/\nstate/\ncache/\n*.lock\n"
 GITATTRIBUTES = "projects/** -text\n"
 CONFIG = """\
 # jidomem: the memory of this repository. Every key has a default; unknown keys are an error.
@@ -122,6 +123,20 @@ def absence(root: Path, found: str = "") -> Failed | None:
     another = "" if stored.is_left_out else f"; to begin another one here: jidomem init {quote(str(root.parent))}"
     return Failed(f"this checkout lacks the memory of the repository: {stored.path} is {stored.where}",
                   hint=f"bring it here: {stored.command}{another}", code="memory_missing")  # fmt: skip
+
+
+def ignored_journal(root: Path) -> tuple[str, str] | None:
+    """Return the rule by which git ignores the journal of *root*, and the command that ends that; None if it does not.
+
+    Raises InvalidRequest if git cannot be run.
+    """
+    name = "projects/p/memory/20260101T000000.000000Z-000000000000.ttl"
+    rule = (git.read_git(root, "check-ignore", "-v", name) or b"").decode("utf-8", "replace").partition("\t")[0]
+    if not rule or rule.split(":", 2)[-1].startswith("!"):
+        return None
+    is_whole = git.read_git(root.parent, "check-ignore", root.name) is not None
+    line, folder = (f"!{root.name}/", root.parent) if is_whole else ("!*.ttl", root)
+    return rule, f"echo {quote(line)} >> {quote(str(folder / '.gitignore'))}"
 
 
 def place(folder: Path) -> Path:

@@ -1,6 +1,7 @@
 """The guard before a commit: it checks the staged files, and keeps the other content of the hook."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,33 @@ def test_a_commit_that_breaks_a_convention_is_stopped_with_the_reason(repository
     assert "Use Oxigraph" in first.stdout + first.stderr
     assert 'src/a.py: line 1 has "print"' in stopped.stderr
     assert (unverified.stderr, third.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("has_top", [True, False])
+def test_the_memory_of_a_folder_is_asked_from_the_top_of_the_repository(repository, has_top):
+    if not has_top:
+        shutil.rmtree(repository / ".jidomem")
+    billing = repository / "services" / "billing"
+    (billing / "src").mkdir(parents=True)
+    init(billing, "p")
+    record(billing, convention("No print", "src", forbidsPattern="print"))
+    assert run("setup", "git").exit_code == 0
+    path = "services/billing/src/a.py"
+    write(repository, path, "print(1)\n")
+
+    reason = f'{path}: line 1 has "print"'
+    assert reason in git("commit", "-qm", "first", code=1).stderr
+    for words in (["guard", path], ["guard", "."]):
+        assert reason in run(*words).stderr
+    new = str(repository / path.replace("a.py", "b.py"))
+    assert reason.replace("a.py", "b.py") in denied(hooked(repository, "Write", file_path=new, content="print(2)\n"))
+    journal = next(billing.glob(".jidomem/projects/p/memory/*.ttl"))
+    assert "belongs to the journal" in denied(hooked(repository, "Write", file_path=str(journal), content="x"))
+    assert run("guard", "--override", "the old interface needs it", path).exit_code == 0
+    git("commit", "-qm", "first")
+    shown = run("governing", path) if has_top else run("governing", "--root", billing / ".jidomem", "src/a.py")
+    assert ("(cd " in shown.stderr and "jidomem governing src/a.py)" in shown.stderr) == has_top
+    assert ("No print" in shown.stdout) != has_top
 
 
 def test_a_commit_that_could_not_be_checked_passes_with_the_command_that_trusts_the_check(repository):

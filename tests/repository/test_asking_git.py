@@ -118,6 +118,28 @@ def test_doctor_reports_a_repository_of_another_user_with_the_command_that_allow
     assert "does not ignore" not in output
 
 
+@pytest.mark.parametrize("rule", ["*.ttl", "*.toml", ".*"])
+def test_the_journal_is_tracked_under_the_ignore_rules_of_the_repository(tmp_path, monkeypatch, rule):
+    monkeypatch.chdir(tmp_path)
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / ".gitignore").write_text(f"{rule}\n")
+    made = run("init", "--project", "p")
+    run("remember", "the queue has eight workers")
+    if rule == ".*":  # git looks at no rule in an ignored folder
+        warning = f"git ignores the journal, so no clone has the memory: .gitignore:1:{rule}"
+        assert warning in made.stderr
+        assert warning in run("status", "--doctor").stdout
+        subprocess.run(["sh", "-c", made.stderr.partition("to end that: ")[2].splitlines()[0]], check=True)
+
+    assert "git ignores" not in run("status", "--doctor").stdout
+    assert "1 journal file not in git yet" in run("status").stdout
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "memory")
+    assert "not in git yet" not in run("status").stdout
+    assert {"config.toml", "projects"} <= {*git(tmp_path, "ls-tree", "--name-only", "HEAD:.jidomem").split()}
+    assert not {"cache", "state", "index"} & {*git(tmp_path, "ls-tree", "--name-only", "HEAD:.jidomem").split()}
+
+
 def test_doctor_reports_the_error_of_git(repository):
     (repository / ".git/config").write_text("[core\n")
 
