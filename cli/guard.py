@@ -100,7 +100,7 @@ def guard(
         answer_hook(app, hook, "guard", lambda hook_input: _hook_answer(app, hook, hook_input, session))
         return
     local = _local_guard(app, refuses_missing=True)
-    if unchecked_here := _unchecked_here(app):
+    if unchecked_here := _absence_warning(app):
         app.warn(unchecked_here)
     if local is None:
         return
@@ -212,7 +212,7 @@ def _together(
     return verdict, [(placed(each, stop), waiver) for each, _, waived in outcomes for stop, waiver in waived]
 
 
-def _unchecked_here(app: App) -> str:
+def _absence_warning(app: App) -> str:
     """Return the warning that this checkout lacks the memory of the repository; empty where it has one."""
     root, found = settings.find(app.root)
     if found != settings.OWN and (root / settings.CONFIG).exists():
@@ -243,7 +243,7 @@ def _hook_answer(app: App, client: str, hook_input: Mapping[str, Any], session: 
     verdicts = [(each, each.guard.judge(some, name, show_rules=event != "preToolUse"), ()) for each, some in judged]
     verdict, _ = _together(local, verdicts)
     damage = (f"jidomem guard: a rule may be missing: {text}" for text in verdict.damage)
-    warning = "\n".join(filter(None, (override_notice(verdict.stops), *damage, _unchecked_here(app))))
+    warning = "\n".join(filter(None, (override_notice(verdict.stops), *damage, _absence_warning(app))))
     return {"context": verdict.text, "stop": stopped(verdict.stops), "warning": warning}
 
 

@@ -33,9 +33,8 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import unverified_entry
 from jidomem.journal.rewrite import beyond
 from jidomem.rdf.terms import Term, plain_value
-from jidomem.rdf.vocab import JIDO, jido
+from jidomem.rdf.vocab import JIDO, jido, short_id
 from jidomem.read import memory_detail
-from jidomem.read.memory_detail import short_id
 from jidomem.records.file_anchor import ANCHOR, anchors_of
 from jidomem.records.intent import SHORT, properties_of
 from jidomem.runtime.root import INDEX
@@ -208,7 +207,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     _print_occurrences(app, plan)
     for cost in _costs(plan):
         app.info(f"cost: {cost}")
-    _print_emptied(app, plan.emptied, "would be without text")
+    _print_emptied(app, plan.emptied, "would be without a summary")
     folders = [*DERIVED, *(["state"] if plan.working_state else [])]
     rewritten = [memory.settings.root / name for name in folders]
     every = _left(memory, plan, _source_paths(memory))
@@ -250,7 +249,7 @@ def _memories(items: Collection[Term]) -> str:
 
 
 def _print_emptied(app: App, emptied: Sequence[str], state: str) -> None:
-    """Print the active memories without text, with the command that ends them."""
+    """Print the active memories without a summary, with the command that ends them."""
     if not emptied:
         return
     ids = [short_id(item) for item in emptied]
@@ -353,7 +352,7 @@ def _print_redaction_result(
         _print_entries(app, plan, "")
         _print_occurrences(app, plan)
     _print_emptied(
-        app, sorted({*memory.keeper.emptied(memory.project), *(plan.emptied if plan else ())}), "without text"
+        app, sorted({*memory.keeper.emptied(memory.project), *(plan.emptied if plan else ())}), "without a summary"
     )
     _warn_left(app, left)
     if others:

@@ -25,8 +25,7 @@ from jidomem import Jidomem, Receipt
 from jidomem.base.clock import json_value, parse_moment
 from jidomem.base.words import beginning
 from jidomem.errors import JidomemError, PolicyDenied
-from jidomem.rdf.vocab import BASE, JIDO, MARKER, REDACTED, local_name
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import BASE, JIDO, MARKER, REDACTED, local_name, short_id
 from jidomem.read.playbook import cell, tsv_line
 from jidomem.records.active import (
     ACTIVE,

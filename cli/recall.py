@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from jidomem.base.clock import json_value
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import short_id
 from jidomem.recall.briefing import contrast_lines, markdown, stale_files
 from jidomem.records.active import DUE, OUTCOME, UNTIL
 from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, MIN_SCORE, Hit

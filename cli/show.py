@@ -395,7 +395,8 @@ def _explanation_lines(explanation: dict[str, Any], dated: str, verbose: bool) -
     shown["class"] = class_label(shown["class"])
     yield from ((_LABELS.get(name, name.replace("_", " ")), short(shown[name])) for name in _PLAIN if shown[name])
     yield dated, short(explanation["timestamp"]) if explanation["timestamp"] else "date unknown"
-    at, agent, session = (short(explanation[name]) for name in ("recorded_at", "asserted_by", "asserted_in"))
+    named = ("recorded_at", "asserted_by", "asserted_in")
+    at, agent, session = (short(explanation[name]) or REDACTED for name in named)
     if explanation["settled_by"]:
         yield "author", f"{agent} in session {session}"
         yield "recorded", f"{at} by {short(explanation['settled_by'])}"

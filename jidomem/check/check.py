@@ -67,8 +67,7 @@ from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.journal.stream_files import missing_parent
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, is_iri, moment_in, plain_value
-from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name, short_id
 from jidomem.records.active import is_accepted
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.policy import AccessPolicy, PolicyChange

@@ -30,8 +30,7 @@ from jidomem.check.sources import TripleSource
 from jidomem.journal.branches import Revision
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
-from jidomem.rdf.vocab import MARKER, RDF, RDFS, TYPE, XSD, jido, local_name
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import MARKER, RDF, RDFS, TYPE, XSD, jido, local_name, short_id
 from jidomem.records.policy import DEFAULT_ROLE, UNSET, AccessPolicy, PolicyChange
 from jidomem.schema.ontology import OURS, OWL, Schema
 from jidomem.schema.shacl import ONE_AT_A_TIME, Severity, as_graph

@@ -22,8 +22,7 @@ from jidomem.base.json_values import decode_toml
 from jidomem.errors import InvalidRequest
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term
-from jidomem.rdf.vocab import local_name
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import local_name, short_id
 from jidomem.schema.ontology import ADDS_ONLY, BOUNDED, NO_CODE, NO_IMPORT
 from jidomem.schema.shacl import Severity
 
@@ -165,7 +164,7 @@ def merge_redactions(problems: Iterable[Problem]) -> list[Problem]:
     items = list(dict.fromkeys(short_id(each.item) for each in redacted))
     named, more = ", ".join(items[:_NAMED]), f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
     lost = f"{len(items)} {'memory' if len(items) == 1 else 'memories'} lost {len(redacted)} statements"
-    hint = 'withdraw each without content: jidomem edit IRI --invalidate --reason "its text was redacted"'
+    hint = 'withdraw each that lost its summary: jidomem edit IRI --invalidate --reason "its text was redacted"'
     one = replace(redacted[0], message=f"{lost} to redactions: {named}{more}; {hint}", path=None, line=None)
     return [one if each is redacted[0] else each for each in problems if each is redacted[0] or each not in redacted]
 

@@ -37,8 +37,7 @@ from jidomem.index.store import OxigraphIndex
 from jidomem.rdf import sparql, vocab
 from jidomem.rdf.sparql import refuse_graphs
 from jidomem.rdf.terms import Term, Triple, boolean, iri, is_iri, parse_literal, plain_value
-from jidomem.rdf.vocab import BASE, GRAPHS, ONTOLOGY_GRAPH, RDF, TYPE, graph_iri, jido, local_name
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import BASE, GRAPHS, ONTOLOGY_GRAPH, RDF, TYPE, graph_iri, jido, local_name, short_id
 from jidomem.records.intent import CONFLICT_KEY, is_named_as_staying, judgement_keys
 from jidomem.records.named_query import NamedQuery, parse
 from jidomem.schema.ontology import OWL, Schema

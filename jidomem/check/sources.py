@@ -23,8 +23,7 @@ from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, is_iri, moment_in, plain_value, short_parse_error
 from jidomem.rdf.turtle import Stated, Unread, statements
-from jidomem.rdf.vocab import PREFIXES, TYPE, jido, local_name
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import PREFIXES, TYPE, jido, local_name, short_id
 from jidomem.records.file_anchor import ANCHOR, anchors_of, plain_path
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
 from jidomem.schema.ontology import Schema

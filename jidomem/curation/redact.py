@@ -12,7 +12,7 @@ from itertools import chain
 from jidomem.base.clock import Sources
 from jidomem.base.containers import grouped, reachable
 from jidomem.base.words import slug
-from jidomem.check.journal_integrity import exposures, records_of
+from jidomem.check.journal_integrity import Exposure, exposures, records_of
 from jidomem.curation.find_text import (
     BLOBS,
     DIGEST,
@@ -181,7 +181,9 @@ class JournalMaintenance:
                 )
             raise NotFound(
                 f"nothing in the journal of {project} contains that text",
-                hint="finish an interrupted redaction with: jidomem journal redact --again --reason TEXT",
+                hint="finish the interrupted redaction: jidomem journal redact --again --reason TEXT"
+                if any(self._exposed(project).values()) or self._rest_of_entries(project)
+                else "look for other spellings, one word of it, or its beginning with --parts",
             )
         others = sorted({stream.project for stream in self.follower.journal.streams()} - {project})
         having = [other for other in others if wanted.texts and self.working_texts(other, _shown_by(wanted))]
@@ -266,9 +268,7 @@ class JournalMaintenance:
         right to redact the policy at the first redaction.
         """
         self.writer.check_keeper(project, agent, "redact")
-        journal, streams = self.follower.journal, self._streams(project)
-        records = records_of(journal, streams)
-        exposed_in = {stream: exposures(journal, stream, records) for stream in streams}
+        exposed_in = self._exposed(project)
         shown = (triple for each in exposed_in.values() for exposure in each for triple in exposure.triples)
         said = (parse_literal(o) for _, p, o in shown if p not in (*DIGESTS, *BLOBS) and not is_iri(o))
         self._unlog_texts(project, Wanted(frozenset(each.text for each in said if each.datatype in WORDS)))
@@ -286,6 +286,11 @@ class JournalMaintenance:
         if made:
             self._rebuild_copies()
         return made
+
+    def _exposed(self, project: str) -> dict[Stream, list[Exposure]]:
+        journal, streams = self.follower.journal, self._streams(project)
+        records = records_of(journal, streams)
+        return {stream: exposures(journal, stream, records) for stream in streams}
 
     def _rest_of_entries(self, project: str) -> list[tuple[Stream, Trace]]:
         """Return the statements to remove of the entries of which a part was redacted."""
@@ -498,11 +503,11 @@ def _shown_by(wanted: Wanted) -> Callable[[str], bool]:
 
 
 def _is_emptied(item: Term, view: WriteSnapshot, removed: Collection[Triple]) -> bool:
-    """Return whether *item* is an active memory that has no text but those *removed*."""
+    """Return whether *item* is an active memory that has no summary but those *removed*, as `review` lists it."""
     return (
         jido("Asserted") in view.objects(item, jido("hasAssertionStatus"))
         and not any(view.objects(item, jido(name)) for name in ("supersededBy", "invalidatedBy"))
-        and all((item, name, value) in removed for name in _FREE for value in view.objects(item, name))
+        and all((item, jido("summary"), value) in removed for value in view.objects(item, jido("summary")))
     )
 
 

@@ -15,9 +15,8 @@ from jidomem.base.words import slug
 from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Waiting, queue, with_rivals
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.index.projection import OPPOSITE
-from jidomem.rdf.vocab import BASE, REDACTED, local_name
+from jidomem.rdf.vocab import BASE, REDACTED, local_name, short_id
 from jidomem.read.history import Rewording
-from jidomem.read.memory_detail import short_id
 from jidomem.read.reader import MemoryReader
 from jidomem.records.active import ACTIVE, PENDING, SUPERSEDED
 from jidomem.records.intent import Receipt

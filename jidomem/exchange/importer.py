@@ -417,7 +417,10 @@ def _bring_in(
             outcome.position = None  # the entry states the place
             if outcome.code == "project_mismatch":
                 other = local_name(str(statement.intent.get("applies_to_project")))
-                outcome.hint = f"it belongs to another project, import it there: --project {other}"
+                outcome.hint = (
+                    f"it belongs to another project, import it there: --project {other}; or move it here: "
+                    f"sed 's#/projects/{other}>#/projects/{project}>#' FILE.ttl > NEW.ttl, and import NEW.ttl"
+                )
             elif _is_taken(outcome) and is_in_project(writer, project, statement):  # another import wrote it meanwhile
                 outcome = None
             elif _stored_memory(writer, project, iri) is not None:

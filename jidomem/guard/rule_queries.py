@@ -82,11 +82,12 @@ def gather_rules(memory: Jidomem, project: str) -> Rules:
     # Building the list of conflicts, which may be missing, takes longer than all else here.
     suspects = memories.in_possible_conflict() & by_item.keys()
     rivals = memory.reader.conflicts_with(project, suspects, valid_at=now) if suspects else {}
-    differs = {item: tuple(each.words for each in some) for item, some in memory.contrasts(by_item, project).items()}
-    rules = [
-        replace(rule, rivals=tuple(rivals.get(item, ())), differs=differs.get(item, ()))
-        for item, rule in by_item.items()
-    ]
+    differs = {item: {one.item: one.words for one in some} for item, some in memory.contrasts(by_item, project).items()}
+    rules = []
+    for item, rule in by_item.items():
+        words = differs.get(item, {})
+        others = (each for each in rivals.get(item, ()) if each not in words)
+        rules.append(replace(rule, rivals=tuple(others), differs=tuple(words.values())))
     bounds = [bound for rule in rules for bound in (rule.valid_from, rule.valid_until) if bound > now]
     earlier = earlier_names(memory.reader, memory.tree, project)
     damage, files = _verified(memory, project, commits)

@@ -26,7 +26,7 @@ from jidomem.base.disk import create_local_marker, local_marker
 from jidomem.base.json_values import decode_json
 from jidomem.errors import JidomemError
 from jidomem.rdf.terms import Term, Triple, plain_value
-from jidomem.rdf.vocab import TYPE, jido
+from jidomem.rdf.vocab import TYPE, jido, short_id
 from jidomem.repository.worktree import matches
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class Rule:
 
     @property
     def short_id(self) -> str:
-        """Return the last eight characters of the id of the memory."""
-        return self.item.rpartition("/")[2][-8:]
+        """Return the short id of the memory."""
+        return short_id(self.item)
 
     def holds(self, now: str) -> bool:
         """Return whether the rule is valid at *now*."""

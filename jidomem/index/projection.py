@@ -24,7 +24,7 @@ from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex, stored_triples
 from jidomem.journal.commit import Commit
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, plain_value
-from jidomem.rdf.vocab import BASE, LABEL, ONTOLOGY_GRAPH, RDFS, TYPE, graph_iri, graphs_of, jido
+from jidomem.rdf.vocab import BASE, LABEL, ONTOLOGY_GRAPH, RDFS, SHORT_ID_CHARS, TYPE, graph_iri, graphs_of, jido
 from jidomem.records.active import ACCEPTED, FOREVER, NEVER, Convention, Interval, overlapping_pairs, valid_since
 from jidomem.records.intent import CLASH, JUDGED, JUDGED_AS, is_named_as_staying, judgement_keys
 from jidomem.records.named_query import ListOrder
@@ -47,8 +47,6 @@ OPPOSITE = "opposite_judgements"
 _SLOT, _VALUE = "value", "value-is"
 _COMPARED = {*CONFLICT_KINDS, _SLOT, _VALUE, JUDGED, JUDGED_AS}
 
-#: Characters of a short id.
-SHORT_ID_CHARS = 8
 #: In `node`, `id` is the last part of the IRI of a memory of the project, `reversed_id` the same backwards, `short_id`
 #: its last characters. The time in a key of `listed` is at most `ahead` microseconds after the `since` of its row. A
 #: `successor` supersedes the old node, `withdraws` or `revives` it. The `key` of a `pair` is also its sort key.

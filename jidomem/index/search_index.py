@@ -652,7 +652,7 @@ class Texts:
         if count != target.commits - start.commits:
             ahead = later - self._ids_after(stream, start)  # the file has them from a process whose index is ahead
             if count - len(ahead) != target.commits - start.commits:
-                raise CacheInvalid("a damaged file was restored")
+                raise CacheInvalid("commit files were restored or removed")
         return True
 
     def _ids_after(self, stream: Stream, mark: Watermark) -> set[str]:

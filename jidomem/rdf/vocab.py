@@ -49,6 +49,20 @@ def local_name(term_or_iri: str) -> str:
     return term_or_iri.strip("<>").rstrip("/").rsplit("#", 1)[-1].rsplit("/", 1)[-1]
 
 
+#: The characters of a short id: UUIDv7 ids begin alike, and differ in the last ones.
+SHORT_ID_CHARS, _LEAST_ID_CHARS = 8, 4
+
+
+def short_id(item: str) -> str:
+    """Return the last eight characters of the id of *item*; the whole IRI if its id has less than the four to find it.
+
+    >>> short_id("https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"), short_id("urn:frozen:b1")
+    ('0000abcd', 'urn:frozen:b1')
+    """
+    name = local_name(item).rpartition(":")[2]
+    return name[-SHORT_ID_CHARS:] if len(name) >= _LEAST_ID_CHARS else item
+
+
 #: The twelve types of the intent format, `unknown` of the reader's guide, and their subclasses.
 CLASS_OF_TYPE: Mapping[str, str] = {
     "fact": "Fact",

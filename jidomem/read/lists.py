@@ -25,7 +25,6 @@ from jidomem.base.containers import BoundedDict
 from jidomem.errors import Busy, InvalidRequest
 from jidomem.index.projection import (
     ID_START,
-    SHORT_ID_CHARS,
     UNDATED,
     WRITABLE,
     IndexedProject,
@@ -41,7 +40,7 @@ from jidomem.index.tallies import BY_AGENT, BY_STATUS, COUNTED_BY, Tallies, reco
 from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, boolean, integer, iri, literal, plain_value
-from jidomem.rdf.vocab import BASE, graph_iri, graphs_of, jido
+from jidomem.rdf.vocab import BASE, SHORT_ID_CHARS, graph_iri, graphs_of, jido
 from jidomem.records.named_query import FOREVER, ListOrder, NamedQuery, to_term
 
 if TYPE_CHECKING:

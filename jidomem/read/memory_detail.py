@@ -18,12 +18,11 @@ from jidomem.base.containers import grouped, reachable
 from jidomem.base.regex import lazy
 from jidomem.base.words import is_remark, normal_text, shortened
 from jidomem.errors import NotFound, nearest_names
-from jidomem.index.projection import SHORT_ID_CHARS
 from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import BASE, JIDO, TYPE, family, graph_iri, jido, local_name, type_and_class
+from jidomem.rdf.vocab import BASE, JIDO, TYPE, family, graph_iri, jido, local_name, short_id, type_and_class
 from jidomem.records.active import ACTIVE, OVER, PENDING, WAITING, EndedDecision, is_accepted, state, validity
 from jidomem.records.file_anchor import anchors_of, path_of
 from jidomem.records.intent import CONFLICT_KEY
@@ -168,15 +167,6 @@ _MAX_ALIKE, _SUMMARY_CHARS, _MIN_SHARED_WORDS = 3, 60, 0.5
 _SUMMARIES = f"""SELECT ?project ?item ?summary ?ended WHERE {{
 ?item {jido("appliesToProject")} ?project ; {jido("summary")} ?summary
 BIND(EXISTS {{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }} AS ?ended) }} LIMIT {_NEAREST_AMONG}"""
-
-
-def short_id(item: str) -> str:
-    """Return the last eight characters of an item's id, which differ even where UUIDv7 ids begin alike.
-
-    >>> short_id("https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd")
-    '0000abcd'
-    """
-    return local_name(item)[-SHORT_ID_CHARS:]
 
 
 def load_memory(

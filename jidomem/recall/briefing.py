@@ -16,7 +16,7 @@ from typing import Any
 
 from jidomem.base.words import EXCERPT, beginning, quoted, quoted_name, shortened, tokens
 from jidomem.errors import InvalidRequest
-from jidomem.rdf.vocab import local_name
+from jidomem.rdf.vocab import short_id
 from jidomem.recall.nearness import disagreement
 from jidomem.records.active import ACTIVE, DUE, OUTCOME, UNTIL, dates_text, outcome_text, state_text
 from jidomem.records.recall import DifferingMemory, Hit, MemoryRecall
@@ -524,22 +524,22 @@ def _line(hit: Hit, show: str = _SHOW, beside: Collection[str] = ()) -> str:
     content, is_cut = shortened(hit.content, LONGEST)
     text = quoted(content, LONGEST)[0]
     answer = f"; text: {quoted(hit.excerpt, EXCERPT)[0]}" if hit.excerpt else ""
-    short = local_name(hit.id)[-8:]
+    short = short_id(hit.id)
     is_cut = is_cut or _GAP.search(hit.excerpt) is not None
     mark = f" [cut; {show.format(short)}]" if is_cut else ""
     outcome = outcome_text(metadata[OUTCOME]) if OUTCOME in metadata else ""
     state = None if outcome else metadata.get("state")
     status = state_text(metadata["status"], state).removeprefix(ACTIVE).removeprefix(", ")
-    rivals = disagreement(metadata.get("conflicts_with", ()))
     others = [DifferingMemory.parse(each) for each in metadata.get("differs_from", ())]
-    values = [each.words for each in others if each.item in beside]
+    values = {each.item: each.words for each in others if each.item in beside}
+    rivals = disagreement([each for each in metadata.get("conflicts_with", ()) if each not in values])
     about = ", ".join(quoted_name(str(place)) for place in metadata["about"][:3])
     stale = ", ".join(f"{quoted_name(path)} {state}" for path, state in stale_files(hit).items())
     day = (metadata["time"] or metadata["recorded_at"]).date().isoformat()
     dates = dates_text(metadata.get(DUE), metadata.get(UNTIL))
     score = f"score {hit.score:.2g}"
     author = quoted_name(hit.agent_id)
-    words = [status, *dates, rivals, *values, about, author, day, metadata.get("source", ""), stale, score]
+    words = [status, *dates, rivals, *values.values(), about, author, day, metadata.get("source", ""), stale, score]
     head = f"{quoted_name(short)} {quoted_name(metadata['kind'])}"
     reasons = "".join(f"  - {reason}\n" for reason in (*contrast_lines(hit, beside), *(hit.reasons or ())))
     said = "; ".join(filter(None, (f"{head}: {text}", outcome))) + answer + mark

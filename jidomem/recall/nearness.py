@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from jidomem.base.containers import grouped
 from jidomem.base.words import quoted_name, words_of
-from jidomem.rdf.vocab import local_name
+from jidomem.rdf.vocab import local_name, short_id
 from jidomem.records.file_anchor import plain_path
 from jidomem.repository.worktree import matches
 
@@ -100,7 +100,7 @@ def disagreement(others: Sequence[str]) -> str:
     >>> disagreement(["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"])
     'disagrees with 0000abcd'
     """
-    return f"disagrees with {', '.join(quoted_name(local_name(other)[-8:]) for other in others)}" if others else ""
+    return f"disagrees with {', '.join(quoted_name(short_id(other)) for other in others)}" if others else ""
 
 
 def pair_count(count: int) -> str:

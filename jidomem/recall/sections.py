@@ -16,7 +16,7 @@ from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import iri
-from jidomem.rdf.vocab import BASE, REDACTED, jido, local_name
+from jidomem.rdf.vocab import BASE, REDACTED, jido, local_name, short_id
 from jidomem.read import memory_detail
 from jidomem.read.reader import MemoryReader
 from jidomem.recall.briefing import (
@@ -323,7 +323,7 @@ class BriefingBuilder:
         def entry(at: int) -> BriefingEntry:
             row, mark = entries[at]
             notes = [mark] if mark else []
-            notes += [f"blocked by {memory_detail.short_id(other)}" for other in self._blockers(row["task"])]
+            notes += [f"blocked by {short_id(other)}" for other in self._blockers(row["task"])]
             return self._entry(row["task"], f"task, {local_name(row['status'])}", notes)
 
         return BriefingResult(len(entries), entry, more)
@@ -368,10 +368,10 @@ class BriefingBuilder:
     def _conflicts(self) -> BriefingResult:
         entries: list[_SectionLine] = []
         for row in self._disagreements:
-            entries.append((row["a"], row["kind"].replace("_", " "), [f"{_AGAINST}{memory_detail.short_id(row['b'])}"]))
+            entries.append((row["a"], row["kind"].replace("_", " "), [f"{_AGAINST}{short_id(row['b'])}"]))
         rows, more = self._rows("proposals", trusted_only=True)
         for row in {row["item"]: row for row in rows}.values():
-            against = [f"{_AGAINST}{memory_detail.short_id(row['conflict'])}"] if row["conflict"] else []
+            against = [f"{_AGAINST}{short_id(row['conflict'])}"] if row["conflict"] else []
             entries.append((row["item"], "proposal", against))
         return self._result(entries, more)
 
@@ -484,8 +484,9 @@ class BriefingBuilder:
         status = state_text(memory["status"], state).removeprefix(ACTIVE).removeprefix(", ")
         rivals = self._rivals.get(name, [])
         is_marked = any(note.startswith(_AGAINST) for note in notes)
-        marks = "" if is_marked else disagreement(rivals)
         others = self._contrasts.get(name, ())
+        valued = {each.item for each in others}
+        marks = "" if is_marked else disagreement([each for each in rivals if each not in valued])
         values_of = [each.words for each in others]
         dates = {key: properties[name] for key, name in _SHOWN_DATES.items() if name in properties}
         of_dates = dates_text(dates.get(DUE), dates.get(UNTIL))
@@ -498,7 +499,7 @@ class BriefingBuilder:
             *values_of,
             *_origin(properties, memory["recorded_at"], agent, source),
         ]
-        short = memory_detail.short_id(name)
+        short = short_id(name)
         mark = f" [cut; jidomem show {short}]" if is_cut else ""
         why = f"; text: {quoted(answer, MAX_EXCERPT_CHARS)[0]}" if answer else ""
         ended = f"; {outcome_text(outcome)}" if outcome else ""

@@ -20,7 +20,7 @@ from typing import Any
 from jidomem.base.words import normal_text, quoted
 from jidomem.errors import REASON as REASON
 from jidomem.errors import Conflict
-from jidomem.rdf.vocab import DECISION_STATUS, local_name
+from jidomem.rdf.vocab import DECISION_STATUS, local_name, short_id
 
 #: The end of the interval of a node that nothing ends, and of one that is never active.
 FOREVER = 2**62
@@ -191,12 +191,13 @@ class EndedDecision:
     def words(self) -> str:
         """Return the decision in one line.
 
-        >>> EndedDecision("x:0000abcd", "Use Redis", "rejected", "lost keys", "x:0000ffff", "Use Postgres").words
+        >>> EndedDecision("x/0000abcd", "Use Redis", "rejected", "lost keys", "x/0000ffff", "Use Postgres").words
         'rejected decision 0000abcd: "Use Redis" (why: "lost keys"); now 0000ffff: "Use Postgres"'
         """
         why = f" (why: {quoted(self.reason, _LONGEST_ENDED)[0]})" if self.reason else ""
-        now = f"; now {self.successor[-8:]}: {quoted(self.successor_text, _LONGEST_ENDED)[0]}" if self.successor else ""
-        return f"{self.status} decision {self.item[-8:]}: {quoted(self.text, _LONGEST_ENDED)[0]}{why}{now}"
+        newer = f"; now {short_id(self.successor)}: {quoted(self.successor_text, _LONGEST_ENDED)[0]}"
+        now = newer if self.successor else ""
+        return f"{self.status} decision {short_id(self.item)}: {quoted(self.text, _LONGEST_ENDED)[0]}{why}{now}"
 
     def to_dict(self) -> dict[str, str | None]:
         """Return the decision as plain JSON values."""
@@ -207,12 +208,12 @@ class EndedDecision:
 def outcome_text(outcome: Mapping[str, str]) -> str:
     """Return the state of a task or an error with its reason and its lesson, as far as *outcome* has them, as one text.
 
-    >>> outcome_text({"state": "Resolved", "reason": "more time", "lesson": "x:0000abcd", "lesson_text": "Time grows"})
+    >>> outcome_text({"state": "Resolved", "reason": "more time", "lesson": "x/0000abcd", "lesson_text": "Time grows"})
     'resolved: "more time"; lesson 0000abcd: "Time grows"'
     """
     why = f": {quoted(outcome['reason'], _LONGEST_ENDED)[0]}" if "reason" in outcome else ""
     if "lesson" in outcome:
-        why += f"; lesson {outcome['lesson'][-8:]}: {quoted(outcome['lesson_text'], _LONGEST_ENDED)[0]}"
+        why += f"; lesson {short_id(outcome['lesson'])}: {quoted(outcome['lesson_text'], _LONGEST_ENDED)[0]}"
     return outcome["state"].lower() + why
 
 

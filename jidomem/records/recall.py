@@ -12,7 +12,7 @@ from jidomem.base.json_values import FrozenList
 from jidomem.base.regex import lazy
 from jidomem.base.words import TELL_LITTLE, quoted, quoted_name
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
-from jidomem.rdf.vocab import local_name
+from jidomem.rdf.vocab import short_id
 from jidomem.records.active import Inactive
 from jidomem.records.entry import Entry, fields_from, frozen_metadata
 from jidomem.records.interfaces import NAMESPACE, CorpusStats
@@ -497,7 +497,7 @@ class DifferingMemory:
     def words(self) -> str:
         """Return the disagreement in words."""
         values = quoted("; ".join(self.differences), _LONGEST_VALUES)[0][1:-1]
-        return f"disagrees with {quoted_name(local_name(self.item)[-8:])}: {values}"
+        return f"disagrees with {quoted_name(short_id(self.item))}: {values}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contrast as plain JSON values."""

@@ -163,10 +163,10 @@ def stored_folder(folder: Path, name: str, *, above: bool) -> StoredFolder | Non
         named = [(ref, path) for ref in ("HEAD", *os.fsdecode(listed).split()) for path in paths]
         given = "".join(f"{ref}:{path}\n" for ref, path in named)
         answers = ask(folder, "cat-file", "--batch-check", given=os.fsencode(given)).stdout.splitlines()
-        found = next((pair for pair, answer in zip(named, answers, strict=False) if b" tree " in answer), None)
-        if found is None:
+        chosen = next((pair for pair, answer in zip(named, answers, strict=False) if b" tree " in answer), None)
+        if chosen is None:
             return None
-        ref, path = found
+        ref, path = chosen
         is_sparse = ref == "HEAD" and read_git(folder, "config", "--bool", "core.sparseCheckout") == b"true\n"
     except InvalidRequest:
         return None

@@ -107,12 +107,12 @@ def lay_out(root: Path, project: str | None) -> None:
                 file.write(texts[name].encode())
 
 
-def absence(root: Path, found: str = "") -> Failed | None:
+def absence(root: Path, origin: str = "") -> Failed | None:
     """Return the error `memory_missing` if git has the memory of *root*, and this checkout has nothing of it.
 
-    Of the user's own memory, which is *found* where there is no other, the error is about the working directory.
+    The *origin* is how the root was found: of the user's own memory, the error is about the working directory.
     """
-    is_own = found == settings.OWN
+    is_own = origin == settings.OWN
     root = Path.cwd() / settings.FOLDER if is_own else root
     is_there = os.path.lexists(root / settings.CONFIG) or any(root.glob("projects/*/*/*.ttl"))
     if root.name != settings.FOLDER or is_there or not root.parent.is_dir():

@@ -25,7 +25,7 @@ from jidomem.base.words import chunk_text, digest, normal_text
 from jidomem.errors import Busy, JidomemError, NotFound
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, iri, literal, plain_value
-from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, jido, local_name, type_uri
+from jidomem.rdf.vocab import CONVENTIONS, TYPE_ALIASES, family, jido, local_name, short_id, type_uri
 from jidomem.records.active import (
     ENDED,
     INVALIDATED,
@@ -460,7 +460,7 @@ class ProposalJudge:
 
     def _judgement(self, text: str, other: SimilarMemory) -> str:
         """Return in words what the model says of a proposal beside an active memory, or why it says nothing."""
-        name = local_name(other.id)[-8:]
+        name = short_id(other.id)
         try:
             relation, reason = self._model.compare(text, other.text)
         except JidomemError as error:

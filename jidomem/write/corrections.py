@@ -42,7 +42,7 @@ ACCEPTED = "accepted in review"  # the reason of the memory that asserts a propo
 _ENDS = {"supersededBy": "supersedes", "invalidatedBy": "invalidates"}
 #: The fields of the author of a correction, which change nothing of what it restates.
 _AUTHOR = frozenset(("asserted_by", "asserted_in"))
-_BY = jido("assertedBy")
+_BY, _WITHDRAWN = jido("assertedBy"), "Withdrawn: "
 
 
 class Corrections(WritePart):
@@ -106,9 +106,11 @@ class Corrections(WritePart):
 
     def withdrawal(self, project_id: str, view: WriteSnapshot, item: str, reason: str | None) -> dict[str, Any]:
         """Return the intent of a marker that withdraws *item*."""
+        text = restated_in(view, item).get("summary", item)
+        text = f"the withdrawal of {text.removeprefix(_WITHDRAWN)}" if text.startswith(_WITHDRAWN) else text
         return {
             "type": "deleted_marker",
-            "summary": f"Withdrawn: {restated_in(view, item).get('summary', item)[:_MAX_SUMMARY_CHARS]}",
+            "summary": f"{_WITHDRAWN}{text[:_MAX_SUMMARY_CHARS]}",
             "rationale": reason,
             "applies_to_project": project_id,
             "asserted_by": self._context.agent,

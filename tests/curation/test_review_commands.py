@@ -11,7 +11,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.curation.review_queue import acceptable, proposals_in, queue, with_endings, with_rivals
 from jidomem.curation.review_text import commands, todo
 from jidomem.errors import JidomemError
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import short_id
 from jidomem.write.settlement import Settlement
 
 PAST = format_timestamp(START.replace(year=START.year - 1))

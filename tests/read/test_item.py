@@ -5,8 +5,7 @@ from conftest import intent
 from reader_world import new_index, reader_of, triples, world_index
 
 from jidomem.errors import IntentRefused, NotFound
-from jidomem.rdf.vocab import graph_iri
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import graph_iri, short_id
 
 M = "https://jido.ai/memory/"
 

@@ -60,6 +60,23 @@ def test_hits_that_differ_in_a_value_name_each_other(memory):
     assert not any(line.startswith("  - disagrees") for line in lines)
 
 
+def test_a_conflicting_memory_that_differs_in_a_value_is_named_once(memory):
+    config = memory.settings.root / "config.toml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text('project = "p"\n[conflicts]\ndecision = "warn"\n')
+    with jidomem.open(config.parent, agent="rita") as opened:
+        fields = {"type": "decision", "rationale": "r", "topic": "signatures", "about": ["src/a.py"]}
+        old, new = (opened.remember(text, **fields).iri for text in (OLD, NEW))
+        opened.embedding.embed("p")
+        found = opened.recall("How old may a webhook signature be?", limit=2)
+        rules = [rule_line(rule) for rule, _ in gather_rules(opened, "p").rules]
+        texts = [markdown(found), opened.briefing().text, "\n".join(rules)]
+
+    assert [hit.metadata["conflicts_with"] for hit in found.entries if hit.id == new] == [[old]]
+    for text in texts:
+        assert text.count(f"disagrees with {old[-8:]}") == 1, text
+
+
 def test_the_contrasting_memory_is_shown_with_a_hit_beyond_the_limit(memory):
     old, new = record_pair(memory)
 

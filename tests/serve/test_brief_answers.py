@@ -6,7 +6,7 @@ import pytest
 
 import jidomem
 from jidomem.base.words import tokens
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import short_id
 from jidomem.serve.mcp.client_session import ClientSession, call
 from jidomem.serve.mcp.server import prompt_text, resource_text
 from jidomem.serve.mcp.tools import TOOLS

@@ -8,8 +8,7 @@ from conftest import decision, intent
 
 import jidomem
 from jidomem.entries import Entry
-from jidomem.rdf.vocab import BASE
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import BASE, short_id
 from jidomem.records.entry import WriteRequest
 from jidomem.runtime.location import init
 from jidomem.serve.app import create_app

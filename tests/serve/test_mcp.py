@@ -27,9 +27,8 @@ from mcp_types import Implementation
 import jidomem
 from jidomem.base.clock import Sources, json_value
 from jidomem.check import terms
-from jidomem.rdf.vocab import GUIDE_TYPES, SEVERITY, local_name
+from jidomem.rdf.vocab import GUIDE_TYPES, SEVERITY, local_name, short_id
 from jidomem.read.derived import session, sessions
-from jidomem.read.memory_detail import short_id
 from jidomem.records.policy import PolicyChange
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config

@@ -8,7 +8,7 @@ from conftest import intent
 
 import jidomem
 from jidomem.errors import IntentRefused
-from jidomem.read.memory_detail import short_id
+from jidomem.rdf.vocab import short_id
 from jidomem.serve.app import create_app
 from jidomem.serve.mcp.client_session import ClientSessions, call
 from jidomem.serve.mcp.tools import TOOLS

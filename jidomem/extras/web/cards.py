@@ -25,8 +25,8 @@ from jidomem.errors import JidomemError, NotFound, PolicyDenied
 from jidomem.index.timeline import Overview, TimelineEntry, overview
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
-from jidomem.rdf.vocab import BASE, MARKER, REDACTED, jido, local_name
-from jidomem.read.memory_detail import has_ended, short_id
+from jidomem.rdf.vocab import BASE, MARKER, REDACTED, jido, local_name, short_id
+from jidomem.read.memory_detail import has_ended
 from jidomem.records.named_query import moment_of
 from jidomem.runtime.root import Jidomem
 from jidomem.schema.ontology import Schema

@@ -22,8 +22,8 @@ from jidomem.index.timeline import FACETS, STATES, Facets, TimelineEntry, among
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Triple
 from jidomem.rdf.turtle import turtle
-from jidomem.rdf.vocab import BASE, REDACTED, TYPE_OF_CLASS, jido, local_name
-from jidomem.read.memory_detail import has_ended, short_id
+from jidomem.rdf.vocab import BASE, REDACTED, TYPE_OF_CLASS, jido, local_name, short_id
+from jidomem.read.memory_detail import has_ended
 from jidomem.read.provenance import CONFLICTS, Around, NodeLink, around, is_mentioned, on_topic
 from jidomem.records.active import EXPIRED
 from jidomem.records.recall import RecallRequest

@@ -9,10 +9,19 @@ from typing import Any
 from jidomem.base.clock import json_value
 from jidomem.base.words import shortened, visible
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound
-from jidomem.rdf.vocab import BASE, DECISION_STATUS, ENFORCEMENT, ERROR_STATUS, GUIDE_TYPES, JIDO, SEVERITY, TASK_STATUS
+from jidomem.rdf.vocab import (
+    BASE,
+    DECISION_STATUS,
+    ENFORCEMENT,
+    ERROR_STATUS,
+    GUIDE_TYPES,
+    JIDO,
+    SEVERITY,
+    TASK_STATUS,
+    short_id,
+)
 from jidomem.read.derived import count_entries, counts, pending
 from jidomem.read.lists import page_size
-from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import Playbook
 from jidomem.recall.briefing import LONGEST, markdown
 from jidomem.recall.nearness import MOST_SHOWN, differing_note
