@@ -470,6 +470,14 @@ def test_a_withdrawal_of_a_redacted_memory_is_summarized_by_its_iri(memory):
     assert details(memory, marker)["properties"]["summary"] == [f"Withdrawn: {old}"]
 
 
+def test_the_withdrawal_of_a_withdrawal_says_so(memory):
+    marker = memory.writer.invalidate("p", recorded(memory, summary="the window is 14 days"), reason="wrong").iri
+
+    again = memory.writer.invalidate("p", marker, reason="it was right").iri
+
+    assert details(memory, again)["properties"]["summary"] == ["Withdrawn: the withdrawal of the window is 14 days"]
+
+
 def test_a_confirmed_proposal_ends_the_memories_it_named(tmp_path):
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as memory:
         old, wrong = recorded(memory, summary="one"), recorded(memory, summary="two")
