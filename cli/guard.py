@@ -214,12 +214,7 @@ def _together(
 
 def _absence_warning(app: App) -> str:
     """Return the warning that this checkout lacks the memory of the repository; empty where it has one."""
-    root, found = settings.find(app.root)
-    if found != settings.OWN and (root / settings.CONFIG).exists():
-        return ""
-    from jidomem.runtime.location import absence  # takes 40 ms, which most edits save
-
-    absent = absence(root, found)
+    absent = settings.absence(*settings.find(app.root))
     return f"not checked: {absent.detail}; {absent.hint}" if absent else ""
 
 

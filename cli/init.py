@@ -559,7 +559,7 @@ def _importable(folder: Path) -> list[str]:
 def _make(app: App, folder: Path) -> dict[str, Any]:
     """Create the root in *folder*, or another project in it, and return its description."""
     before = {name for name in location.FILES if (folder / settings.FOLDER / name).exists()}
-    if (absent := location.absence(folder.resolve() / settings.FOLDER)) is not None:
+    if (absent := settings.absence(folder.resolve() / settings.FOLDER)) is not None:
         if "sparse-checkout" in absent.hint:
             raise absent
         app.warn(f"{absent.detail}; this one is beside it: to undo, remove it, then {absent.hint.partition(';')[0]}")

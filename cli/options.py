@@ -109,8 +109,7 @@ class App:
 
     def _warn_of_absence(self, settings: Settings) -> None:
         """Raise Failed if this checkout lacks the memory of the repository; warn if the user's own is used instead."""
-        from jidomem.runtime.location import absence
-        from jidomem.runtime.settings import OWN
+        from jidomem.runtime.settings import OWN, absence
 
         absent = absence(settings.root, settings.found) if settings.address is None else None
         if absent is not None and (settings.found != OWN or not settings.root.is_dir()):

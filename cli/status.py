@@ -245,7 +245,7 @@ def _diagnose(app: App, full: bool) -> int:
 def _diagnostics(app: App, full: bool) -> Iterator[Diagnostic]:
     from jidomem.runtime import doctor
     from jidomem.runtime.doctor import Diagnostic, run_diagnostic
-    from jidomem.runtime.location import absence, open_place
+    from jidomem.runtime.location import open_place
 
     yield from run_diagnostic("packages", doctor.programs)
     try:
@@ -254,7 +254,7 @@ def _diagnostics(app: App, full: bool) -> Iterator[Diagnostic]:
         yield Diagnostic("root", "fail", error.detail, error.hint)
         return
     is_shared = settings.address_of(app.root) is not None
-    if not is_shared and (absent := absence(root, how)) is not None:
+    if not is_shared and (absent := settings.absence(root, how)) is not None:
         yield Diagnostic("root", "fail", absent.detail, absent.hint)
     if not is_shared and not root.is_dir():
         yield Diagnostic("root", "fail", f"there is none at {root} ({how})", "make one in this folder: jidomem init")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from jidomem.base import disk, files
 from jidomem.base.background import PeriodicTask
-from jidomem.errors import Failed, JidomemError, MemoryClosed
+from jidomem.errors import JidomemError, MemoryClosed
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.repository import git
@@ -107,24 +107,6 @@ def lay_out(root: Path, project: str | None) -> None:
                 file.write(texts[name].encode())
 
 
-def absence(root: Path, origin: str = "") -> Failed | None:
-    """Return the error `memory_missing` if git has the memory of *root*, and this checkout has nothing of it.
-
-    The *origin* is how the root was found: of the user's own memory, the error is about the working directory.
-    """
-    is_own = origin == settings.OWN
-    root = Path.cwd() / settings.FOLDER if is_own else root
-    is_there = os.path.lexists(root / settings.CONFIG) or any(root.glob("projects/*/*/*.ttl"))
-    if root.name != settings.FOLDER or is_there or not root.parent.is_dir():
-        return None
-    stored = git.stored_folder(root.parent, settings.FOLDER, above=is_own)
-    if stored is None:
-        return None
-    another = "" if stored.is_left_out else f"; to begin another one here: jidomem init {quote(str(root.parent))}"
-    return Failed(f"this checkout lacks the memory of the repository: {stored.path} is {stored.where}",
-                  hint=f"bring it here: {stored.command}{another}", code="memory_missing")  # fmt: skip
-
-
 def ignored_journal(root: Path) -> tuple[str, str] | None:
     """Return the rule by which git ignores the journal of *root*, and the command that ends that; None if it does not.
 
@@ -203,11 +185,11 @@ class InFolder:
         """Return the journal; *wait* is how many seconds a write waits for another process.
 
         The first commit of a new root makes its files; `config.toml` only if it is of the *default* project. It is
-        refused as `absence` says. *claim* is called with the project before its first commit.
+        refused as `settings.absence` says. *claim* is called with the project before its first commit.
         """
 
         def begin(project: str) -> None:
-            if (absent := absence(self._root)) is not None:
+            if (absent := settings.absence(self._root)) is not None:
                 raise absent
             if {*disk.names(str(self._root / "projects"))} <= {project}:
                 lay_out(self._root, project if project == default else None)

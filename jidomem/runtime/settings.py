@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, cast
 
 from jidomem.base import disk, files
@@ -273,6 +274,26 @@ def _located(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
     from platformdirs import user_data_dir
 
     return Path(user_data_dir("jidomem", appauthor=False)).resolve(), OWN
+
+
+def absence(root: Path, origin: str = "") -> Failed | None:
+    """Return the error `memory_missing` if git has the memory of *root*, and this checkout has nothing of it.
+
+    The *origin* is how the root was found: of the user's own memory, the error is about the working directory.
+    """
+    is_own = origin == OWN
+    root = Path.cwd() / FOLDER if is_own else root
+    is_there = os.path.lexists(root / CONFIG) or any(root.glob("projects/*/*/*.ttl"))
+    if root.name != FOLDER or is_there or not root.parent.is_dir():
+        return None
+    from jidomem.repository import git  # imported here, as most checkouts have the memory
+
+    stored = git.stored_folder(root.parent, FOLDER, above=is_own)
+    if stored is None:
+        return None
+    another = "" if stored.is_left_out else f"; to begin another one here: jidomem init {quote(str(root.parent))}"
+    return Failed(f"this checkout lacks the memory of the repository: {stored.path} is {stored.where}",
+                  hint=f"bring it here: {stored.command}{another}", code="memory_missing")  # fmt: skip
 
 
 def address_of(given: str | os.PathLike[str] | None) -> str | None:
