@@ -273,7 +273,7 @@ class Revisions:
         """
         memory = self._memory(item)
         if memory is None:
-            return {"event": None, "reason": None, "changes": [], "also_superseded": []}
+            return _event_row()
         superseded, withdrawn, revived = (
             [each for each in map(self._memory, _values(memory, name)) if each is not None]
             for name in ("supersedes", "invalidates", "revives")
@@ -311,6 +311,11 @@ class Revisions:
             for name in names
             if old.get(name) != new.get(name)
         ]
+
+
+def _event_row(event: str | None = None, reason: str | None = None) -> dict[str, Any]:
+    """Return what `Revisions.of` returns for an event without changes."""
+    return {"event": event, "reason": reason, "changes": [], "also_superseded": []}
 
 
 def _event(
@@ -450,16 +455,17 @@ class History:
         given = {key: value for key, value in options.items() if key != "agent" or value is not None}
         page = self._reader.ask_page(name, project=project, **given)
         commits = [row["commit"] for row in page.rows]
-        brought: dict[str, Rows] = {commit: [] for commit in commits}
-        ordered: dict[str, Rows] = {commit: [] for commit in commits}
-        for at in range(0, len(commits), _SOME):
-            some = " ".join(map(iri, commits[at : at + _SOME]))
-            for row in self._reader.select(project, _BROUGHT % some):
-                brought[row["commit"]].append(row)
-            for row in self._reader.select(project, _ORDERED % some):
-                ordered[row["commit"]].append(row)
-        entries = [_history_entry(row, brought[row["commit"]], ordered[row["commit"]]) for row in page.rows]
+        brought = grouped((row["commit"], row) for row in self._rows_about(project, _BROUGHT, commits))
+        ordered = grouped((row["commit"], row) for row in self._rows_about(project, _ORDERED, commits))
+        entries = [
+            _history_entry(row, brought.get(row["commit"], []), ordered.get(row["commit"], [])) for row in page.rows
+        ]
         return Page(entries, page.cursor)
+
+    def _rows_about(self, project: str, query: str, nodes: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of *query* about *nodes*, of which one query names some."""
+        for at in range(0, len(nodes), _SOME):
+            yield from self._reader.select(project, query % " ".join(map(iri, nodes[at : at + _SOME])))
 
     def of_memory(self, project: str, memory_id: str, *, as_of: object, valid_at: object) -> Rows:
         """Return the versions of one memory, oldest first, each with its event, reason, changes and redactions."""
@@ -496,14 +502,7 @@ class History:
             raise InvalidRequest(f"{since} is after {until}", hint="give the earlier moment first")
         rows = self._reader.ask("changes", project=project, since=first, as_of=last, valid_at=valid_at)
         added = self._revised(project, [row["item"] for row in rows if not row["before"]], last)
-        none: dict[str, Any] = {
-            "recorded": None,
-            "agents": [],
-            "event": None,
-            "reason": None,
-            "changes": [],
-            "also_superseded": [],
-        }
+        none = {"recorded": None, "agents": [], **_event_row()}
         return [
             {"change": row["after"] if row["before"] else "added", **row, **added.get(row["item"], none)}
             for row in rows
@@ -513,14 +512,12 @@ class History:
         """Return for each of *items* its recording time, agents, event, reason and changes."""
         revised: dict[str, dict[str, Any]] = {}
         revisions = Revisions(self._reader, project, as_of)
-        for at in range(0, len(items), _SOME):
-            for row in self._reader.select(project, _RECORDED_BY % " ".join(map(iri, items[at : at + _SOME]))):
-                own = revised.setdefault(row["item"], {"recorded": row["recorded"], "agents": []})
-                own["agents"] = _each((*own["agents"], row["agent"]))
-                if "changes" not in own:
-                    is_revision = row["replaced"] is not None
-                    first = {"event": "asserted", "reason": row["reason"], "changes": [], "also_superseded": []}
-                    own |= revisions.of(row["item"]) if is_revision or row["proposed"] else first
+        for row in self._rows_about(project, _RECORDED_BY, items):
+            own = revised.setdefault(row["item"], {"recorded": row["recorded"], "agents": []})
+            own["agents"] = _each((*own["agents"], row["agent"]))
+            if "changes" not in own:
+                is_first = row["replaced"] is None and not row["proposed"]
+                own |= _event_row("asserted", row["reason"]) if is_first else revisions.of(row["item"])
         return revised
 
     def moment(self, project: str, given: object, name: str = "as_of") -> str:
