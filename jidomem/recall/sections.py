@@ -94,12 +94,12 @@ _BASELESS = f"""SELECT DISTINCT ?item ?due WHERE {{{{ ?gone {jido("invalidatedBy
 ?item {jido("derivedFrom")} ?basis ; {jido("recordedAt")} ?at .
 ?withdrawal {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("recordedAt")} ?due
 FILTER(?at < ?due && ?due <= {{moment}})
-MINUS {{{{ ?again {jido("revives")} ?gone ; {jido("hasAssertionStatus")} {jido("Asserted")} }}}} {_IN_FORCE}
+FILTER NOT EXISTS {{{{ ?again {jido("revives")} ?gone ; {jido("hasAssertionStatus")} {jido("Asserted")} }}}} {_IN_FORCE}
 FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}} }}}}
 ORDER BY ?due ?item LIMIT {{limit}}"""
 _NOTES = f"""SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE {{{{ ?item {jido("quarantined")} true ;
 {jido("hasAssertionStatus")} {jido("Proposed")} ; {jido("sourceDigest")} ?digest ; {jido("recordedAt")} ?at
-FILTER(?at <= {{moment}}) MINUS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end .
+FILTER(?at <= {{moment}}) FILTER NOT EXISTS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end .
 ?end {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("recordedAt")} ?ended
 FILTER(?ended <= {{moment}}) }}}} }}}}"""
 #: The sessions among which the last one of an agent is looked for, and the memories of it that are counted.
