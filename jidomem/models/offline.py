@@ -157,7 +157,7 @@ RULES: tuple[ClaimPattern, ...] = (
           "favourite"),
     _rule(rf"\bmy (?P<rest>(?:\w+ )?(?:{_KIN}),? (?:and I )?(?!and\b|or\b|in\b|to\b|of\b|who\b|\w+ing\b)\w+ .*)",
           "{rest}", 0.75),
-    _rule(r"\bmy (?P<rest>(?:\w+ ){1,3}?(?:is|are|was|were|(?:has )?(?:been )?(?:changed|moved) to) [^\s].*)",
+    _rule(r"\bmy (?P<rest>(?:[\w.'-]+ ){1,4}?(?:is|are|was|were|(?:has )?(?:been )?(?:changed|moved) to) [^\s].*)",
           "{rest}", 0.75),
 )  # fmt: skip
 #: Requests to the agent, which are evidence about a user, but not about an agent that gives advice.

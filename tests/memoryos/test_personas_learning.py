@@ -331,6 +331,8 @@ ENDED = [
     ("phone number is 031-111 11 11", "new phone number is 031-222 22 22"),
     ("phone number is 031-111 11 11", "phone number is now +46 31 222 22 22"),
     ("appointment is on 2 October", "appointment was moved to 9 October"),
+    ("visit to Dr. Berg is on 2 October", "visit to Dr. Berg was moved to 9 October"),
+    ("sister's number is 070-111 22 33", "sister's number changed to 070-999 88 77"),
     ("appointment is on Friday", "appointment has been moved from Friday to Monday"),
     ("interview is at 14:45", "interview was postponed to 15:00"), ("doctor is Dr. Berg", "new doctor is Dr. Ek"),
 ]  # fmt: skip

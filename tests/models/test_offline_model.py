@@ -255,6 +255,8 @@ def test_a_setting_out_of_range_is_refused(invalid):
     ("I have one cat now.", "has one cat now", ("has", "one cat")),
     ("My phone number changed to 031-222 22 22.", "phone number changed to 031-222 22 22", None),
     ("My appointment has been moved to 9 October.", "appointment has been moved to 9 October", None),
+    ("My visit to Dr. Berg is on 2 October.", "visit to Dr. Berg is on 2 October", None),
+    ("My sister's number changed to 070-999 88 77.", "sister's number changed to 070-999 88 77", None),
     ("My name is not Maria, it is Marie.", "is not called Maria", None),
     ("I live in Lund now.", "lives in Lund now", ("lives in", "Lund")),
     ("I don't like swimming anymore.", "does not like swimming anymore", ("dislikes", "swimming")),

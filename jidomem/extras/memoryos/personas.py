@@ -243,9 +243,9 @@ _SINGLE = re.compile(
 )
 _WORKS = re.compile(r"works (?:at|as) ")
 #: Statements that something has changed: the thing, the change and the new value.
-_NEW = re.compile(r"new (?P<thing>[\w ]{1,60}? (?:is|are) )(?P<value>.+)")
+_NEW = re.compile(r"new (?P<thing>[\w .'-]{1,60}? (?:is|are) )(?P<value>.+)")
 _CHANGED = re.compile(
-    r"(?P<thing>[\w ]{1,60}?) (?:(?:has |have |was |were )?(?:been )?changed|(?:was|were|has been"
+    r"(?P<thing>[\w .'-]{1,60}?) (?:(?:has |have |was |were )?(?:been )?changed|(?:was|were|has been"
     r"|have been) (?P<moved>moved|postponed|rescheduled|shifted|brought forward"
     r"|put off))(?: from .{1,60}?)? to (?P<value>.+)"
 )
