@@ -28,7 +28,7 @@ from jidomem.check.journal_integrity import journal_findings
 from jidomem.errors import Failed, JournalDamaged, NotFound
 from jidomem.journal import journal as files
 from jidomem.journal import rewrite
-from jidomem.journal.commit import file_name
+from jidomem.journal.commit import file_name, stem
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import Pack
 from jidomem.records.intent import Version
@@ -587,3 +587,36 @@ def test_a_form_that_comes_back_is_reported_though_its_record_is_packed_and_anot
 
     exposed = journal_findings(FileJournal(journal.folder), [STREAM])[STREAM]
     assert [(each.kind, each.path, each.commit) for each in exposed] == [("exposed", str(files[1]), written[1].id)]
+
+
+def test_a_process_that_redacts_a_commit_again_reads_what_it_wrote(journal):
+    version = add(journal, "first").head
+    both = commit_on(Version.of([version]), "both", fact("both", "hunter2", "swordfish"))
+    with journal.lock(STREAM) as at:
+        journal.append(STREAM, at, both)
+    redact_texts(journal, both, "hunter2")
+    other = FileJournal(journal.folder)
+    assert both.id in [head.id for head in other.inspect(STREAM).named("")]  # which reads the files
+
+    redact_texts(other, both, "swordfish")
+
+    (commit,) = other.inspect(STREAM).commits([stem(both.head)], set())
+    assert b'"swordfish"' not in commit.data
+
+
+def test_a_repeated_quarantine_sets_no_other_damaged_commit_of_the_pack_aside(journal, monkeypatch):
+    written = [add(journal, name) for name in ("first", "second", "third", "last")]
+    files = commits_in(journal.path(STREAM))
+    journal.seal(STREAM)
+    spoiled_pack(journal, "second", "third")
+    assert len(journal.verify(STREAM)) == 2
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "unlink", lambda path: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+        with pytest.raises(Failed):
+            journal.quarantine(STREAM, written[1].id, quarantine_commit)
+    assert files[2].exists()
+    journal.quarantine(STREAM, written[1].id, quarantine_commit)
+
+    assert [path.name for path in journal.path(STREAM).glob("*.aside")] == [f"{files[1].name}.aside"]
+    assert [damage.path for damage in journal.verify(STREAM)] == [str(files[2])]
