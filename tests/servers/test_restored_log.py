@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from socket import gethostname
 
 import pytest
 from conftest import intent, wait_until
@@ -76,8 +77,11 @@ def test_restore_puts_lost_and_changed_entries_back_and_every_open_process_write
     assert [each.commit for each in damage] == [commits[number - 1].id[:12] for number in (1, 3, 4, 6, 7)]
     assert all(str(here.folder) in each.detail and each.hint.endswith("journal restore") for each in damage)
     for journal in (here, there, late, open_journal()):  # none is told, and none has read the log since
-        with pytest.raises(JournalDamaged), journal.lock(STREAM):
+        with pytest.raises(JournalDamaged) as refused, journal.lock(STREAM):
             pass
+        assert journal is late or refused.value.detail.endswith(
+            f"this entry is missing; a copy has it, on {gethostname()}: {here.folder}"
+        )
     planned = here.restore(STREAM, dry_run=True)
     assert ([entry.number for entry in planned.entries], planned.damage) == ([1, 3, 4, 6, 7], ())
     assert damaged_numbers(here.verify(STREAM)) == [1, 3, 4, 6, 7]
@@ -107,6 +111,8 @@ def test_two_copies_each_with_a_part_of_the_lost_entries_restore_all(open_journa
 
     assert [entry.number for entry in restored.entries] == [2, 3]
     assert damaged_numbers(restored.damage) == [6]
+    assert damaged_numbers(kept.damage(STREAM)) == [6]
+    assert "a copy has it" not in kept.damage(STREAM)[0].detail
     with pytest.raises(JournalDamaged), new.lock(STREAM):
         pass
     backup = FileJournal(tmp_path / "backup")

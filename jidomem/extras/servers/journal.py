@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from socket import gethostname
 from time import monotonic
 
 from jidomem.base import disk
@@ -83,6 +84,10 @@ _ASK_COPIES = (
     "on each machine with a copy, jidomem journal verify says whether it has the entry: put it back there with jidomem"
     f" journal restore; if none has it, {_RESTORE}"
 )
+
+
+#: Between the damage of an entry, as it is recorded in the log, and the machine and folder of a copy.
+_HAS_IT = "; a copy has it, on "
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,7 @@ class MirroredJournal(FileJournal):
         """
         was_damaged = stream in self._log_damage
         if not after:
-            self._mark(stream, self._survey(stream).damage)
+            self._mark(stream, self._survey(stream))
         stems, is_new = super().reread(stream, after, count)
         return stems, is_new or (not was_damaged and stream in self._log_damage)
 
@@ -184,7 +189,7 @@ class MirroredJournal(FileJournal):
         """Return the streams of which the log was found to lack an entry since the last call; reads no entry."""
         known = {*self._log_damage}
         for stream in sorted({*self.log.gaps(), *known}):
-            self._mark(stream, self._survey(stream).damage)
+            self._mark(stream, self._survey(stream))
         return sorted(self._log_damage.keys() - known)
 
     def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
@@ -208,7 +213,7 @@ class MirroredJournal(FileJournal):
                 yield entry
 
         found = survey(compared(), stream.graph, folder.contents.is_explained)
-        self._mark(stream, found.damage)
+        self._mark(stream, found)
         if not found.faults:
             if differing or heads.keys() - {entry.head.id for entry in found.entries.values()}:
                 self._update_copy(stream, from_scratch=True)
@@ -255,7 +260,7 @@ class MirroredJournal(FileJournal):
                 raise Busy(f"{self.log.name} was written to meanwhile", hint="run the same command again")
             found = self._survey(stream)
         if not dry_run:
-            self._mark(stream, found.damage)
+            self._mark(stream, found)
         left = () if dry_run else tuple(self._fault(stream, each, {}) for each in found.faults)
         return RestoredEntries(tuple(entry for entry, _ in entries), left)
 
@@ -342,9 +347,13 @@ class MirroredJournal(FileJournal):
         entries = self.log.read(stream, with_gaps=True)
         return survey(entries, stream.graph, self._known(stream)[0].contents.is_explained)
 
-    def _mark(self, stream: Stream, damage: str) -> None:
-        """Record the damage of a stream in the log, unless it is recorded."""
-        if damage != self._reaches([stream])[stream].damage:
+    def _mark(self, stream: Stream, surveyed: LogSurvey) -> None:
+        """Record the damage of a stream in the log, with a copy that has the entry, unless it is recorded."""
+        damage, recorded = surveyed.damage, self._reaches([stream])[stream].damage
+        if damage and not recorded.startswith(f"{damage}{_HAS_IT}"):
+            is_copied = surveyed.faults[0].number in _intact(self._known(stream)[0], surveyed)
+            damage += f"{_HAS_IT}{gethostname()}: {self.folder}" * is_copied
+        if damage not in (recorded, recorded.partition(_HAS_IT)[0] or None):
             self.log.mark(stream, damage)
             self._reaches([stream])
 
@@ -454,7 +463,7 @@ class MirroredJournal(FileJournal):
         if not reach.damage and stream not in self.log.gaps():
             return False
         found = self._survey(stream)
-        self._mark(stream, found.damage)
+        self._mark(stream, found)
         is_better = bool(_intact(folder, found))
         if is_better:
             self._better[stream] = reach
@@ -492,7 +501,7 @@ class MirroredJournal(FileJournal):
             position = self._fill(stream, folder, lock, nothing, doubted=True)
         if not self._is_sound(stream, position):
             self._damaged_reaches[stream] = position.reach
-            self._mark(stream, self._survey(stream).damage)
+            self._mark(stream, self._survey(stream))
         return position
 
     def _fill(
