@@ -13,6 +13,7 @@ ROOTLESS = {
     "setup": "writes the files of a client",
     "access token list": "reads the user's own configuration",
     "access token remove": "changes the user's own configuration",
+    "journal restore": "is for a shared root, not for a folder",
 }
 #: Arguments for verbs that would not open the root with the placeholders of `required_arguments`.
 ARGUMENTS = {
