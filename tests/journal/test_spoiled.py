@@ -17,7 +17,7 @@ import stream_reader
 import verifier
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journal_world import STREAM, add, commit_on, fact, flip_written_bits, ids, order_on
+from journal_world import START, STREAM, add, commit_on, fact, flip_written_bits, ids, order_on
 from test_erasing import _dies_at, bytes_below, redact_texts
 from test_files import commits_in
 from test_packs import packs_in
@@ -31,6 +31,7 @@ from jidomem.journal import rewrite
 from jidomem.journal.commit import file_name, stem
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import Pack
+from jidomem.rdf import terms, vocab
 from jidomem.records.intent import Version
 
 HERE = str(Path(__file__).parent)
@@ -620,3 +621,33 @@ def test_a_repeated_quarantine_sets_no_other_damaged_commit_of_the_pack_aside(jo
 
     assert [path.name for path in journal.path(STREAM).glob("*.aside")] == [f"{files[1].name}.aside"]
     assert [damage.path for damage in journal.verify(STREAM)] == [str(files[2])]
+
+
+def test_files_of_one_name_that_are_quarantined_in_turn_have_numbered_names(journal):
+    written = [add(journal, name) for name in ("first", "second", "last")]
+    path = commits_in(journal.path(STREAM))[1]
+    names = []
+    for size in (-9, -8, -7):
+        path.write_bytes(written[1].data[:size])
+        assert len(journal.verify(STREAM)) == 1
+        names.append(journal.quarantine(STREAM, path.name, quarantine_commit))
+
+    assert names == [path.name, f"{path.stem}.2.ttl", f"{path.stem}.3.ttl"]
+    for name, size in zip(names, (-9, -8, -7), strict=True):
+        assert (path.parent / f"{name}.aside").read_bytes() == written[1].data[:size]
+    assert {each.kind for each in journal_findings(journal, [STREAM])[STREAM]} == {"set_aside"}
+
+
+def test_a_commit_of_a_fast_clock_is_quarantined_with_the_later_ones_and_no_earlier(journal):
+    seconds = (1, 1000, 2000, 3000)
+    written = [add(journal, f"n{second}", second=second) for second in seconds]
+
+    def record(version, name):
+        rows = [(vocab.THIS, vocab.jido("setsAside"), terms.literal(name))]
+        return commit_on(version, f"aside{version.position}", rows, second=1001 + version.position)
+
+    journal.quarantine(STREAM, written[2].id, record, START)
+
+    reader = FileJournal(journal.folder)
+    assert (reader.verify(STREAM), ids(reader.read(STREAM))[:2]) == ((), ids(written[:2]))
+    assert set_aside_bytes(journal) == sorted(each.data for each in written[2:])
