@@ -84,7 +84,9 @@ _WRITES = ("agent",)
 _COLUMNS_OF_MATCHES = ("tier", "score", "id", "about", "text")
 _PAGES = ("id", "in", "timestamp", "about", "query", "response")
 _KNOWN = ("of", "is", "id", "text", "confidence", "private")
-_SHARED = ("id", "content", "source_agent_id", "importance_score", "creation_timestamp")
+#: The most turns that a message names.
+_NAMED = 5
+_SHARED = ("id", "about", "content", "source_agent_id", "importance_score", "creation_timestamp")
 _about = click.option("--about", metavar="TYPE:NAME", help="Partner of the dialogue, such as user:ana.")
 
 
@@ -378,12 +380,14 @@ def forget(app: App, page: str | None, about: str | None, everything: bool) -> N
     what = f"{page} is" if about is None else f"{about} with {len(forgotten.pages)} page(s) is"
     app.info(f"{what} deleted, in {where}{f'; with it {counted}' if counted else ''}")
     if turns := [page for page in forgotten.pages if is_absolute(page)]:
-        app.warn(f"{len(turns)} of its pages are turns, which stay in the conversation history: {', '.join(turns)}")
+        more = f" and {len(turns) - _NAMED} more (--json has all)" if len(turns) > _NAMED else ""
+        app.warn(f"turns that are its pages stay in the conversation history: {', '.join(turns[:_NAMED])}{more}")
     if key is not None:
         app.info(f"what the project recorded of it stays: jidomem journal redact --dry-run --text {quote(key[1])}")
     for iri in forgotten.promoted:
         app.warn(
-            f"{iri} derives from it and stays: jidomem edit {iri} --invalidate --reason TEXT, or jidomem journal redact"
+            f"{iri} derives from it and stays: jidomem edit {iri} --invalidate --reason TEXT,"
+            f" or jidomem journal redact {iri} --reason TEXT"
         )
     _print_waiting(app, memory_os_)
 

@@ -192,6 +192,27 @@ def test_retrieval_marks_the_pages_of_others_and_leaves_out_their_facts_and_priv
     assert matches("marta") == []
 
 
+def test_turns_that_are_pages_of_a_forgotten_user_are_named_as_staying():
+    turn = run("agent", "conversation", "record", "s", "--prompt", "I owe.", "--asked-by", "ben").stdout.split()[-1]
+    run("agent", "memoryos", "add", "I owe.", "--about", "user:ben", "--id", turn)
+
+    report = run("agent", "memoryos", "forget", "--about", "user:ben").stderr
+
+    assert f"turns that are its pages stay in the conversation history: {turn}" in report
+    assert "jidomem journal redact --dry-run --text ben" in report
+
+
+def test_pages_and_knowledge_of_one_user_are_listed():
+    add_pages()
+    run("agent", "memoryos", "maintain")
+    run("agent", "memoryos", "add", "Is it late?", "No.", "--about", "user:ben")
+
+    assert {each["about"] for each in rows("agent", "memoryos", "pages", "--about", "user:Ana")} == {"user:ana"}
+    assert {each["of"] for each in rows("agent", "memoryos", "personas", "--about", "user:ana")} == {"user:ana"}
+    assert rows("agent", "memoryos", "personas", "--about", "user:ben") == []
+    assert {each["about"] for each in rows("agent", "memoryos", "system")} == {"user ana"}
+
+
 def test_all_of_a_user_is_forgotten_by_name():
     add_pages()
     run("agent", "memoryos", "add", "Is it late?", "No.", "--about", "user:ben")

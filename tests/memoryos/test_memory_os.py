@@ -584,6 +584,23 @@ def test_a_fact_of_a_model_that_marks_none_is_private_by_the_same_rule(open_memo
     assert facts == {"is diagnosed with epilepsy": True, "has a dog": False}
 
 
+def test_maintenance_adds_the_object_to_shared_facts_of_earlier_versions(tmp_path):
+    facts = []
+    for number in range(2):
+        with jidomem.open(tmp_path, project="p", agent="ada") as memory:
+            ada = memory.os(policy=small(stm_capacity=1, heat_threshold=0.5, system_importance_threshold=0.1))
+            for text in ("I work as a nurse.", "Thanks.") if number == 0 else ():
+                ada.add(text, "Noted.", about=("user", "ana"))
+            ada.maintain()
+            facts.append([(each.text, each.user) for each in ada.system_memory.entries])
+        with closing(sqlite3.connect(tmp_path / "state" / "working.sqlite")) as store, store:
+            store.execute(
+                "UPDATE memoryos_parts SET held = json_remove(held, '$.about', '$.user') WHERE kind = 'entry'"
+            )
+
+    assert facts == [[("user ana: works as a nurse", "ana")]] * 2
+
+
 def test_a_prompt_for_a_user_has_no_facts_and_no_private_pages_of_another_user(open_memory):
     ada = open_memory().os(policy=small(stm_capacity=1, heat_threshold=0.5))
     said = [("tobias", "I am allergic to penicillin."), ("tobias", "I have an interview. Don't tell anyone."),

@@ -244,7 +244,9 @@ def test_pages_and_facts_of_a_user_are_retrieved_for_that_user_alone():
     tiers = Tiers("ada", stm=(page(8, **of("bob")), page(9)), leaving=(page(7, **of("bob")),), mtm=(mixed,),
                   personas=(*PERSONAS, ObjectPersona("ada", "agent", "ada", {}, promised)), agent=agent)  # fmt: skip
     system = SystemMemory(0, (
-        *SYSTEM.entries, SystemEntry("y3", "has an index", "carl", 0.9, at(), about="user BOB", user="bob"),
+        *SYSTEM.entries,  # of an earlier version, which did not say whom they are about
+        SystemEntry("y3", "has an index", "carl", 0.9, at(), about="user BOB", user="bob"),
+        SystemEntry("y4", "has an index", "carl", 0.9, at(), about="service search"),
     ))  # fmt: skip
 
     def ids_for(name, policy=APART):
@@ -255,11 +257,19 @@ def test_pages_and_facts_of_a_user_are_retrieved_for_that_user_alone():
 
     for name, own_pages, own_facts in (("ana", {"p2"}, {"k2"}), ("nobody", set(), set()), (None, set(), set())):
         pages, facts, more, results = ids_for(name)
-        assert (pages, facts, more) == ({"p3", "p9", *own_pages}, {"k4", "k6", *own_facts}, {"t3", "y2"})
+        assert (pages, facts, more) == ({"p3", "p9", *own_pages}, {"k4", "k6", *own_facts}, {"t3", "y4"})
         assert "Bob" not in json.dumps(results.to_dict())
-    assert ids_for("bob")[:3] == ({"p1", "p3", "p7", "p8", "p9"}, {"k4", "k5", "k6"}, {"t3", "t9", "y2", "y3"})
+    assert ids_for("bob")[:3] == ({"p1", "p3", "p7", "p8", "p9"}, {"k4", "k5", "k6"}, {"t3", "t9", "y3", "y4"})
     assert ids_for("ana", PLAIN)[0] == {"p1", "p2", "p3", "p7", "p8", "p9"}
-    assert {"t9", "y3"} <= ids_for("ana", PLAIN)[2]
+    assert {"t9", "y2", "y3"} <= ids_for("ana", PLAIN)[2]
+
+
+@pytest.mark.parametrize(("asks", "expected"), [("patient", ["p2"]), ("service", ["p1", "p2"]), (None, ["p1", "p2"])])
+def test_pages_of_another_object_of_the_type_that_asks_are_not_retrieved(asks, expected):
+    pages = [page(number, object_type="patient", object_identifier=name) for number, name in ((1, "bob"), (2, "ana"))]
+    question = replace(QUESTION, object_type=asks, object_identifier=asks and "ana")
+
+    assert ids(each.what for each in retrieve(Tiers("ada", stm=pages), SYSTEM, question, APART).stm) == expected
 
 
 def test_the_recent_pages_of_a_user_are_retrieved_when_others_have_filled_the_short_term_memory():

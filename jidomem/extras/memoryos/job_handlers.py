@@ -385,8 +385,10 @@ class JobHandlers:
 
     def maintain(self, job: Job | None = None) -> None:
         """Compute the heat of all segments, evict those beyond the capacity, and queue jobs to learn from hot ones."""
-        tiers, _, policy = self._moves.look()
-        at = self._moves.now()
+        tiers, system, policy = self._moves.look()
+        at, agent = self._moves.now(), self._moves.agent
+        if any(each.about is None and each.source_agent_id == agent for each in system.entries):
+            self._moves.ask(Task("diffuse"))  # earlier versions did not store the object of a shared fact
         for segment_id, needed in oversized(tiers, policy.config).items():
             self._split(Splitting(segment_id, tuple(self._moves.new_id() for _ in range(needed)), at))
         self._moves.move(

@@ -139,7 +139,8 @@ def retrieve(
 ) -> Retrieved:
     """Return the matches of *question* in the tiers of an agent and in system memory.
 
-    What is of a user or private is that of the asking object only: with no object that asks, that which names none.
+    What is of a user, of an object of the type that asks, or private is that of the asking object only: with no object
+    that asks, that which names none. Shared facts of earlier versions, which name no object, are left out.
     With `share_users` open pages, without chains, and open shared facts of other users are included; without an asking
     object their personas, too. A page is private if a private fact or trait is based on it, or by *is_private*, called
     with its text. *settings* apply to this question alone, such as `retrieved_pages=7`.
@@ -156,7 +157,12 @@ def retrieve(
         return tuple(
             page if asking == page.object else replace(page, meta_chain=None)
             for page in pages
-            if asking == page.object or (admits(page.user) and not (page.id in confidential or is_private(page.text)))
+            if asking == page.object
+            or (
+                admits(page.user)
+                and (config.share_users or asking is None or page.object_type != asking.type)
+                and not (page.id in confidential or is_private(page.text))
+            )
         )
 
     def shown(entries: tuple[E, ...], is_own: bool) -> tuple[E, ...]:
@@ -204,7 +210,7 @@ def retrieve(
             _best(shown(tiers.agent.traits, asking is None), telling, config.retrieved_traits, None, config),
         ),
         system=_best(
-            (each for each in system.entries if admits(each.user)),
+            (each for each in system.entries if config.share_users or (each.about is not None and admits(each.user))),
             telling,
             config.retrieved_system,
             config.knowledge_threshold,

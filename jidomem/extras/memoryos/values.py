@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain
 from typing import Annotated, Any, NamedTuple, cast
 
@@ -36,11 +37,16 @@ class ObjectKey(NamedTuple):
     def user(self) -> str | None:
         """Return the name of a user for comparison, None for another object and for `UNNAMED`."""
         is_user = self.type.casefold() == USER and self != UNNAMED
-        return normal_text(self.identifier) if is_user else None
+        return _folded(self.identifier) if is_user else None
 
     def __str__(self) -> str:
         """Return the type and the identifier."""
         return f"{self.type} {self.identifier}"
+
+
+@lru_cache
+def _folded(name: str) -> str:
+    return normal_text(name)
 
 
 #: The object of facts whose pages name none.
