@@ -534,3 +534,24 @@ def _sentences(text: str) -> Iterator[str]:
 def digest(text: str) -> bytes:
     """Return the digest of a text, 16 bytes."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+#: The end of a statement that says since when, or until when, it holds.
+STILL = re.compile(r" (?:(?:right )?now|currently|nowadays|these days|at the moment|again|any ?more|any longer)$", re.I)
+_SIBILANT, _PLURAL = re.compile("(?:x|ch|sh|ss|zz)es$"), re.compile("[^siu]s$")
+
+
+@lru_cache(8_192)  # consecutive texts share most of their words
+def singular(word: str) -> str:
+    """Return an English *word* without its plural ending, and any other word unchanged.
+
+    >>> [singular(word) for word in ("memories", "boxes", "dogs", "bus", "glass")]
+    ['memory', 'box', 'dog', 'bus', 'glass']
+    """
+    if len(word) < 4 or not word.isascii():
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if _SIBILANT.search(word):
+        return word[:-2]
+    return word[:-1] if _PLURAL.search(word) else word

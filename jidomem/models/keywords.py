@@ -7,10 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from jidomem.base.stems import Stemmer
-from jidomem.base.words import TELL_LITTLE, beginning
+from jidomem.base.words import TELL_LITTLE, beginning, singular
 
 _CHAT = """
 absolutely actually ago ah alright already always amazing another anyone anything anyway around ask asked awesome away
@@ -30,7 +29,6 @@ wonderful wont work works world worth wouldnt wow year years yeah yep yes yester
 """
 #: English words that say little about the topic, even if they are rare.
 CHAT = frozenset(_CHAT.split()) | TELL_LITTLE
-_SIBILANT, _PLURAL = re.compile("(?:x|ch|sh|ss|zz)es$"), re.compile("[^siu]s$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +68,6 @@ def keywords(stemmer: Stemmer, text: str, most: int) -> tuple[str, ...]:
     """
     ranked = sorted(telling(stemmer, text), key=lambda word: -word.weight)
     return tuple(dict.fromkeys(word.shown for word in ranked))[:most]
-
-
-@lru_cache(8_192)  # consecutive texts share most of their words
-def singular(word: str) -> str:
-    """Return an English *word* without its plural ending, and any other word unchanged.
-
-    >>> [singular(word) for word in ("memories", "boxes", "dogs", "bus", "glass")]
-    ['memory', 'box', 'dog', 'bus', 'glass']
-    """
-    if len(word) < 4 or not word.isascii():
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if _SIBILANT.search(word):
-        return word[:-2]
-    return word[:-1] if _PLURAL.search(word) else word
 
 
 #: The cues of an important statement, each with its weight; together they never exceed 1.
@@ -279,8 +261,6 @@ def _same(one: _Sentence, other: _Sentence) -> bool:
     return shared >= SAME * sum(one.weights.values())
 
 
-#: The end of a statement that says since when, or until when, it holds.
-STILL = re.compile(r" (?:(?:right )?now|currently|nowadays|these days|at the moment|again|any ?more|any longer)$", re.I)
 #: English words of illness and disability, in lower case; some are the same in other languages.
 ILLNESS = (
     r"diabet\w+|epilep\w+|asthma\w*|allerg(?:y|ies|ic)|alergi\w+|seizures?|(?:an?|the|my|mini-?|second|after|had)"

@@ -16,13 +16,12 @@ from typing import Any, TypeVar
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.stems import Stemmer
-from jidomem.base.words import TELL_LITTLE, words
+from jidomem.base.words import STILL, TELL_LITTLE, words
 from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.models.embeddings import HashedStems, at_least_one, page_texts, so_far
 from jidomem.models.keywords import (
     ILLNESS,
     MEDICINE,
-    STILL,
     cut,
     importance,
     is_private,

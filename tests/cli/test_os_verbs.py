@@ -174,12 +174,12 @@ def test_a_failed_job_of_a_remote_model_is_reported_and_the_page_is_stored():
 
 def test_retrieval_marks_the_pages_of_others_and_leaves_out_their_facts_and_private_pages():
     run("agent", "memoryos", "set", "stm_capacity=1", "heat_threshold=0.5", "share_users=true")
-    for text in ("I am allergic to penicillin.", "I have an interview. Keep it between us.", "Thanks."):
+    for text in ("I am a nurse from Porto.", "I have an interview. Keep it between us.", "Thanks."):
         run("agent", "memoryos", "add", text, "Noted.", "--about", "user:tobias")
     run("agent", "memoryos", "maintain")
 
     def matches(user):
-        words = "retrieve", "allergic interview", "--about", f"user:{user}", "--format", "jsonl"
+        words = "retrieve", "nurse interview", "--about", f"user:{user}", "--format", "jsonl"
         return [json.loads(line) for line in run("agent", "memoryos", *words).stdout.splitlines()]
 
     pages = [each for each in matches("marta") if each["tier"] in ("stm", "leaving", "page")]

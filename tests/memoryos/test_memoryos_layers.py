@@ -43,8 +43,10 @@ def test_no_core_module_has_a_numeric_constant_that_is_no_setting():
 
     constants = {name: {*numbers(FOLDER / f"{name}.py")} - {0, 1} for name in RANK if name != "config"}
 
-    # the law of cosines has a 2; then its limit for unlike lengths, and the size of a cache of words
-    assert {name: values for name, values in constants.items() if values} == {"segments": {2, 16.0, 1e-150, 8_192}}
+    # the law of cosines has a 2; then its limit for unlike lengths, and the sizes of caches of words and statements
+    assert {name: values for name, values in constants.items() if values} == {
+        "segments": {2, 16.0, 1e-150, 8_192}, "personas": {1_024},
+    }  # fmt: skip
 
 
 # D111 D119

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Annotated, Any, TypeVar, cast
 
 from jidomem.base.json_values import type_name
-from jidomem.base.words import normal_text
+from jidomem.base.words import STILL, normal_text, singular
 from jidomem.errors import InvalidRequest, RevisionConflict
 from jidomem.extras.memoryos import config
 from jidomem.extras.memoryos.config import KINDS, MemoryOSConfig, ValidatedModel, Vector
@@ -33,7 +33,6 @@ from jidomem.extras.memoryos.values import (
     TraitEntry,
     stepped,
 )
-from jidomem.models.keywords import STILL, singular
 from jidomem.records.directive import Step
 from jidomem.records.interfaces import AGENT, Fact, Learned, Trait
 
