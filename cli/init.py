@@ -499,7 +499,7 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
     memory server and beads issues, and imports them: records as decisions, all else as proposals. Run it again to
     synchronise: a changed record supersedes its memory, a removed one is proposed for withdrawal; --dry-run shows the
     changes. If --root or $JIDOMEM_ROOT is an address, and no FOLDER is given, it creates a shared root there. Existing
-    files are left as they are.
+    files stay. --project names the project (default: FOLDER).
 
     Examples:
       jidomem init

@@ -189,8 +189,7 @@ class InFolder:
         """
 
         def begin(project: str) -> None:
-            if (absent := settings.absence(self._root)) is not None:
-                raise absent
+            self._refuse_absence()
             if {*disk.names(str(self._root / "projects"))} <= {project}:
                 lay_out(self._root, project if project == default else None)
             claim(project)
@@ -204,8 +203,13 @@ class InFolder:
 
     def _lay_out_state(self) -> None:
         self._check_present()
+        self._refuse_absence()
         if not (self._root / "projects").exists():
             lay_out(self._root, None)
+
+    def _refuse_absence(self) -> None:
+        if (absent := settings.absence(self._root)) is not None:
+            raise absent
 
     def state(self, name: str, tables: str) -> StateStore:
         """Return the working state with these *tables*; all are in one file, whatever their *name*.

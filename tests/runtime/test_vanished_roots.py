@@ -192,6 +192,8 @@ def test_a_memory_that_git_has_and_the_checkout_lacks_is_begun_anew_by_init_only
             record(memory, "the queue has eight workers")
         text = f"{refusal.value.detail}: {refusal.value.hint}"
         assert (refusal.value.code, bool(re.search(where, text))) == ("memory_missing", True)
+        with pytest.raises(Failed, match="lacks the memory"):  # working memory begins none either
+            memory.agent("a", project="p").update(lambda current: current)
         assert not (repository / ".jidomem" / "config.toml").exists()
         init(repository, "p")
         assert record(memory, "the queue has eight workers").version.position == 1
