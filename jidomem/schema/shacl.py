@@ -5,7 +5,6 @@ RE2 runs the patterns of `sh:pattern`: pyshacl gets shapes with a parameter of o
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -248,6 +247,8 @@ def _graph_type() -> Any:
 
     pyshacl makes this test for each term that a message names.
     """
+    import logging  # queries load neither
+
     from rdflib import Graph
 
     # Ill-typed literals are findings here; rdflib would also log each with a traceback.
