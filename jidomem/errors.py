@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 #: The most allowed values in a hint.
 _MAX_ALLOWED = 12
@@ -75,7 +75,7 @@ CODES: Mapping[str, tuple[int, int]] = {
 STOPPING = (
     *("busy", "write_failed", "journal_damaged", "branch_changed", "invalid_config", "invalid_project"),
     *("unknown_project", "unauthenticated", "store_unreachable", "outcome_unknown", "memory_closed"),
-    "memory_missing",
+    *("memory_missing", "result_too_large"),
 )
 
 
@@ -86,9 +86,10 @@ class Violation:
     `field` is the intent's field, `shape` the rule's IRI, `value` the given value, `allowed` the valid values,
     `nearest` the most similar of them. `hint` is the repair in words, with fields in backquotes. `repair` returns
     a repaired copy of the intent (a mapping) if that needs no decision of the author; the answer shows its result as
-    `fixed_intent`.
+    `fixed_intent`. `MOST` is how many violations a refusal lists.
     """
 
+    MOST: ClassVar[int] = 25
     code: str
     message: str
     field: str | None = None
@@ -228,14 +229,19 @@ class JidomemError(Exception):
 
 
 class IntentRefused(JidomemError):
-    """An intent breaks rules: all are listed; if all can be repaired mechanically, `fixed_intent` is the result."""
+    """An intent breaks rules: up to `Violation.MOST` are listed.
+
+    If all can be repaired mechanically, `fixed_intent` is the result.
+    """
 
     def __init__(
         self, violations: Sequence[Violation], *, hint: str = "", fixed_intent: Mapping[str, Any] | None = None
     ) -> None:
-        self._violations = tuple(violations)
+        self._violations = tuple(violations[: Violation.MOST])
         self.fixed_intent = dict(fixed_intent) if fixed_intent is not None else None
         detail = "; ".join(violation.message for violation in self._violations)
+        if len(violations) > Violation.MOST:
+            detail += "; and more"
         if not hint:
             hint = "resubmit fixed_intent as it stands" if self.fixed_intent else _hint(self._violations)
         super().__init__(detail, hint=hint, code=self._violations[0].code)

@@ -3,9 +3,10 @@
 A commit file is whole and durable, or absent (`write_durably`).
 
 Each file gets the owner, group and mode of its folder: otherwise the umask of the process that creates it first would
-lock out the other users of a shared root. A file gets the mode bits of its folder except the executable ones,
-the group of the folder and, if created by uid 0, its owner; in a sticky folder of all users, as /tmp, nobody else may
-write to it. A folder that a group may write to gets the setgid bit as well, for files created there by a library.
+lock out the other users of a shared root. A file gets the mode bits of its folder except the executable ones, the group
+of the folder and, if created by uid 0, its owner; in a sticky folder of all users, as /tmp, nobody else may write to
+it. Only those who may write to a lock file may read it, as a reader could lock it, too. A folder that a group may write
+to gets the setgid bit as well, for files created there by a library.
 
 Derived files are trusted only on the machine and in the folder where they were made. A local marker is a file whose
 inode and change time are set by the system and cannot be chosen by a checkout, archive or copy: a derived file that
@@ -34,13 +35,15 @@ from typing import ClassVar
 from weakref import WeakSet
 
 from jidomem.base.containers import grouped
-from jidomem.errors import Busy, Failed
+from jidomem.errors import Failed
 
 _NEW = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 #: Seconds during which a new file may still have the mode of the umask, before it gets its own.
 _YOUNG = 0.5
 _MARKER_FILE = "here"
+#: The rights to write of group and others -> the rights to read of those who may not write.
+_READERS = {0o022: 0o000, 0o020: 0o004, 0o002: 0o040, 0o000: 0o044}
 
 
 def local_marker(folder: Path | str, file: str = _MARKER_FILE) -> str:
@@ -189,10 +192,10 @@ def size(path: str) -> int:
 
 
 def create_file(path: str | Path, flags: int = os.O_WRONLY) -> int:
-    """Create a file and return its descriptor; raises FileExistsError if it exists."""
+    """Create a file, for reading and writing a lock file, and return its descriptor; raises FileExistsError."""
     descriptor = _open_when_settled(path, flags | _NEW)
     try:
-        inherit(descriptor, os.path.dirname(path) or ".")
+        inherit(descriptor, os.path.dirname(path) or ".", is_lock=flags & os.O_RDWR != 0)
     except OSError:
         os.close(descriptor)
         raise
@@ -209,15 +212,19 @@ def open_file(path: str | Path, flags: int = os.O_RDWR) -> int:
 
 
 def acquire_lock(descriptor: int, *, wait: bool = True, shared: bool = False) -> bool:
-    """Acquire the kernel lock of an open file, and return whether that succeeded; closing the file releases it.
+    """Acquire the kernel lock of an open file until it is closed; return False if another process has it (no *wait*).
 
-    Without *wait*, returns False if another process has the lock. Raises OSError on a file system without locks.
+    Raises OSError on a file system without locks.
     """
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
         fcntl.flock(descriptor, kind if wait else kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    mode = os.fstat(descriptor).st_mode
+    if not shared and stat.S_ISREG(mode) and (readers := _READERS[mode & 0o022] & mode):
+        with suppress(OSError):  # the file of another user
+            os.fchmod(descriptor, stat.S_IMODE(mode & ~readers))
     return True
 
 
@@ -244,7 +251,7 @@ def _open_when_settled(path: str | Path, flags: int) -> int:
     until = monotonic() + _YOUNG
     while True:
         try:
-            return os.open(path, flags, 0o666)
+            return os.open(path, flags, 0o600 if flags & os.O_RDWR else 0o666)
         except PermissionError:
             if monotonic() > until or not (_is_young(path) or _is_young(os.path.dirname(path) or ".")):
                 raise
@@ -285,7 +292,7 @@ def inherit_at(path: str | Path) -> None:
             os.close(descriptor)
 
 
-def inherit(descriptor: int, folder: str) -> None:
+def inherit(descriptor: int, folder: str, *, is_lock: bool = False) -> None:
     """Give an open file or folder that this process just made the owner, group and mode of *folder*.
 
     A file whose group this user may not set gives its group no more rights than all users have.
@@ -304,6 +311,7 @@ def inherit(descriptor: int, folder: str) -> None:
         mode = mode & 0o707 | (mode & 0o7) << 3
     elif stat.S_ISDIR(own.st_mode) and mode & stat.S_IWGRP:
         mode |= stat.S_ISGID
+    mode &= ~_READERS[mode & 0o022] if is_lock else ~0
     if mode != stat.S_IMODE(own.st_mode):
         with suppress(OSError):  # a file system without modes
             os.fchmod(descriptor, mode)
@@ -416,10 +424,9 @@ def write_durably(path: str, name: str, data: bytes) -> None:
             with suppress(FileNotFoundError):
                 unlink(target)
         except OSError:
-            raise Failed(
-                f"{target}: the commit is in place, but could not be made durable: {error.strerror}",
-                hint="it may be lost in a power failure; append the same commit again to settle it",
-            ) from error
+            detail = f"{target}: the commit is in place, but could not be made durable: {error.strerror}"
+            hint = "it may be lost in a power failure; append the same commit again to settle it"
+            raise Failed(detail, hint=hint) from error
         raise
 
 
@@ -456,14 +463,6 @@ def flush_above(path: str) -> None:
             break
         with suppress(PermissionError):  # a folder that this process cannot read has no entries made by it
             flush(above)
-
-
-def busy(path: str, wait: float) -> Busy:
-    """Return the error after waiting *wait* seconds for the lock of a file."""
-    return Busy(
-        f"another writer has locked {path} for over {wait:g} second{'' if wait == 1 else 's'}; nothing was written",
-        hint="submit again; if this persists, stop the process that has the lock",
-    )
 
 
 def unwritable(paths: Iterable[str | Path]) -> list[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, BinaryIO
 
 from jidomem.base import disk
+from jidomem.errors import Busy
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -31,6 +32,37 @@ def file_lock(path: str | Path, mode: int | None = None) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def is_locked(path: str | Path) -> bool:
+    """Return whether the kernel lock of an existing file is taken; False if this user cannot open it."""
+    try:
+        file = disk.LockedFile(os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW))
+    except OSError:
+        return False
+    with closing(file):
+        return not disk.acquire_lock(file.descriptor, wait=False)
+
+
+def busy(path: str | Path, wait: float) -> Busy:
+    """Return the error after waiting *wait* seconds for the lock of a file, with the process that has it."""
+    return Busy(
+        f"another writer has locked {path} for over {wait:g} second{'' if wait == 1 else 's'}; nothing was written",
+        hint=f"submit again; if this persists, stop {_lock_holder(path) or 'the process that has the lock'}",
+    )
+
+
+def _lock_holder(path: str | Path) -> str:
+    """Return the process that has the kernel lock of a file, its program and user id; "" if the system tells none."""
+    with suppress(OSError, ValueError):
+        own = os.stat(path)
+        place = f"{os.major(own.st_dev):02x}:{os.minor(own.st_dev):02x}:{own.st_ino}"
+        for line in Path("/proc/locks").read_text("ascii").splitlines():
+            _, kind, _, _, process, where, *_ = line.split()
+            if (kind, where) == ("FLOCK", place) and int(process) > 0:
+                program = Path(f"/proc/{process}/comm").read_text("utf-8", "backslashreplace").strip()
+                return f"process {process} ({program!r}, uid {os.stat(f'/proc/{process}').st_uid}), which has the lock"
+    return ""
 
 
 @contextmanager

@@ -17,10 +17,10 @@ from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep, time
 
-from jidomem.base import disk
+from jidomem.base import disk, files
 from jidomem.base.background import BackgroundTask
 from jidomem.base.clock import format_timestamp
-from jidomem.base.disk import LockedFile, busy, flush_above, make_folders, write_durably, writing
+from jidomem.base.disk import LockedFile, flush_above, make_folders, write_durably, writing
 from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, MemoryMissing, NotFound
 from jidomem.journal.branches import explain
 from jidomem.journal.commit import Commit, FormatError, file_name, is_redaction_record, parse, stem
@@ -174,7 +174,7 @@ class StreamLock:
         deadline, pause = monotonic() + seconds, _FIRST_PAUSE
         while self.mutex.locked():
             if monotonic() > deadline:
-                raise busy(path, seconds)
+                raise files.busy(path, seconds)
             sleep(pause)
             pause = min(2 * pause, _LAST_PAUSE)
         with self.mutex:
@@ -215,7 +215,7 @@ def acquire_lock_file(
                 raise
             file.close()
         if monotonic() > deadline:
-            raise busy(path, seconds)
+            raise files.busy(path, seconds)
         sleep(pause)
         pause = min(2 * pause, _LAST_PAUSE)
 

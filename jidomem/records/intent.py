@@ -197,10 +197,8 @@ class MemoryUpdateIntent:
         *values* is not a mapping.
         """
         if not isinstance(values, Mapping):
-            raise InvalidRequest(
-                f"an intent is a JSON object, not {json_type(values)}",
-                hint='write {"type": "fact", "summary": "...", ...}',
-            )
+            hint = 'write {"type": "fact", "summary": "...", ...}'
+            raise InvalidRequest(f"an intent is a JSON object, not {json_type(values)}", hint=hint)
         values = with_own_properties(with_accepted_names(values))
         if unknown := unknown_fields(values):
             raise IntentRefused(unknown)
@@ -401,7 +399,8 @@ def with_accepted_names(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def unknown_fields(values: Mapping[str, Any], kind: object = None) -> list[Violation]:
     """Return a violation for each key of *values* that is no field, with the nearest of *kind*, else of its type."""
-    return [_unknown_field(key, values, kind) for key in values if key not in INTENT_FIELDS]
+    unknown = [key for key in values if key not in INTENT_FIELDS][: Violation.MOST + 1]  # each costs a comparison
+    return [_unknown_field(key, values, kind) for key in unknown]
 
 
 def _unknown_field(key: Any, values: Mapping[str, Any], kind: object) -> Violation:

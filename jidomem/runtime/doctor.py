@@ -20,10 +20,12 @@ from datetime import datetime
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from shlex import quote
+from time import sleep
 from typing import Literal
 
 from jidomem.base.clock import format_timestamp, monotonic_time
 from jidomem.base.disk import acquire_lock, describe, repair, unwritable
+from jidomem.base.files import busy, is_locked
 from jidomem.base.http_client import HttpClient, HttpFailure, HttpLimits, HttpOrigin
 from jidomem.check.journal_integrity import compare_with_git, journal_findings
 from jidomem.errors import BranchChanged, InvalidRequest, JidomemError, NotFound
@@ -31,6 +33,7 @@ from jidomem.index.follower import ON_DISK_BYTES, SNAPSHOT_COMMITS
 from jidomem.index.snapshots import Clones
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import LOOSE, FileJournal, Stream, future_commit
+from jidomem.journal.stream import LOCK
 from jidomem.records.intent import Version
 from jidomem.repository import git
 from jidomem.runtime import settings
@@ -195,6 +198,10 @@ def permissions(root: Path) -> Iterator[Diagnostic]:
     folders = [root, *(path for path in root.glob("projects/**/") if path != root)]
     closed = [path for path in folders if not os.access(path, os.R_OK | os.X_OK)]
     user = f"uid {os.geteuid()}"
+    for path in root.glob(f"projects/*/*/{LOCK}"):
+        if _stays_locked(path):
+            error = busy(path, _SECONDS)
+            yield Diagnostic("lock", "warn", error.detail.partition(";")[0], error.hint.partition("; ")[2])
     if closed:
         yield Diagnostic("permissions", "fail", f"{closed[0]} cannot be read ({user})", f"chmod -R u+rwX {root}")
     elif fixed := unwritable([*folders, *_common_files(root)]):
@@ -203,6 +210,16 @@ def permissions(root: Path) -> Iterator[Diagnostic]:
         yield Diagnostic("permissions", "warn", "every user of this machine may write here", f"chmod -R o-w {root}")
     else:
         yield Diagnostic("permissions", "ok", f"{root} can be read and written ({user})")
+
+
+def _stays_locked(path: Path) -> bool:
+    """Return whether a lock is not free at any of many looks; commits have it for milliseconds each."""
+    end = monotonic_time() + _SECONDS
+    while is_locked(path):
+        if monotonic_time() > end:
+            return True
+        sleep(0.01)
+    return False
 
 
 def _common_files(root: Path) -> Iterator[Path]:

@@ -16,8 +16,9 @@ from flask import Response, g, request
 
 from jidomem.base.background import BackgroundTask
 from jidomem.errors import STOPPING, Busy, InvalidRequest, JidomemError, TooLarge
-from jidomem.records.intent import Receipt, parse_json, parse_line
+from jidomem.records.intent import Receipt, parse_line
 from jidomem.runtime.user_config import RootLimits
+from jidomem.runtime.worker_pool import is_disconnected
 from jidomem.serve import wire
 from jidomem.serve.server_state import RequestContext
 from jidomem.write.writer import MemoryWriter
@@ -82,6 +83,8 @@ class Spool:
 
 NDJSON = "application/x-ndjson"
 CHUNK = 500
+#: The refusals after which nothing more of a request is submitted: one may take a hundred times as much as its intent.
+MOST_REFUSALS = 1_000
 _READ = 64 * 1024
 _KEY = "Idempotency-Key"
 Outcome = Receipt | JidomemError
@@ -94,7 +97,7 @@ def submit(site: RequestContext, project: str) -> Response:
     if kind == NDJSON:
         _refuse_key()
         return _streamed(site, project, dry_run)
-    values = parse_json(wire.body())
+    values = wire.json_body()
     if isinstance(values, list):
         _refuse_key()
         return _each(site, project, values, dry_run)
@@ -124,7 +127,11 @@ def _refuse_key() -> None:
 
 def _each(site: RequestContext, project: str, values: list[Any], dry_run: bool) -> Response:
     """Return the outcome of each intent of an array; raise the error that stopped all of them."""
-    outcomes = _outcomes(site, project, values, dry_run)
+    outcomes = list(chain.from_iterable(_in_blocks(site, project, _pieces(values), dry_run)))[: len(values)]
+    for position, outcome in enumerate(outcomes):
+        if isinstance(outcome, JidomemError) and not _stops(outcome):
+            outcome.position = position
+    outcomes += [each for each in outcomes if _stops(each)][-1:] * (len(values) - len(outcomes))
     _count(g.seen, outcomes)
     if outcomes and all(_stops(outcome) for outcome in outcomes):
         raise _error(outcomes[0])
@@ -135,7 +142,8 @@ def _each(site: RequestContext, project: str, values: list[Any], dry_run: bool) 
 def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:
     """Return the outcome of each line, as a stream; an error that stops all lines of the first block is raised."""
     blocks = _blocks(request.environ["wsgi.input"], site.memory.settings.limits)
-    first = _outcomes(site, project, next(blocks, []), dry_run)
+    answered = _in_blocks(site, project, blocks, dry_run)
+    first = next(answered, [])
     if first and all(_stops(outcome) for outcome in first):
         raise _error(first[0])
 
@@ -143,34 +151,55 @@ def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:
 
     def lines() -> Iterator[bytes]:
         count = 0
-        for outcomes in chain([first], _further(site, project, blocks, dry_run)):
+        for outcomes in chain([first], answered):
             _count(seen, outcomes)
             for outcome in outcomes:
                 if isinstance(outcome, JidomemError):
                     outcome.position = count
                 count += 1
                 yield wire.dump(wire.outcome(outcome, project)) + b"\n"
-            if any(_stops(outcome) for outcome in outcomes):
-                return
 
     return Response(iter(Spool(lines())), 200, content_type=NDJSON)
 
 
-def _further(site: RequestContext, project: str, blocks: Iterator[list[Any]], dry_run: bool) -> Iterator[list[Outcome]]:
-    while not site.operation.stopping.is_set():
-        block = next(blocks, None)
-        if block is None:
+def _in_blocks(
+    site: RequestContext, project: str, blocks: Iterable[list[Any]], dry_run: bool
+) -> Iterator[list[Outcome]]:
+    """Yield the outcomes of each block, up to the one that ends the request: nothing after it is submitted."""
+    refused, rest = 0, iter(blocks)
+    while not site.operation.stopping.is_set() and refused < MOST_REFUSALS:
+        if (block := next(rest, None)) is None:
             return
-        yield _outcomes(site, project, block, dry_run)
-    yield [_ending()]
+        outcomes = _outcomes(site, project, block, dry_run)
+        stops = [_stops(outcome) for outcome in outcomes]
+        if any(stops):
+            first = stops.index(True)
+            yield outcomes[: first + 1] if all(stops[first:]) else outcomes
+            return
+        yield outcomes
+        refused += sum(isinstance(outcome, JidomemError) for outcome in outcomes)
+    yield [_ending(refused)]
 
 
-def _ending() -> Busy:
-    """Return the last outcome of a stream when the server stops."""
-    return Busy(
-        "the server is stopping; intents without an outcome were not submitted",
-        hint="submit those again after its restart",
-    )
+def _ending(refused: int) -> JidomemError:
+    """Return the last outcome of a request that ends before its last intent."""
+    rest = "intents without another outcome were not submitted"
+    if refused >= MOST_REFUSALS:
+        hint = "correct the refused ones, and submit the others again"
+        return TooLarge(f"{refused:,} intents were refused; {rest}", hint=hint, code="result_too_large")
+    return Busy(f"the server is stopping; {rest}", hint="submit those again after its restart")
+
+
+def _pieces(values: list[Any]) -> Iterator[list[Any]]:
+    """Yield the intents of an array, CHUNK at once; raise InvalidRequest if its client has gone meanwhile."""
+    client = wire.client_descriptor()
+    for at in range(0, len(values), CHUNK):
+        if at and client is not None and is_disconnected(client):
+            detail = (
+                f"the client closed the connection; {len(values) - at:,} of {len(values):,} intents were not submitted"
+            )
+            raise InvalidRequest(detail, hint="submit those again")
+        yield values[at : at + CHUNK]
 
 
 def _outcomes(site: RequestContext, project: str, values: Sequence[Any], dry_run: bool) -> list[Outcome]:

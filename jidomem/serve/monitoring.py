@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 from flask import Request, Response, g, request
 
 from jidomem.base import disk
-from jidomem.errors import JidomemError, NotFound, PolicyDenied
+from jidomem.base.files import busy, is_locked
+from jidomem.errors import Busy, JidomemError, NotFound, PolicyDenied
 from jidomem.journal.journal import NAMES, Stream
+from jidomem.journal.stream import LOCK
 from jidomem.read.derived import authority
 from jidomem.records.intent import Version
 from jidomem.runtime.root import Jidomem
@@ -177,7 +179,10 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
             break
     behind = {each.project: each.to_dict() for each in lags if each.behind}
     damaged = {name: [error.to_dict() for error in each] for name in projects if (each := memory.damage(name))}
-    problem, fault = memory.config.problem, None if site.operation.read_only else write_fault(memory)
+    problem, fault = (
+        memory.config.problem,
+        None if site.operation.read_only else write_fault(memory) or lock_fault(site),
+    )
     if site.operation.readiness.has_changed_to(fault.detail if fault else "") and fault:
         site.operation.log_event("warning", "unwritable", {"detail": fault.detail, "hint": fault.hint})
     shown = wire.for_callers(fault, memory.settings.place) if fault and site.caller else fault
@@ -206,6 +211,21 @@ def write_fault(memory: Jidomem) -> JidomemError | None:
             disk.try_write(str(root))
     except JidomemError as error:
         return error
+    return None
+
+
+def lock_fault(site: RequestContext) -> Busy | None:
+    """Return the error of a lock that was not free at any check while a writer would wait, and no commit was added."""
+    journal, locked = site.memory.journal, site.operation.readiness.locked
+    for stream in journal.streams():
+        path, version = journal.path(stream) / LOCK, journal.head(stream)
+        since, before = locked.get(stream, (monotonic(), version))
+        if not is_locked(path):
+            locked.pop(stream, None)
+        elif before == version and monotonic() - since > journal.wait:
+            return busy(path, journal.wait)
+        else:
+            locked[stream] = (since, version) if before == version else (monotonic(), version)
     return None
 
 

@@ -24,7 +24,7 @@ from jidomem.base.clock import format_timestamp, now
 from jidomem.base.containers import BoundedDict
 from jidomem.errors import JidomemError, NotFound, PolicyDenied, Unauthenticated, nearest_names
 from jidomem.journal.journal import Stream
-from jidomem.records.intent import SHORT
+from jidomem.records.intent import SHORT, Version
 from jidomem.runtime.logs import ClientActivity, DoorLog, RefusedAt
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
@@ -410,6 +410,7 @@ class Readiness:
         self._found = False
         self._at = -LASTS
         self._fault = ""
+        self.locked: dict[Stream, tuple[float, Version]] = {}  # since when, at which version
 
     def look(self, is_ready: Callable[[], bool]) -> bool:
         """Return the latest answer of *is_ready*, at most a second old; False if a check takes too long."""
@@ -636,7 +637,7 @@ class RequestContext:
         if self.caller is None:
             return writer
         log_commit = partial(self.operation.log_commit, caller=self.caller, request_id=self.request_id)
-        return writer.acting_as(self.caller.agent, self.caller.role, log_commit)
+        return writer.acting_as(self.caller.agent, self.caller.role, log_commit, self.check_caller)
 
     def projects(self) -> list[str]:
         """Return the projects that the caller may access."""

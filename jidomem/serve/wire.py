@@ -439,10 +439,18 @@ def too_large(
     return TooLarge(f"{what} has more than {limit:,} bytes", hint=hint)
 
 
+#: The most items of an array: each has an outcome, in one answer.
+MOST_ITEMS = 10_000
+
+
 def json_body() -> Any:
-    """Return the JSON value in the body; raises InvalidRequest."""
+    """Return the JSON value in the body; raises InvalidRequest, and TooLarge for an array of too many items."""
     content_type(JSON)
-    return parse_json(body())
+    values = parse_json(body())
+    if isinstance(values, list) and len(values) > MOST_ITEMS:
+        detail = f"the array has {len(values):,} items; it holds at most {MOST_ITEMS:,}"
+        raise TooLarge(detail, hint="send fewer at once, or intents as application/x-ndjson")
+    return values
 
 
 def json_object(known: Mapping[str, type]) -> dict[str, Any]:

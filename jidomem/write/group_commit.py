@@ -355,6 +355,8 @@ class CommitQueue:
             block, now = _Block(self._snapshot_at(version)), self._sources.now()
             for position, submission in enumerate(plan(block.cached.view, now)):
                 try:
+                    if pipeline.speaker is not None and pipeline.speaker.check is not None:
+                        pipeline.speaker.check()
                     decision = pipeline.run(submission, block.cached.view, now)
                 except JidomemError as refusal:
                     refusal.position = position
@@ -377,6 +379,8 @@ class CommitQueue:
                 while not block.is_full and (pending := self._waiting.take()) is not None:
                     block.judged.append(pending)
                     try:
+                        if (speaker := pending.pipeline.speaker) is not None and speaker.check is not None:
+                            speaker.check()
                         decision = pending.pipeline.run(pending.submission, block.cached.view, now)
                         characters = sum(map(len, chain.from_iterable(decision.triples)))
                         if block.members and characters > BLOCK_CHARACTERS:  # a commit of its own

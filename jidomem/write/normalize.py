@@ -67,12 +67,17 @@ def check_size(
 
 
 def check_entries(intent: MemoryUpdateIntent) -> None:
-    """Raise TooLarge for a list of *intent* with too many entries; lists of references have no limit."""
-    for name in ("about", "evidence", "alternatives"):
-        value = getattr(intent, name)
-        if isinstance(value, (list, tuple)) and len(value) > ENTRIES_LIMIT:
-            hint = "submit several intents, or name what the entries have in common"
-            detail = f"{name} has {len(value):,} entries; it holds at most {ENTRIES_LIMIT:,}"
+    """Raise TooLarge for a list of *intent* with too many entries; in lists of references only short ids count."""
+    for name in ("about", "evidence", "alternatives", *ITEM_LISTS):
+        value, what = getattr(intent, name), "entries"
+        if not isinstance(value, (list, tuple)) or len(value) <= ENTRIES_LIMIT:
+            continue
+        hint = "submit several intents, or name what the entries have in common"
+        if name in ITEM_LISTS:  # each short id costs a search
+            value = [each for each in value if not (isinstance(each, str) and "://" in each)]
+            what, hint = "short ids", "give IRIs"
+        if len(value) > ENTRIES_LIMIT:
+            detail = f"{name} has {len(value):,} {what}; it holds at most {ENTRIES_LIMIT:,}"
             raise TooLarge(detail, hint=hint, field=name)
 
 

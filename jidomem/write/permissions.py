@@ -58,13 +58,14 @@ class Speaker:
     """The agent that a server identified by a token, and its role where the token gives one.
 
     With *by_rule* it is the writer itself, which carries out a rule of the policy. `on_commit` is called with the id of
-    each commit of the agent, in the thread that submitted it.
+    each commit of the agent, in the thread that submitted it. `check` raises Unauthenticated once its token is revoked.
     """
 
     agent: str
     role: str | None
     by_rule: bool = False
     on_commit: Callable[[str], object] | None = None
+    check: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,8 @@ def check_references(
                 )
             elif not is_absolute(other) or not view.is_item(iri(other)):
                 violations.append(_unknown_item(field, other, ids))
+            if len(violations) > Violation.MOST:  # each look-up of a near id costs as much as a short query
+                raise IntentRefused(violations)
     for other in () if is_recorded else intent.revives:
         if is_absolute(other) and view.is_item(iri(other)) and not view.has_ended(iri(other)):
             message = f"{other} has not ended: there is nothing to revive"

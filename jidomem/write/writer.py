@@ -132,15 +132,23 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         """Return the number of pending submissions."""
         return self._queues.waiting
 
-    def acting_as(self, agent: str, role: str, on_commit: Callable[[str], object] | None = None) -> Self:
+    def acting_as(
+        self,
+        agent: str,
+        role: str,
+        on_commit: Callable[[str], object] | None = None,
+        check: Callable[[], object] | None = None,
+    ) -> Self:
         """Return this writer for *agent*, which a server identified by a token, in *role*.
 
         *role* replaces the role that the project gives the agent; with `agent` that role stays, unless it is a
         curator's. An agent that is no curator writes in its own name only. *on_commit* is called with the id of each
-        commit of this writer, whatever author it names. Raises InvalidRequest for an unknown role.
+        commit of this writer, whatever author it names. *check* is called before each submission is judged, also in
+        the middle of a batch, and raises its refusal. Raises InvalidRequest for an unknown role.
         """
         own_role = None if role == "agent" else role_named(role)
-        speaker = permissions.Speaker(plain_value(self._pipeline.node(agent, "agents")), own_role, on_commit=on_commit)
+        node = plain_value(self._pipeline.node(agent, "agents"))
+        speaker = permissions.Speaker(node, own_role, on_commit=on_commit, check=check)
         return self._with(replace(self._context, agent=agent, pipeline=replace(self._pipeline, speaker=speaker)))
 
     def speaking_for(self, agent: str) -> Self:

@@ -16,6 +16,7 @@ from jidomem.errors import Failed
 from jidomem.runtime import user_config
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.user_config import RootLimits, limits
+from jidomem.serve.app import create_app
 
 SMALL = """\
 [limits]
@@ -167,6 +168,58 @@ def test_an_invalid_limit_is_refused(table, message):
 
     assert refusal.value.detail.startswith(f"config.toml: {message}")
     assert (refusal.value.code, bool(refusal.value.hint)) == ("invalid_config", True)
+
+
+@pytest.fixture
+def client(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        yield create_app(memory).test_client()
+
+
+@pytest.mark.parametrize("kind", ["json", "x-ndjson"])
+def test_nothing_more_of_a_request_is_submitted_after_a_thousand_refusals(client, kind):
+    values = [*[{}] * 1400, intent(summary="not submitted"), {}]
+    data = json.dumps(values) if kind == "json" else "\n".join(map(json.dumps, values))
+
+    answer = client.post("/projects/p/intents", data=data, content_type=f"application/{kind}")
+
+    outcomes = answer.json if kind == "json" else [json.loads(line) for line in answer.text.splitlines()]
+    codes = [outcome["code"] for outcome in outcomes]
+    rest = 402 if kind == "json" else 1
+    assert codes == [*1000 * ["missing_required_fields"], *rest * ["result_too_large"]]
+    assert [outcome["position"] for outcome in outcomes[:1000]] == [*range(1000)]
+    assert outcomes[-1]["detail"] == "1,000 intents were refused; intents without another outcome were not submitted"
+    assert client.get("/projects").json["projects"] == []
+
+
+@pytest.mark.parametrize("route", ["intents", "entries"])
+def test_an_array_has_at_most_ten_thousand_items(client, route):
+    answer = client.post(f"/projects/p/{route}", json=[{}] * 10_001)
+
+    assert (answer.status_code, answer.json["code"]) == (413, "payload_too_large")
+    assert answer.json["detail"] == "the array has 10,001 items; it holds at most 10,000"
+
+
+def test_an_array_ends_when_its_client_has_gone(client):
+    values = [intent(summary=f"item {number}") for number in range(501)]
+    here, there = socket.socketpair()
+    there.close()
+
+    with here:
+        connection = {"environ_overrides": {"jidomem.connection": here.fileno()}}
+        answer = client.post("/projects/p/intents", json=values, **connection)
+
+    assert (answer.status_code, answer.json["code"]) == (400, "invalid_argument")
+    assert "1 of 501 intents were not submitted" in answer.json["detail"]
+    assert len(client.get("/projects/p/queries/facts").json["rows"]) == 500
+
+
+def test_a_refusal_lists_the_first_of_many_faults(client):
+    for fields in ({f"x{number}": 1 for number in range(100)}, {"supersedes": [f"zz{n}" for n in range(100)]}):
+        answer = client.post("/projects/p/intents", json=intent(**fields))
+
+        assert len(answer.json["violations"]) == 25
+        assert answer.json["detail"].endswith("; and more")
 
 
 def test_the_default_limits_are_the_documented_ones():

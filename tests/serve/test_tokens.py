@@ -212,6 +212,35 @@ def test_streamed_lines_are_refused_from_the_revocation_of_the_token(new_caller)
     ]
 
 
+def test_an_array_under_way_is_refused_from_the_revocation_of_the_token(new_caller, memory):
+    ana, commits = new_caller(), []
+
+    def revoke(*_):
+        commits.append(1)
+        if len(commits) == 1:
+            revoke_token(own_config(), ana.id)
+
+    memory.follower.on_commit = revoke  # after the first of several commits of the array
+    outcomes = ana.submit(*(intent(summary=f"item {number}", asserted_by="ana") for number in range(300))).json
+
+    codes = [outcome.get("status") or outcome["code"] for outcome in outcomes]
+    accepted = codes.count("asserted")
+    assert 0 < accepted < 300
+    assert codes == [*accepted * ["asserted"], *(300 - accepted) * ["unauthenticated"]]
+    assert (len(commits), len(memory.reader.list_facts_with_confidence("p"))) == (1, accepted)
+
+
+def test_lines_that_arrive_together_after_the_revocation_get_one_refusal(new_caller, memory):
+    ana, lines = new_caller(), [json.dumps(intent(summary=f"{n}", asserted_by="ana")) for n in range(300)]
+    memory.follower.on_commit = lambda _: ana.id and revoke_token(own_config(), ana.id) and setattr(ana, "id", None)
+
+    text = ana.ask("POST", "/projects/p/intents", data="\n".join(lines), content_type="application/x-ndjson").text
+
+    codes = [json.loads(line).get("status") or json.loads(line)["code"] for line in text.splitlines()]
+    assert 1 < len(codes) < 300
+    assert codes == [*(len(codes) - 1) * ["asserted"], "unauthenticated"]
+
+
 def test_an_agents_token_submits_for_its_own_agent_alone_by_every_route(new_caller, memory):
     ana, before = new_caller(), memory.catch_up("p")
     other = intent(asserted_by="ben", summary="said for ben")

@@ -64,6 +64,12 @@ def test_a_list_above_the_entry_limit_is_refused(name, kind):
     assert check_entries(MemoryUpdateIntent(**{name: "x" * 2000})) is None
 
 
+def test_references_have_a_limit_of_short_ids_alone():
+    assert check_entries(MemoryUpdateIntent(supersedes=[f"https://jido.ai/memory/{n}" for n in range(2000)])) is None
+    error = refusal(check_entries, MemoryUpdateIntent(supersedes=["01a2"] * (ENTRIES_LIMIT + 1)))
+    assert (error.detail, error.hint) == ("supersedes has 1,001 short ids; it holds at most 1,000", "give IRIs")
+
+
 def test_a_refused_value_is_shown_printable_and_truncated(normalizer):
     for value in ("a", "a\x00b" + "x" * 300, 5, ["a"], "x" * 300):
         normalizer.refuse("invalid_argument", "topic", value, "no", nearest="b")
