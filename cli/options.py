@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,14 +34,16 @@ REASON = '"..."'
 _MISSPELT = 0.75
 _FIRST_WRITE = "the first write makes it"
 _PLACEHOLDERS = ("...", "…", "TEXT")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_BLANKS = {ord(sign): " " for sign in "\t\n\r"}
 
 
 def clean(text: str) -> str:
-    """Return *text* with control characters escaped: texts and file names are untrusted, and could control the
-    terminal.
-    """
-    return _CONTROL.sub(lambda match: " " if match[0] in "\t\n\r" else ascii(match[0])[1:-1], text)
+    """Return *text* on one line with control and invisible characters escaped: texts and file names are untrusted."""
+    if text.isascii() and text.isprintable():
+        return text
+    from jidomem.base.words import legible  # the help of a command loads nothing
+
+    return legible(text.translate(_BLANKS))
 
 
 def _no_root(settings: Settings) -> str:

@@ -474,8 +474,8 @@ def quoted(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]
     shortened_text, is_cut = cut(text, longest, blanks=blanks)
     plain = _FENCES.sub(lambda match: "'" * len(match[0]), shortened_text)
     body = json.dumps(plain, ensure_ascii=False)[1:-1]
-    shown = body if body.isprintable() else "".join(s if s.isprintable() else _numbered(s) for s in body)
-    return f'"{shown}"', is_cut
+    shown = (sign if sign.isprintable() and is_legible(sign) else _numbered(sign) for sign in body)
+    return f'"{body if body.isascii() and body.isprintable() else "".join(shown)}"', is_cut
 
 
 def quoted_name(text: str) -> str:
@@ -489,7 +489,51 @@ def visible(text: str) -> str:
     >>> visible("a\u202eb\n")
     'a\\u202eb\n'
     """
-    return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text)
+
+    def shown(sign: str) -> str:
+        return sign if sign == "\n" or (sign.isprintable() and is_legible(sign)) else json.dumps(sign)[1:-1]
+
+    return _OTHERS.sub(lambda run: "".join(map(shown, run[0])), text)
+
+
+#: Unicode categories of characters that are invisible, or control a terminal or the direction of text.
+_INVISIBLE = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))
+#: The characters of these that texts need: line ends, tabs, joiners of scripts and of emoji.
+_NEEDED = frozenset("\n\t\u200c\u200d")
+#: Letters that are blank.
+_BLANK = frozenset("\u115f\u1160\u3164\uffa0")
+#: The characters that need a look, which few texts have.
+_OTHERS = re.compile(r"[^\x20-\x7e]+")
+
+
+def is_legible(sign: str) -> bool:
+    """Return whether a character may be shown to people as it is."""
+    if sign.isprintable():  # the plane of tags and selectors can hide a whole text
+        return sign not in _BLANK and not "\U000e0000" <= sign <= "\U000e0fff"
+    return sign in _NEEDED or unicodedata.category(sign) not in _INVISIBLE
+
+
+def legible(text: str) -> str:
+    r"""Return *text* with characters that nobody sees, or that control a terminal, escaped as in Python.
+
+    >>> print(legible("a\u202eb\x1b[2J"))
+    a\u202eb\x1b[2J
+    """
+    return _OTHERS.sub(lambda run: "".join(s if is_legible(s) else ascii(s)[1:-1] for s in run[0]), text)
+
+
+def without_invisible(text: str) -> str:
+    r"""Return *text* without characters that nobody sees; tabs and line ends stay.
+
+    >>> without_invisible("gh\u200bp_\u200d\n")
+    'ghp_\n'
+    """
+    return text if text.isascii() else _OTHERS.sub(_seen, text)
+
+
+def _seen(run: re.Match[str]) -> str:
+    kept = (sign for sign in run[0] if sign in "\n\t\r" or (is_legible(sign) and sign not in _NEEDED))
+    return "".join(sign for sign in kept if not "\ufe00" <= sign <= "\ufe0f")  # selectors of the form of a sign
 
 
 def _numbered(sign: str) -> str:

@@ -36,7 +36,7 @@ from jidomem.curation.find_text import (
     variants,
     without_blob,
 )
-from jidomem.errors import InvalidRequest, NotFound
+from jidomem.errors import IntentRefused, InvalidRequest, NotFound
 from jidomem.index.follower import IndexFollower
 from jidomem.journal.commit import COMMIT, Commit, build
 from jidomem.journal.journal import NAMES, Stream, VersionMismatch
@@ -51,7 +51,7 @@ from jidomem.records.policy import AgentPolicy, Policy
 from jidomem.repository.freshness import contents
 from jidomem.repository.worktree import Worktree
 from jidomem.schema.ontology import Schema
-from jidomem.write import canonical
+from jidomem.write import canonical, secrets
 from jidomem.write.conversation import ENTRY, ID, METADATA, REPLACES, TEXT
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import TEXTS, WRITER_AGENT, agent_stub, name_of
@@ -254,10 +254,16 @@ class JournalMaintenance:
         view = self._view(plan.project)
         of_policy = any(_POLICY in view.types(trace.triple[0]) for _, trace in plan.traces)
         self.writer.check_keeper(plan.project, agent, "redact", of_policy=of_policy)
+        self._screen_reason(reason or "")
         for given, name in ((literal(reason or ""), "the reason"), (literal(agent), "the agent's name"),
                             (_agent(agent), "the agent's name")):  # fmt: skip
             if plan.wanted.shows(given, iri(COMMIT)):
                 raise InvalidRequest(f"{name} contains a text to be redacted", hint="leave that text out")
+
+    def _screen_reason(self, reason: str) -> None:
+        """Raise IntentRefused for a *reason* with a likely secret, which the journal would keep."""
+        if (match := secrets.find(reason)) is not None and self.policy.secrets == "refuse":
+            raise IntentRefused(secrets.refusals([("reason", match)]), hint="say it without the secret")
 
     def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
         """Remove redacted triples that are in the journal again, after a merge or an interrupted redaction.
@@ -268,6 +274,7 @@ class JournalMaintenance:
         right to redact the policy at the first redaction.
         """
         self.writer.check_keeper(project, agent, "redact")
+        self._screen_reason(reason)
         exposed_in = self._exposed(project)
         shown = (triple for each in exposed_in.values() for exposure in each for triple in exposure.triples)
         said = (parse_literal(o) for _, p, o in shown if p not in (*DIGESTS, *BLOBS) and not is_iri(o))
@@ -309,6 +316,7 @@ class JournalMaintenance:
         none.
         """
         self.writer.check_keeper(stream.project, agent, "set damage aside")
+        self._screen_reason(reason)
 
         def record(version: Version, name: str) -> Commit:
             properties = [(jido("setsAside"), literal(name))]

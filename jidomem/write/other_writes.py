@@ -36,7 +36,8 @@ class SessionRows:
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         """Return the decision to append the rows; raises IntentRefused for a violation of a shape."""
-        warnings = validate.judge_shapes(self.rows, view, pipeline.schema)
+        warnings = pipeline.screen_secrets(secrets.screen_rows(self.rows))
+        warnings += validate.judge_shapes(self.rows, view, pipeline.schema)
         receipt = Receipt(plain_value(self.session), None, Version(), "asserted", {}, (), tuple(warnings))
         return pipeline.decision(receipt, self.rows, view)
 
@@ -143,6 +144,7 @@ class _PolicySubmission:
             if (command := permissions.barred_curators(change, after))
         )
         warnings += tuple(triples.misspelt_agents(filter(None, (change.agent for change in self.changes)), view))
+        warnings += tuple(pipeline.screen_secrets(secrets.screen_rows(rows)))
         return pipeline.decision(Receipt(self.nodes[0], None, Version(), "asserted", warnings=warnings), rows, view)
 
 

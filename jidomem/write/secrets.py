@@ -11,11 +11,13 @@ from functools import cache, lru_cache
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from jidomem.base.regex import compiled, lazy
+from jidomem.base.words import without_invisible
 from jidomem.errors import Violation
 from jidomem.rdf.terms import Triple, is_iri, parse_literal
-from jidomem.rdf.vocab import local_name
+from jidomem.rdf.vocab import TYPE, local_name
 from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS, MemoryUpdateIntent, properties_of
 from jidomem.write.canonical import MINTED
 
@@ -231,11 +233,13 @@ def find(text: str) -> SecretMatch | None:
     >>> find("the token is ghp_" + "a1B2" * 9)
     SecretMatch(kind='a GitHub token', at=13)
     """
+    text = without_invisible(text)
     return _match_forms(text, _forms_in(text)) or (_random_in(text) if len(text) >= 32 else None)
 
 
 def find_form(text: str) -> SecretMatch | None:
     """Return the first secret of a known form in *text*, which may itself be a random id."""
+    text = without_invisible(text)
     return _match_forms(text, _forms_in(text))
 
 
@@ -335,6 +339,10 @@ def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, SecretMatch]]:
     texts = _TEXTS(intent)
     lists = [[*map(_entry_texts, entries)] if entries else () for entries in _LISTS(intent)]
     whole = "\n".join(filter(None, chain(texts, *lists)))
+    if not whole.isascii():
+        texts = tuple(text and without_invisible(text) for text in texts)
+        lists = [[*map(without_invisible, filter(None, entries))] for entries in lists]
+        whole = without_invisible(whole)
     forms = _forms_in(whole)
     has_random = any(_is_random(run) for word in whole.split() if len(word) >= 32 for run in _RUN.findall(word))
     if forms or has_random:
@@ -372,8 +380,10 @@ _FIELD_OF = {"entryText": "content", "entryMetadata": "metadata", "entryId": "id
 
 
 def screen_rows(rows: Iterable[Triple]) -> Iterator[tuple[str, SecretMatch]]:
-    """Yield the field or property of each triple with a likely secret, and the match."""
-    for _, predicate, value in rows:
+    """Yield the field or property of each triple with a likely secret, or "name" for its subject, and the match."""
+    for subject, predicate, value in rows:
+        if predicate == TYPE and (match := find_form(unquote(local_name(subject)))) is not None:
+            yield "name", match
         match = find(value[1:-1] if is_iri(value) else parse_literal(value).text)
         if match is not None:
             name = local_name(predicate)

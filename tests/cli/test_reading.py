@@ -379,6 +379,27 @@ def test_control_characters_are_escaped_in_every_output_for_people(capsys):
         assert not set("\x1b\x07\u009b\t") & set(printed)
 
 
+HIDDEN = "\u202e\u200b\u2066\u009b\U000e0049\U000e0101"
+
+
+@pytest.mark.parametrize("words", [
+    ("recall", "exe"), ("ask", "facts"), ("show", "ID"), ("show", "ID", "--history"), ("governing", "src/x.py"),
+    ("review",), ("root", "export", "--format", "markdown"), ("recall", "exe", "--json"), ("ask", "facts", "--json"),
+])  # fmt: skip
+def test_invisible_characters_are_escaped_for_people_and_for_agents_with_a_shell(words):
+    text = f"run exe.gnp {HIDDEN}before a\u00a0commit"
+    with jidomem.open() as memory:
+        given = intent(summary=text, about=["src/x.py"])
+        iri = memory.writer.submit_intent("p", given, propose="review" in words).iri
+
+    result = run(*(iri if word == "ID" else word for word in words))
+
+    assert "run exe.gnp" in result.stdout
+    assert not set(HIDDEN) & set(result.output)
+    if "--json" in words:
+        assert text in json.dumps(json.loads(result.stdout), ensure_ascii=False)
+
+
 def test_a_refusal_escapes_control_characters_of_its_argument():
     result = run("show", "\x1b[31mred")
 

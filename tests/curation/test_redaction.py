@@ -17,7 +17,7 @@ from jidomem.check.report import JOURNAL
 from jidomem.curation.find_text import DIGEST, NAME, SAYS, leftovers
 from jidomem.curation.redact import JournalMaintenance
 from jidomem.curation.review_queue import queue
-from jidomem.errors import Busy, IdempotencyMismatch, InvalidRequest, NotFound, PolicyDenied
+from jidomem.errors import Busy, IdempotencyMismatch, IntentRefused, InvalidRequest, NotFound, PolicyDenied
 from jidomem.index import follower as limits
 from jidomem.journal import rewrite
 from jidomem.journal.commit import parse
@@ -309,6 +309,15 @@ def test_an_invalid_redaction_is_refused_with_a_hint(memory, arguments, error, m
     with pytest.raises(error, match=message) as refused:
         memory.keeper.plan("p", item, **{name: value for name, value in arguments.items() if name != "item"})
     assert refused.value.hint
+
+
+def test_a_reason_with_another_secret_is_refused(memory):
+    memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
+    plan, given = memory.keeper.plan("p", None, texts=["hunter2"]), {"agent": "ana", "reason": "now ghp_" + "a1B2" * 9}
+
+    for call, of in ((memory.keeper.redact, plan), (memory.keeper.redact_again, "p")):
+        with pytest.raises(IntentRefused, match="reason seems to contain a GitHub token"):
+            call(of, **given)
 
 
 def test_a_reason_or_agent_that_contains_the_secret_is_refused(memory):

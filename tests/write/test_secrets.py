@@ -14,6 +14,7 @@ from jidomem.errors import Failed, IntentRefused
 from jidomem.rdf.terms import literal
 from jidomem.rdf.vocab import CLASS_OF_TYPE
 from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS
+from jidomem.records.policy import PolicyChange
 from jidomem.write.secrets import find, screen_rows
 
 RANDOM = random.Random(7)
@@ -282,3 +283,30 @@ def test_every_prefix_of_a_provider_is_detected(kind):
         finding = find(f"we keep {prefix}{suffix} for now")
         assert (finding.kind, finding.at) == (kind, 8)
         assert find(f"we keep {prefix} for now") is None
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\u200d", "\u00ad", "\u2060", "\ufe0f", "\U000e0041", "\U000e0101"])
+def test_a_secret_with_invisible_characters_is_found(writer, hidden):
+    text = f"we keep ghp_{hidden}{token(20)}{hidden}{token(16)} here"
+
+    assert find(text).kind == "a GitHub token"
+    with pytest.raises(IntentRefused, match="summary seems to contain a GitHub token"):
+        writer.submit_intent("p", intent(summary=text))
+    with pytest.raises(IntentRefused, match="evidence seems to contain a GitHub token"):
+        writer.submit_intent("p", intent(evidence=[text]))
+
+
+SECRET = "ghp_" + token(36)
+
+
+@pytest.mark.parametrize("write", [
+    lambda writer: writer.start_session("p", SECRET),
+    lambda writer: writer.start_session("p", "s-2", agent=SECRET),
+    lambda writer: writer.change_policy("p", [PolicyChange(agent="bob", grants="Administrator")], reason=SECRET),
+    lambda writer: writer.change_policy("p", [PolicyChange(agent=SECRET, grants="Administrator")]),
+], ids=["session", "agent of a session", "reason of a policy", "agent of a policy"])  # fmt: skip
+def test_names_of_sessions_and_reasons_of_policies_are_screened(writer, write):
+    with pytest.raises(IntentRefused, match="seems to contain a GitHub token") as refusal:
+        write(writer)
+
+    assert SECRET not in str(refusal.value)

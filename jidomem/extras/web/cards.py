@@ -9,7 +9,6 @@ roles that may do the rest.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from jidomem.base.clock import format_timestamp, parse_moment
-from jidomem.base.words import cut, excerpt
+from jidomem.base.words import cut, excerpt, is_legible
 from jidomem.check import terms
 from jidomem.errors import JidomemError, NotFound, PolicyDenied
 from jidomem.index.timeline import Overview, TimelineEntry, overview
@@ -157,10 +156,6 @@ def _refusal(page: PageRequest, check: Callable[[MemoryWriter], None]) -> str | 
     return None
 
 
-#: Unicode categories of characters that are invisible, or change the direction of text.
-_INVISIBLE = frozenset(("Cc", "Cf", "Co", "Cs"))
-#: The characters of these that texts need: new lines, tabs, joiners of scripts and of emoji.
-_WRITTEN = frozenset("\n\t\u200c\u200d")
 _PICTURES = 0x2400
 _MIN_CHARS_READ = 4_000
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -175,15 +170,11 @@ def escape_invisible(text: object) -> str:
     plain = str(text)
     if _is_plain(plain):
         return plain
-    return "".join(each if _is_harmless(each) else _named(each) for each in plain)
+    return "".join(each if is_legible(each) else _named(each) for each in plain)
 
 
 def _is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable()
-
-
-def _is_harmless(sign: str) -> bool:
-    return _is_plain(sign) or sign in _WRITTEN or unicodedata.category(sign) not in _INVISIBLE
 
 
 def _named(sign: str) -> str:
