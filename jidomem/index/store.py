@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyoxigraph as ox
 
+from jidomem.errors import InvalidRequest
 from jidomem.index import results
 from jidomem.index.results import Answer, AnswerLimits, Serialized, malformed, plain
 from jidomem.journal.commit import Commit, advance
@@ -586,11 +587,17 @@ class OxigraphIndex:
         return self._read(answer)
 
     def _read(self, read: Callable[[Any], T]) -> T:
-        """Return `read(store)`; if the files are damaged, rebuild the store by `rebuild_damaged` and read again."""
+        """Return `read(store)`; if the files are damaged, rebuild the store by `rebuild_damaged` and read again.
+
+        Raises InvalidRequest `malformed_query` for a function that the engine does not have.
+        """
         store = self._store
         try:
             return read(store)
         except (OSError, RuntimeError) as error:
+            if str(error).endswith("is not supported"):
+                hint = "use the functions of SPARQL 1.1"
+                raise InvalidRequest(str(error), hint=hint, code="malformed_query") from error
             if self.rebuild_damaged is None or not (isinstance(error, OSError) or "Corruption" in str(error)):
                 raise
             self.rebuild_damaged(store)

@@ -108,6 +108,13 @@ class ClientSocket:
         self.reading = ThroughputGuard(connection, select.POLLIN, idle)
         self.sending = ThroughputGuard(connection, select.POLLOUT, idle)
         self.is_idle = self.interrupted = False
+        self.head_since: float | None = None  # the start of a head that is not complete
+
+    def waiting(self) -> float:
+        """Return the seconds for which the client has sent no complete head of a request; 0 while it is served."""
+        if (since := self.head_since) is not None:
+            return monotonic() - since
+        return self.reading.silent() if self.is_idle and not self.reading.is_ready() else 0.0
 
     def begin(self) -> bytes:
         """Return the first bytes of a request; empty at the end of the connection, or after the idle time.
@@ -200,6 +207,7 @@ class HttpExchange(io.RawIOBase):
     def receive_head(self, received: bytes) -> None:
         """Parse the head, which begins with *received*, into `environ`; raise a JidomemError if it is invalid HTTP."""
         self.link.restart(len(received))
+        self.link.head_since = monotonic()
         try:
             self._feed(received)
             while (event := self._h11.next_event()) is h11.NEED_DATA:
@@ -211,6 +219,8 @@ class HttpExchange(io.RawIOBase):
             if error.error_status_hint == 431:
                 self._check_size(self._raw)
             raise InvalidRequest(f"this is not an HTTP/1.1 request: {error}", hint=_HINT) from None
+        finally:
+            self.link.head_since = None
         assert isinstance(event, h11.Request)
         behind = len(self._h11.trailing_data[0])
         head, self._raw = self._raw[: len(self._raw) - behind], self._raw[-behind - 4 :]

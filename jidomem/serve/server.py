@@ -42,9 +42,9 @@ _PROBE = re.compile(rb"(?:GET|HEAD) /(?:healthz|readyz) HTTP/1\.[01]\r\n(?:[^\r\
 class ConnectionPool:
     """The connections of a server, each with its own thread, up to a limit.
 
-    At the limit, connections are closed after their answers, and idle ones after a while. A new connection waits for
-    that; if none ends in time, it is refused as busy. A probe is answered nevertheless. The workers of a server share
-    the limit.
+    At the limit, connections are closed after their answers, and after a while those that are idle or have not sent a
+    whole head. A new connection waits for that; if none ends in time, it is refused as busy. A probe is answered
+    nevertheless. The workers of a server share the limit.
     """
 
     def __init__(self, app: App, environ: dict[str, Any], limits: RootLimits, operation: Operation) -> None:
@@ -88,7 +88,7 @@ class ConnectionPool:
                 self._changed.wait(_PAUSE)
 
     def make_room(self) -> None:
-        """End the connection that is idle for longest if a connection waits for a place in another worker."""
+        """End the connection without a request for longest if another waits for a place in another worker."""
         if self._is_crowded():
             with self._changed:
                 self._interrupt_idle()
@@ -178,9 +178,8 @@ class ConnectionPool:
         self._close(link)
 
     def _interrupt_idle(self) -> None:
-        idle = [each for each in self._open if each.is_idle and not each.reading.is_ready()]
-        longest = max(idle, key=lambda each: each.reading.silent(), default=None)
-        if longest and longest.reading.silent() > self._limits.idle_seconds / 10:
+        longest = max(self._open, key=ClientSocket.waiting, default=None)
+        if longest and longest.waiting() > self._limits.idle_seconds / 10:
             longest.interrupt()
 
     def _close(self, link: ClientSocket, *, abort: bool = False) -> None:

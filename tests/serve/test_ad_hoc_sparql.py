@@ -203,3 +203,18 @@ def test_a_query_of_a_disconnected_client_is_stopped(server, client):
     # Then none of their queries ran until its timeout
     assert metric_values(client, late) == [cut]
     assert run_query(client, "ASK {}")[0] == 200
+
+
+UNKNOWN = ("SELECT (<http://x/f>(1) AS ?x) {}", "SELECT * { ?s ?p ?o FILTER(<http://x/f>(?o)) }")
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_an_unknown_function_is_a_malformed_query_and_the_process_goes_on(server, client, text):
+    run_query(client, SUMMARIES)
+    before = children(server)
+
+    status, _, body = run_query(client, text)
+
+    assert (status, json.loads(body)["code"]) == (400, "malformed_query")
+    assert "http://x/f" in json.loads(body)["detail"]
+    assert children(server) == before

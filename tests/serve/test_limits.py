@@ -4,7 +4,9 @@ import json
 import os
 import socket
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -130,6 +132,31 @@ def test_an_idle_client_is_disconnected(server, sent, status):
         answer = b"".join(iter(lambda: client.recv(4096), b""))
 
     assert answer[:12] == status
+
+
+def test_clients_that_send_their_headers_slowly_lose_their_places(server):
+    slow = [socket.create_connection(server.address, 30) for _ in range(4)]
+    for each in slow:
+        each.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
+    ended = Event()
+
+    def drip():
+        while not ended.wait(0.05):
+            for each in slow:
+                with suppress(OSError):
+                    each.sendall(b"a" * 200)
+
+    dripping = Thread(target=drip)
+    dripping.start()
+    try:
+        for _ in range(3):
+            with Client(server.url) as client:
+                assert client.ask("GET", "/projects")[0] == 200
+    finally:
+        ended.set()
+        dripping.join()
+        for each in slow:
+            each.close()
 
 
 def test_limits_are_set_by_the_user_alone_and_survive_a_change_of_tokens(tmp_path):
