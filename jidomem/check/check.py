@@ -479,9 +479,9 @@ _OF_DUE = {
 
 
 def _of_authors(source: JournalSource, schema: Schema, options: Options) -> list[UnplacedFinding]:
-    """Return what authors wrote that they may not, and the changes of the policy in the requested range."""
+    """Return what authors wrote that they may not, or dated ahead, and changes of the policy in the requested range."""
     policy, moment = options.access(), options.now()
-    written = unpermitted(source, schema, policy, lambda item: _may_be_active(item, source, schema, moment))
+    written = unpermitted(source, schema, policy, moment, lambda item: _may_be_active(item, source, schema, moment))
     return [*written, *policy_changes(source, policy)]
 
 

@@ -16,16 +16,17 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from shlex import join, quote
 from typing import Any
 
+from jidomem.base.clock import parse_moment
 from jidomem.base.containers import grouped, reachable
 from jidomem.base.json_values import decode_toml
-from jidomem.check.report import CONSISTENT, PERMITTED, POLICY_CHANGED, Problem, UnplacedFinding
+from jidomem.check.report import CONSISTENT, DUE, PERMITTED, POLICY_CHANGED, Problem, UnplacedFinding
 from jidomem.check.sources import TripleSource
 from jidomem.journal.branches import Revision
 from jidomem.rdf import vocab
@@ -418,12 +419,13 @@ def configured_changes(root: Path, revision: Revision) -> list[Problem]:
 
 
 def unpermitted(
-    source: TripleSource, schema: Schema, policy: AccessPolicy, is_active: Callable[[Term], bool]
+    source: TripleSource, schema: Schema, policy: AccessPolicy, moment: datetime, is_active: Callable[[Term], bool]
 ) -> Iterator[UnplacedFinding]:
-    """Yield a finding for each active memory, and each change of the policy, that its author may not write.
+    """Yield a finding for each active memory, and each change of the policy, that its author may not write or date so.
 
     It is a violation if the rule was recorded before, and a warning if another branch recorded it later.
     """
+    yield from _dated_ahead(source, moment, is_active)
     history = _History(source, schema, policy)
     yield from history.unpermitted_changes()
     if policy.is_open and not policy.changes:
@@ -432,6 +434,20 @@ def unpermitted(
         kind = next(filter(None, map(vocab.type_of, kinds)), None)
         if kind is not None and "/alternatives/" not in item:
             yield from history.judge(item, is_active)
+
+
+def _dated_ahead(
+    source: TripleSource, moment: datetime, is_active: Callable[[Term], bool]
+) -> Iterator[UnplacedFinding]:
+    """Yield a finding for each active memory whose timestamp is more than a day after *moment*."""
+    for item, name, value in source.of(jido("hasTimestamp")):
+        at = parse_moment(plain_value(value))
+        if at is not None and at > moment + timedelta(days=1) and is_active(item):
+            text = (
+                f"its timestamp {plain_value(value)} is in the future: write it again with `valid_from`, withdraw this:"
+                f" jidomem edit {short_id(plain_value(item))} --invalidate --reason TEXT"
+            )
+            yield UnplacedFinding(item, DUE, "warning", text, name, value)
 
 
 class _History:

@@ -83,7 +83,7 @@ RULES: Mapping[str, str] = {
     TARGETED: "What a shape targets is declared, so that it can ever find something to judge.",
     CLOSED_THERE: "No task is open here that is closed in the tracker it is tracked by.",
     FRESH: "The files that a memory is about hold what they held when it was written, or confirmed.",
-    DUE: "No active memory is past its review date or its last valid day, or rests on a withdrawn one.",
+    DUE: "No active memory is past its review date or its last valid day, dated ahead, or rests on a withdrawn one.",
     ADDS_ONLY: "An overlay adds, and never describes again what is shipped.",
     NO_IMPORT: "An overlay imports nothing.",
     NO_CODE: "A shape of an overlay brings no code.",

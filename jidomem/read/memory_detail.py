@@ -445,8 +445,11 @@ class _Item:
         self._as_of = parse_literal(as_of).text
         triples = sorted(index.triples(self._graph, self._item))
         properties = grouped((predicate, term) for _, predicate, term in triples)
-        if not _is_of(project, properties) or not properties.get(_RECORDED):
+        if not _is_of(project, properties):
             raise _missing(index, project, item)
+        if not properties.get(_RECORDED):
+            detail = f"{item} is in the journal, but lacks the record of a writer, so it is not shown"
+            raise NotFound(detail, hint="see what is wrong with it: jidomem check")
         if not any(map(self._by_then, properties[_RECORDED])):
             raise _recorded_later(project, item, map(canonical_moment, properties[_RECORDED]))
         self._ends = {name: list(self._enders(properties.get(link, ()))) for name, link in _ENDS.items()}

@@ -139,3 +139,16 @@ def test_a_decision_of_a_curator_by_token_is_allowed_by_the_grant_that_the_findi
     assert words.endswith("if only a server's token made it a curator, grant that here")
     run(*grant.split()[1:])
     assert problems() == []
+
+
+def test_an_active_memory_dated_ahead_is_reported(repository):
+    with jidomem.open() as memory:
+        ahead = memory.remember("the offer ends", timestamp="9999-12-31T23:59:59Z").iri
+        memory.remember("the offer began", timestamp="2001-01-01T00:00:00Z")
+
+    (problem,) = problems()
+
+    assert (problem["item"], problem["severity"]) == (ahead, "warning")
+    assert "9999-12-31" in problem["message"]
+    run("edit", ahead, "--invalidate", "--reason", "a wrong year")
+    assert problems() == []

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import jidomem
 from jidomem.entries import Entry, WriteRequest
-from jidomem.errors import JidomemError
+from jidomem.errors import JidomemError, NotFound
 from jidomem.index import follower
 from jidomem.index.projection import Projection, key_parts, ticks
 from jidomem.index.search_tables import SearchFilter
@@ -458,3 +458,16 @@ def test_a_page_as_of_a_past_moment_reads_no_later_rows(tmp_path):
     assert newest == [row["item"] for row in rows[:5]]
     assert past_items == [row["item"] for row in rows[90:95]]
     assert past_steps < now_steps + 90  # less than an instruction for each row recorded later
+
+
+def test_a_memory_without_the_record_of_a_writer_is_named_as_that(tmp_path):
+    item = iri("https://jido.ai/memory/01900000-0000-7000-8000-0000000000ab")
+    with jidomem.open(tmp_path / "root", project="p", sources=fixed_sources()) as memory:
+        known = memory.remember("known")
+        rows = [(item, TYPE, jido("Fact")), (item, jido("appliesToProject"), iri("https://jido.ai/projects/p"))]
+        memory.journal.append(Stream("p"), known.version, commit_of(known.version, rows))
+
+        with pytest.raises(NotFound, match="lacks the record of a writer") as refusal:
+            memory.reader.get_memory("p", item[1:-1])
+
+    assert refusal.value.hint == "see what is wrong with it: jidomem check"
