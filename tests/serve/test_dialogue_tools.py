@@ -52,26 +52,26 @@ def test_pages_are_found_by_tier_with_scores_and_not_by_another_agent(memory):
 
 
 def test_a_user_gets_marked_pages_but_no_facts_and_no_private_pages_of_another_user(memory):
-    memory.os("ada").configure(stm_capacity=1, heat_threshold=0.5)
-    said = [("tobias", "I am allergic to penicillin."), ("tobias", "I have an interview. Please tell nobody."),
+    memory.os("ada").configure(stm_capacity=1, heat_threshold=0.5, share_users=True)
+    said = [("tobias", "I am a nurse from Porto."), ("tobias", "I have an interview. Please tell nobody."),
             ("tobias", "Thanks."), ("marta", "Is there soup?")]  # fmt: skip
     call_tools(memory, "ada", *(("keep_page", {"query": text, "response": "Noted.", "about": f"user:{user}"})
                                 for user, text in said))  # fmt: skip
     memory.os("ada").maintain()
 
     def find(**about):
-        (results,) = call_tools(memory, "ada", ("find_pages", {"query": "allergic interview", **about}))
+        (results,) = call_tools(memory, "ada", ("find_pages", {"query": "nurse interview", **about}))
         return results.structured_content
 
     for asks in ("user:marta", "user:nobody"):
         values = find(about=asks)
         assert [(each["query"], each["about"]) for each in (*values["stm"], *values["pages"])] == [
             ("Is there soup?", "user:marta"),
-            ("I am allergic to penicillin.", "user:tobias"),
+            ("I am a nurse from Porto.", "user:tobias"),
             ("Thanks.", "user:tobias"),
         ]
         assert {each["about"] for each in values["segments"]} == {"user:tobias"}
-        assert "penicillin" not in json.dumps(values["personas"])
+        assert "Porto" not in json.dumps(values["personas"])
         assert "interview" not in json.dumps(values)
     assert "interview" not in json.dumps(find())
     values = find(about="user:tobias")
