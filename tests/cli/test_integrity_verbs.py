@@ -228,7 +228,7 @@ def test_a_redaction_is_previewed_then_executed_and_names_unreached_copies(repos
         ([FACT, "--again", "--reason", "x"], 2, "leave out all options but --reason"),
         ([FACT, "--property", "topic", "--reason", "x"], 4, "it has: "),
         ([FACT, "--property", "summary", "--reason", "the cache holds 2 GiB"], 2, "leave that text out"),
-        (["--text", "not said by anybody", "--reason", "x"], 4, "--again"),
+        (["--text", "not said by anybody", "--reason", "x"], 4, "look for other spellings"),
     ],
 )
 def test_an_invalid_redaction_is_refused_and_changes_nothing(repository, folder, args, code, hint):
