@@ -51,7 +51,7 @@ def test_pages_are_found_by_tier_with_scores_and_not_by_another_agent(memory):
     assert "nurse" not in json.dumps(other.structured_content["personas"])
 
 
-def test_a_user_gets_marked_pages_but_no_facts_and_no_private_pages_of_another_user(memory):
+def test_where_users_share_a_user_gets_marked_pages_but_no_facts_and_no_private_pages_of_another_user(memory):
     memory.os("ada").configure(stm_capacity=1, heat_threshold=0.5, share_users=True)
     said = [("tobias", "I am a nurse from Porto."), ("tobias", "I have an interview. Please tell nobody."),
             ("tobias", "Thanks."), ("marta", "Is there soup?")]  # fmt: skip
@@ -71,12 +71,17 @@ def test_a_user_gets_marked_pages_but_no_facts_and_no_private_pages_of_another_u
             ("Thanks.", "user:tobias"),
         ]
         assert {each["about"] for each in values["segments"]} == {"user:tobias"}
-        assert "Porto" not in json.dumps(values["personas"])
+        assert "nurse" not in json.dumps(values["personas"])
         assert "interview" not in json.dumps(values)
     assert "interview" not in json.dumps(find())
     values = find(about="user:tobias")
     assert "interview" in json.dumps(values["pages"])
     assert "interview" in json.dumps(values["personas"])
+
+    memory.os("ada").configure(share_users=False)
+    shown = [[(each["query"], each["about"]) for tier in ("stm", "leaving", "pages") for each in find(**about)[tier]]
+             for about in ({"about": "user:marta"}, {"about": "user:nobody"}, {})]  # fmt: skip
+    assert shown == [[("Is there soup?", "user:marta")], [], []]
 
 
 @pytest.mark.parametrize(
