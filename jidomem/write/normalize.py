@@ -276,6 +276,8 @@ def _object(normalizer: FieldNormalizer, predicate: str, value: Any) -> dict[str
     datatype = datatype_of(normalizer, predicate)
     if datatype is None and (is_reference(text, prose=True) or normalizer.schema.expand(text)):
         return {"@id": normalizer.iri(_EXTRA, text)}
+    if is_short_id(text) and (declared := normalizer.schema.properties.get(iri(predicate))) and declared.is_object:
+        return {"@id": text}
     if datatype == vocab.XSD + "dateTime":
         text = moment(text) or text
     return _typed(normalizer, predicate, text, datatype or vocab.XSD + "string")

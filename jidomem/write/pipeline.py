@@ -540,7 +540,7 @@ def refusal_with_repair(
     """Return *refusal* with the faults of form of every stage, and with the repaired intent if there is one."""
     intent = submission.intent
     assert not isinstance(intent, JidomemError)
-    values: Mapping[str, Any] = intent.to_dict() if isinstance(intent, MemoryUpdateIntent) else intent
+    values: Mapping[str, Any] = intent.to_dict() if isinstance(intent, MemoryUpdateIntent) else accepted_names(intent)
 
     def judged_again(repaired: Mapping[str, Any]) -> None:
         again = pipeline.run(replace(submission, intent=repaired), view, now, repairs=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import combinations
 
 from jidomem.base.regex import unsearchable
@@ -593,11 +593,8 @@ def _value_problem(
 ) -> Violation | None:
     """Return the violation of a value in a namespace of the ontology that nothing declares or describes."""
     _, predicate, value = triple
-    if (
-        predicate in (TYPE, _PROPOSED_TERM)
-        or not value.startswith("<")
-        or not plain_value(value).startswith(tuple(schema.namespaces))
-    ):
+    spaces = tuple(f"<{space}" for space in schema.namespaces)
+    if predicate in (TYPE, _PROPOSED_TERM) or not value.startswith(spaces):
         return None
     if value in schema.subjects or value in types or kinds_of(value):
         return None
@@ -622,16 +619,14 @@ def _undeclared_term(term: Term, word: str, near: Term | None, schema: Schema, f
         field=field,
         value=plain_value(term),
         nearest=plain_value(near) if near else None,
-        repair=_spelling_repair(field, plain_value(term), plain_value(near)) if near else None,
+        repair=_spelling_repair(field, (plain_value(term), schema.compact(term)), plain_value(near)) if near else None,
         hint=hint,
     )
 
 
-def _spelling_repair(field: str, old: str, new: str) -> Callable[[Mapping[str, object]], dict[str, object]]:
-    """Return the repair that corrects the spelling of a term in *field*, written in full or as a `jido:` name."""
-    full = swap(field, old, new)
-    short = swap(field, old.replace(vocab.JIDO, "jido:"), new)
-    return lambda values: short(full(values))
+def _spelling_repair(field: str, old: Iterable[str], new: str) -> Callable[[Mapping[str, object]], dict[str, object]]:
+    """Return the repair that writes *new* for each of the names *old* in *field*."""
+    return lambda values: reduce(lambda fields, name: swap(field, name, new)(fields), old, dict(values))
 
 
 def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], schema: Schema) -> Violation | None:
@@ -652,21 +647,20 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
         return _misplaced(triple, message, schema, hint=hint)
     if not range_:
         return None
+    listed = [term for term, kinds in schema.individuals.items() if range_ & kinds]
     if not is_iri(value):
         given = parse_literal(value)
         if iri(given.datatype) not in range_:
-            return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not {given.text[:80]!r}", schema)
+            return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not {given.text[:80]!r}", schema, listed)
         return None
     if any(cls.startswith(f"<{XSD}") for cls in range_):
         return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not the IRI {plain_value(value)}", schema)
     classes = kinds_of(value) | schema.individuals.get(value, _NONE)
     if schema.fits(classes, range_) or (jido("Evidence") in range_ and schema.fits(classes, _ITEM)):
         return None
-    if classes or any(range_ & kinds for kinds in schema.individuals.values()) or value.startswith(f"<{vocab.JIDO}"):
-        allowed = sorted(vocab.local_name(i) for i, kinds in schema.individuals.items() if range_ & kinds)
-        return _misplaced(
-            triple, f"{name} takes {_or_joined(range_)}, and {plain_value(value)} is not one", schema, tuple(allowed)
-        )
+    if classes or listed or value.startswith(f"<{vocab.JIDO}"):
+        message = f"{name} takes {_or_joined(range_)}, and {plain_value(value)} is not one"
+        return _misplaced(triple, message, schema, listed)
     return None
 
 
@@ -678,12 +672,25 @@ def _of_undeclared_class(subject: Term, cls: Term, name: str, schema: Schema) ->
     return Violation("unknown_term", message, field="type", value=kind, hint=hint)
 
 
-def _misplaced(
-    triple: Triple, message: str, schema: Schema, allowed: tuple[str, ...] = (), hint: str = ""
-) -> Violation:
+def _misplaced(triple: Triple, message: str, schema: Schema, listed: Sequence[Term] = (), hint: str = "") -> Violation:
+    """Return the violation of a triple of a property whose values are the terms *listed*, if any."""
     path, value = plain_value(triple[1]), plain_value(triple[2])
-    hint = hint or ("" if allowed else _of_property(path, schema))
-    return Violation("shape_violation", message, field=field_of(path), value=value, allowed=allowed, hint=hint)
+    allowed = sorted(schema.compact(term).removeprefix("jido:") for term in listed)
+    near = schema.misspelt(iri(value), listed) if field_of(path) == "extra_triples" else None
+    repair = None
+    if near is not None:
+        repair = _spelling_repair("extra_triples", (value, schema.compact(iri(value))), plain_value(near))
+        hint, message = f"write {schema.compact(near)} for {value}", f"{message}; did you mean {plain_value(near)}?"
+    return Violation(
+        "shape_violation",
+        message,
+        field=field_of(path),
+        value=value,
+        allowed=tuple(allowed),
+        nearest=plain_value(near) if near else None,
+        repair=repair,
+        hint=hint or ("" if allowed else _of_property(path, schema)),
+    )
 
 
 def _or_joined(classes: Iterable[Term]) -> str:

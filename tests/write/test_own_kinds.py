@@ -126,6 +126,35 @@ def test_an_empty_setting_of_a_new_memory_is_refused(root, setting):
     assert f"error: --set {setting} is empty" in refusal
 
 
+LEVELS = """shop:Level a owl:Class . shop:Secret a shop:Level . shop:Open a shop:Level .
+shop:level a owl:ObjectProperty ; rdfs:range shop:Level . shop:needs a owl:ObjectProperty ; rdfs:range shop:Runbook .
+"""
+
+
+@pytest.mark.parametrize("given", ["Secret", "secret", "shop:Secrett", SHOP + "Secre"])
+def test_a_misspelt_value_of_an_own_list_has_the_nearest_one_and_the_repaired_intent(root, given):
+    (root / "ontology" / "levels.ttl").write_text(TERMS[: TERMS.index("shop:Runbook")] + LEVELS)
+
+    refusal = json.loads(run("remember", "x", "--set", f"shop:level={given}", "--json", code=3).stdout)
+    (violation,) = refusal["violations"]
+    assert violation["nearest"] == SHOP + "Secret"
+    assert f"write shop:Secret for {given.replace(SHOP, 'shop:')}" == violation["hint"]
+    assert refusal["fixed_intent"]["extra_triples"] == [["shop:level", SHOP + "Secret"]]
+    message = run("remember", "x", "--set", "shop:level=Other", code=3).stderr
+    assert "allowed: shop:Open, shop:Secret" in message
+
+
+def test_an_own_property_of_memories_takes_a_short_id(root):
+    (root / "ontology" / "levels.ttl").write_text(TERMS[: TERMS.index("shop:Runbook")] + LEVELS)
+    first = run("remember", "restart", "--type", "Runbook").stdout.strip()
+
+    item = run("remember", "stop", "--type", "Runbook", "--set", f"shop:needs={first[-8:]}").stdout.strip()
+    assert shown(item)["properties"]["needs"] == [first]
+    item = run("edit", item[-8:], "--set", "shop:pages=1").stdout.strip()
+    assert shown(item)["properties"]["needs"] == [first]
+    assert "has no memory 'deadbeef'" in run("edit", item, "--set", "shop:needs=deadbeef", code=3).stderr
+
+
 def test_an_intent_has_own_properties_beside_its_fields(root):
     with jidomem.open(root) as memory:
         item = memory.remember("restart", type="Runbook", **{"shop:severity": ["a", "b"], SHOP + "pages": 3}).iri
