@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, BinaryIO
 
 import click
@@ -108,6 +108,8 @@ def _parsed(number: int, line: bytes) -> Any:
 
 
 Outcome = Receipt | JidomemError
+#: The most different warnings that a batch prints.
+_MOST_WARNINGS = 20
 
 
 @click.command(cls=Command, writes=("agent", "session", "wait"))
@@ -192,6 +194,7 @@ class _PrintedOutcomes:
         self._door = app
         self._bar = shown
         self._refusals = RefusedIntents(app)
+        self._warned: dict[str, list[int]] = {}
         self.count = self._accepted = self._code = 0
         self.is_stopped = False
 
@@ -202,6 +205,8 @@ class _PrintedOutcomes:
         else:
             self._accepted += 1
             show_json(outcome.to_dict()) if self._door.json else click.echo(outcome.iri)
+            for warning in () if self._door.json else outcome.warnings:
+                self._warned.setdefault(warning, []).append(self.count + 1)
         self.count += 1
         if self._bar:
             self._bar.show(self.count, self.count - self._accepted)
@@ -212,8 +217,13 @@ class _PrintedOutcomes:
             self._bar.close()
 
     def finish(self) -> int:
-        """Print which refusals were repeated and how many were accepted, and return the exit code."""
+        """Print which refusals were repeated, each warning once, how many were accepted; return the exit code."""
         self._refusals.finish()
+        for warning, (number, *others) in islice(self._warned.items(), _MOST_WARNINGS):
+            more = f" and {len(others):,} more" if others else ""
+            self._door.warn(f"intent {number:,}{more}: {clean(warning)}")
+        if len(self._warned) > _MOST_WARNINGS:
+            self._door.warn(f"{len(self._warned) - _MOST_WARNINGS:,} further warnings: those of each intent: --json")
         if self.is_stopped:
             self._door.warn(f"stopped after {self.count:,} intents; the rest was not tried")
         self._door.info(f"{self._accepted:,} of {self.count:,} accepted")

@@ -296,6 +296,18 @@ def test_a_repairable_refusal_prints_a_command_that_is_accepted(repository):
     assert show_memory(pasted.stdout.strip())["properties"]["summary"] == [INTENTS[0]["summary"]]
 
 
+def test_a_batch_prints_each_different_warning_once_with_its_intents():
+    guesses = [{**INTENTS[0], "summary": f"guess {n}", "type": "assumption"} for n in range(3)]
+    foreign = {**INTENTS[0], "summary": "a foreign one", "https://f.example/n": "x"}
+
+    result = run("submit", stdin=json_lines(*guesses, foreign))
+
+    warnings = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    assert [line.partition(": ")[2].partition(":")[0] for line in warnings] == ["intent 1 and 2 more", "intent 4"]
+    assert "a foreign vocabulary" in warnings[1]
+    assert result.stderr.splitlines()[-1] == "4 of 4 accepted"
+
+
 def json_lines(*intents):
     return "".join((entry if isinstance(entry, str) else json.dumps(entry)) + "\n" for entry in intents)
 
