@@ -77,7 +77,7 @@ STATUS = click.option(
 @include_inactive_option
 @STATUS
 @click.option("--sparql", metavar="QUERY|FILE|-", help="Answer a SPARQL query instead.")
-@click.option("--infer", is_flag=True, help="With --sparql: let `a` also match superclasses.")
+@click.option("--infer", is_flag=True, help="With --sparql: let `a` also match superclasses; nothing else is inferred.")
 @pass_app
 def ask(
     app: App,
@@ -110,8 +110,8 @@ def ask(
     inactive = (include_inactive, status is not None, app.limit is not None, app.cursor is not None)
     if sparql is not None:
         if name is not None or any((*inactive, app.valid_at is not None)):
-            hint = "name moments, limits and status in the query"
-            raise InvalidRequest("--sparql takes no NAME, and none of the options of named queries", hint=hint)
+            options = "NAME, --limit, --cursor, --status, --include-inactive or --valid-at"
+            raise InvalidRequest(f"--sparql takes no {options}", hint="name limit, moments and status in the query")
         _run_sparql(app, sparql, infer=infer)
         return
     if infer:

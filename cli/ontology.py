@@ -254,5 +254,7 @@ def diff(app: App, old: str, new: str | None, first: int) -> int:
     show_rows(app, rows, ("change", "kind", "term", "what"))
     for each in failing:
         click.echo(clean(f"would fail: {each['item']}: {local_name(each['rule'])}: {each['message']}"))
+    if count > len(failing):
+        click.echo(f"... and {count - len(failing):,} more: --first {count}")
     app.info(f"from {before.version} to {after.version}: {len(rows)} changed, {count} would now fail")
     return int(count > 0)

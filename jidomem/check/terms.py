@@ -318,7 +318,7 @@ def check_terms(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
     findings = [_misplaced(row) for row in own if is_shacl(row) and row[1] != TYPE]
     for term in sorted(predicates.keys() & schema.declared):
         missing = [] if LABEL in predicates[term] else ["a label (rdfs:label)"]
-        missing += [] if predicates[term] & _DEFINITIONS else ["a definition (skos:definition)"]
+        missing += [] if predicates[term] & _DEFINITIONS else ["a definition (skos:definition or rdfs:comment)"]
         if missing:
             text = f"{plain_value(term)} has no {' and no '.join(each[2:] for each in missing)}: add it"
             findings.append(UnplacedFinding(term, EXPLAINED, "warning", text, TYPE))
@@ -512,7 +512,7 @@ def _spoken(own: Sequence[Triple], left: frozenset[Term]) -> Iterator[UnplacedFi
             text = "nothing refers to this shape and it has no target: give it sh:targetClass, or remove it"
             yield UnplacedFinding(node, TARGETED, "violation", text, TYPE)
         if node in left:
-            text = "judged by pyshacl, in milliseconds: it uses more than the compiled judge covers"
+            text = "judged by pyshacl, which is slow with nested * and + paths: it is not among the compiled shapes"
             yield UnplacedFinding(node, COMPILED, "info", text, TYPE)
 
 

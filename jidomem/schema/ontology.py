@@ -27,7 +27,7 @@ from jidomem.base.containers import grouped, reachable
 from jidomem.base.json_values import check_turtle
 from jidomem.base.regex import Unsearchable, compiled, lazy
 from jidomem.base.words import misspelling_of
-from jidomem.errors import Failed, JidomemError, nearest_names
+from jidomem.errors import Failed, JidomemError, QueryTimeout, TooLarge, nearest_names
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value, short_parse_error
 from jidomem.rdf.vocab import (
     BASE,
@@ -78,7 +78,7 @@ def find_violation(triple: Triple) -> OverlayViolation | None:
         hint = "copy the terms you need into ontology/ and drop the import"
         return OverlayViolation(NO_IMPORT, f"imports {value}, and imports are not followed", hint)
     for code in _CODE_IN_SHAPES & {predicate, value}:
-        hint = "write it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...)"
+        hint = "write it in SHACL Core (sh:path, sh:minCount, sh:in ...), or as a gate in queries/gates/"
         return OverlayViolation(NO_CODE, f"runs code by sh:{local_name(code)}, which an overlay may not contain", hint)
     if predicate == iri(SH + "pattern"):
         return _of_pattern(value, "pattern", value)
@@ -316,13 +316,19 @@ class Schema:
         words them. Raises QueryTimeout or TooLarge if shapes of an overlay take too long.
         """
         data, nodes = list(triples), None if focus is None else set(focus)
-        with self.bounded("judging by the shapes of this root", len(data)):
-            judge = self._judge
-            data_entailed = data + self._entailed(data)
-            if self._by_reference:
-                findings = judge.reference(data_entailed, nodes)
-            else:
-                findings = judge.findings(data_entailed, nodes, confirm=not in_check)
+        judge = self._judge
+        try:
+            with self.bounded("judging by the shapes of this root", len(data)):
+                data_entailed = data + self._entailed(data)
+                if self._by_reference:
+                    findings = judge.reference(data_entailed, nodes)
+                else:
+                    findings = judge.findings(data_entailed, nodes, confirm=not in_check)
+        except (QueryTimeout, TooLarge) as error:
+            if (shape := judge.interrupted) is None:
+                raise
+            detail = f"{error.detail}, at the shape {plain_value(shape)} ({self.shape_files.get(shape, 'shipped')})"
+            raise type(error)(detail, hint=error.hint, code=error.code) from error
         findings += map(judge.pyshacl.no_shape_finding, self._unjudged(data, nodes))
         if self.shape_files:
             findings = [_in_words_of_its_shape(self, each) for each in findings]

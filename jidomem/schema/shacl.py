@@ -99,6 +99,8 @@ class PyshaclValidator:
         messages = (parse_literal(o).text for s, p, o in self._triples if (s, p) == (EVERY_ITEM_IS_JUDGED, _MESSAGE))
         self._unjudged = next(messages, "")
 
+        self._judging: Any = None
+
     def _prepare(self) -> None:
         """Load the shapes into pyshacl, once and only when needed: the import takes half a second."""
         from pyshacl.errors import ReportableRuntimeError
@@ -149,10 +151,17 @@ class PyshaclValidator:
                     if focus is None or (terms.get(node) or node.n3()) in focus
                 ]
                 for rule in constraints if nodes else ():
+                    self._judging = rule.node
                     results += self._findings_of(rule, graph, nodes, terms)
+            self._judging = None
         except self._malformed as error:
             raise _unusable(error) from error
         return results
+
+    @property
+    def interrupted(self) -> Term | None:
+        """Return the shape that was being judged when the last judgement was stopped, None if none was."""
+        return None if self._judging is None else self._named(self._judging)
 
     def _findings_of(self, rule: Any, graph: Any, nodes: list[Any], terms: Mapping[Any, Term]) -> list[Finding]:
         try:

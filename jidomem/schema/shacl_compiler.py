@@ -282,6 +282,11 @@ class CompiledValidator:
             PyshaclValidator(shapes.triples, self.left, linear=True),
         )
 
+    @property
+    def interrupted(self) -> Term | None:
+        """Return the shape at which pyshacl was stopped, None if it was not."""
+        return self._rest.interrupted or self.pyshacl.interrupted
+
     def _take(self, shapes: TripleGraph, node: Term) -> bool:
         """Register the shape *node* by its targets; return whether it is compiled, or has no targets."""
         properties, types = shapes.shacl(node), set(shapes.objects(node, TYPE))
