@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,12 +50,14 @@ class CheckArguments:
 )
 @click.option("--fail-on", type=click.Choice(["stale"]), multiple=True,
               help="Fail on memories that `jidomem ask stale` lists; else they are warnings.")  # fmt: skip
+@click.option("--waive", metavar="REASON", help="Print a waiver of each violation, for baseline.toml; with --until.")
+@click.option("--until", type=click.DateTime(("%Y-%m-%d",)), metavar="DATE", help="Last day of these waivers.")
 @click.option("--reference", is_flag=True, help="Validate with pyshacl and owlrl; slow.")
 @click.option("--secrets", is_flag=True, help="Report all likely secrets, also outside --since and --baseline.")
 @click.option("--data", type=FILE, help="Turtle file to validate against --shapes only.")
 @click.option("--shapes", type=FILE, help="SHACL shapes for --data.")
 @pass_app
-def check(app: App, /, **arguments: Any) -> int:
+def check(app: App, /, waive: str | None, until: datetime | None, **arguments: Any) -> int:
     """Check the memory, or Turtle files at PATHS: ontology, shapes, gates, references, the journal.
 
     Without --project all projects of the root are checked. For a memory, also every byte of the journal is verified,
@@ -64,11 +67,21 @@ def check(app: App, /, **arguments: Any) -> int:
     Examples:
       jidomem check
       jidomem check --format sarif
+      jidomem check --waive "imported from the old wiki" --until 2027-01-31 >> .jidomem/baseline.toml
       jidomem check memory.ttl --format json
       jidomem check --data people.ttl --shapes people-shapes.ttl
     """
     try:
+        if (waive is None) != (until is None) or (waive is not None and not waive.strip()):
+            raise InvalidRequest(
+                "--waive gives a reason, --until a day", hint='--waive "old import" --until 2027-01-31'
+            )
         report = _report(app, CheckArguments(**arguments))
+        if waive is not None and until is not None:
+            from jidomem.check.report import format_waivers
+
+            click.echo(format_waivers(report.problems, waive, until.date()), nl=False)
+            return UNCHECKED if report.unchecked else 0
         show(app, report)
     except Exception as error:
         return MISUSE if complain_in_format(error, app) == MISUSE else UNCHECKED

@@ -7,6 +7,7 @@ a baseline: findings that are accepted until a date, each with a reason.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -501,6 +502,19 @@ def _waiver(where: str, row: dict[str, Any], line: int) -> Waiver:
         raise InvalidRequest(f'{where}: path is for rule = "{GUARDED}"', hint="leave out path")
     by, project, path = row.get("by", "").strip(), row.get("project", ""), row.get("path", "")
     return Waiver(rule, item, reason.strip(), until, line, by, project, path)
+
+
+def format_waivers(problems: Iterable[Problem], reason: str, until: date) -> str:
+    """Return the waivers, as TOML, of the violations among *problems*, but for those of the journal."""
+    rows = dict.fromkeys(
+        (one.name, one.item) for one in problems if one.severity == "violation" and one.rule != JOURNAL
+    )
+    tables = []
+    for rule, item in rows:
+        values = {"rule": rule, "item": item, "reason": reason}
+        texts = [f"{key} = {json.dumps(text, ensure_ascii=False)}" for key, text in values.items()]
+        tables.append("\n".join(["[[waiver]]", *texts, f"until = {until}", "\n"]))
+    return "".join(tables)
 
 
 def waive(report: CheckReport, baseline: Baseline, today: date, *, in_part: bool = False) -> None:

@@ -91,7 +91,6 @@ class TermEntry:
     example: str = ""
     note: str = ""
     deprecated: bool = False
-    replaced_by: str | None = None
     functional: bool = False
     above: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
@@ -103,6 +102,7 @@ class TermEntry:
     rules: tuple[TermRule, ...] = ()
     path: str | None = None
     line: int | None = None
+    replaced_by: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain JSON values."""

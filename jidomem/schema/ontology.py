@@ -334,6 +334,18 @@ class Schema:
             findings = [_in_words_of_its_shape(self, each) for each in findings]
         return sorted(judge.pyshacl.with_check_severities(findings) if in_check else findings, key=repr)
 
+    def listed(self, shape: Term, path: str | None) -> list[Term]:
+        """Return the values that *shape* lists by `sh:in` for the property *path*, empty without a list."""
+        rows = grouped((subject, (name, value)) for subject, name, value in self.rules)
+
+        def values(node: Term, name: str) -> list[Term]:
+            return [value for each, value in rows.get(node, ()) if each == iri(name)]
+
+        parts = reachable([shape], lambda node: values(node, SH + "property"))
+        lists = [head for part in parts if path in values(part, SH + "path") for head in values(part, SH + "in")]
+        nodes = reachable(lists, lambda node: values(node, RDF + "rest"))
+        return sorted(value for node in nodes for value in values(node, RDF + "first"))
+
     def bounded(self, what: str, triples: int) -> AbstractContextManager[None]:
         """Return the context with a time limit for judging that number of triples, if there is an overlay."""
         return time_limited(what, triples) if "+" in self.version else nullcontext()

@@ -28,6 +28,7 @@ from jidomem.write.canonical import (
     is_absolute,
     is_ours,
     is_reserved,
+    nearest,
     other_kind,
     put,
     swap,
@@ -289,22 +290,27 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
             targets[value] = None
         if predicate in schema.properties or (predicate == TYPE and value in schema.classes):
             focus[subject] = None
-    violations, warnings = [], []
+    violations = []
     known = view.about_all(described, targets)
     if steps := schema.sequence_steps:
         known += view.along([*triples, *known], steps, {*described}, DEEPEST)
-    for finding in schema.judge([*triples, *known], focus):
-        if finding.severity != "violation":
-            warnings.append(finding.message)
-            continue
+    findings = schema.judge([*triples, *known], focus)
+    warnings = [each.message for each in findings if each.severity != "violation"]
+    for finding in (each for each in findings if each.severity == "violation"):
         named = next((name for name in _QUOTED.findall(finding.message) if name in INTENT_FIELDS), None)
+        given = plain_value(finding.value) if finding.value else None
+        allowed = tuple(map(plain_value, schema.listed(finding.shape, finding.path)))
+        near, field = nearest(given, allowed) if given else None, named or field_of(finding.path)
         violations.append(
             Violation(
                 "shape_violation",
                 finding.message + _place_of_shape(finding.shape, schema),
-                field=named or field_of(finding.path),
+                field=field,
                 shape=plain_value(finding.shape),
-                value=plain_value(finding.value) if finding.value else None,
+                value=given,
+                allowed=allowed,
+                nearest=near,
+                repair=swap(field, given, near) if field and near else None,
                 hint=finding.message.partition(": ")[2].rstrip(".") or _of_property(finding.path, schema),
             )
         )
@@ -385,8 +391,7 @@ def _undeclared(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy)
     for field in ("asserted_by", "assigned_to"):
         if (value := getattr(intent, field)) is not None:
             yield from undeclared_agent(field, value, view, policy)
-    value = intent.asserted_in
-    if value is not None and not view.types(iri(value)):
+    if (value := intent.asserted_in) is not None and not view.types(iri(value)):
         yield _not_declared(
             "asserted_in", value, f"open it with: jidomem agent session start {vocab.local_name(value)}"
         )

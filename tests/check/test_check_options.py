@@ -215,6 +215,20 @@ def test_a_waiver_without_reason_date_rule_or_item_is_a_usage_error(repository, 
     assert "waivers.toml:2: " in run("check", "--baseline", baseline(repository, **changed), code=2).stderr
 
 
+def test_the_printed_waivers_of_all_violations_are_a_baseline_that_leaves_none(repository):
+    append_raw(repository)
+    before = findings()
+    printed = run("check", "--waive", 'old "wiki"', "--until", "2999-12-31").stdout
+    (repository / ".jidomem" / "baseline.toml").write_text(printed)
+
+    report = json.loads(run("check", "--json").stdout)
+    assert [each["reason"] for each in report["waived"]] == ['old "wiki"'] * len(before)
+    assert not [each for each in report["problems"] if each["severity"] == "violation"]
+    assert run("check", "--waive", "r", "--until", "2999-12-31").stdout == ""
+    for words in (("--waive", "r"), ("--until", "2999-12-31"), ("--waive", " ", "--until", "2999-12-31")):
+        run("check", *words, code=2)
+
+
 def test_the_baseline_of_a_root_applies_in_every_interface_unless_another_is_given(repository):
     append_raw(repository)
     baseline(repository, ".jidomem/baseline.toml", by="ana")

@@ -212,6 +212,19 @@ def test_own_terms_are_judged_in_memories_that_have_not_ended(root):
     assert rules() == ["TermIsNotDeprecated"]
 
 
+def test_a_value_that_a_shape_does_not_list_has_the_nearest_one_and_the_repaired_intent(root):
+    write_file(root, "ontology/own.ttl", OWN)
+    write_file(root, "shapes/own.ttl", PATH % ("acme:team", 'sh:in ( "red" "blue" )'))
+    words = ("remember", "A", "--type", "Control", "--set")
+
+    refusal = json.loads(run(*words, "acme:team=bleu", "--json", code=3))
+    (violation,) = refusal["violations"]
+    assert (violation["allowed"], violation["nearest"]) == (["blue", "red"], "blue")
+    assert refusal["fixed_intent"]["extra_triples"] == [["acme:team", "blue"]]
+    (violation,) = json.loads(run(*words, "acme:team=none", "--json", code=3))["violations"]
+    assert (violation["allowed"], violation["nearest"]) == (["blue", "red"], None)
+
+
 def test_a_check_of_a_git_range_reports_the_older_memories_that_a_changed_rule_breaks(root):
     def git(*words):
         subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], check=True, capture_output=True)
