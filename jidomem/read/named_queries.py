@@ -312,8 +312,8 @@ class NamedQueries:
             return name
         kinds = [*map(schema.compact, schema.all_own_kinds), *CLASS_OF_TYPE]
         near = misspelling_of(name, kinds)
-        hint = f"did you mean {near!r}?" if near else f"give one of {', '.join(kinds)}, or the IRI of another class"
-        raise InvalidRequest(f"{param}={name!r} is not a kind of memory", hint=hint)
+        message = f"{param}={name!r} is not a kind of memory" + (f"; did you mean {near!r}?" if near else "")
+        raise InvalidRequest(message, hint=f"give one of {', '.join(kinds)}, or the IRI of another class")
 
 
 def resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) -> str:

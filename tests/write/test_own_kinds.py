@@ -98,6 +98,18 @@ def test_python_sets_an_own_property_as_an_edit_does(root, way, changes, values)
     assert (own(item), shown(item)["own_classes"]) == (values, [SHOP + "Runbook"])
 
 
+def test_a_settlement_sets_an_own_property_as_an_edit_does(root):
+    config = (root / "config.toml").read_text()
+    (root / "config.toml").write_text(config.replace("# [conflicts]", '[conflicts]\nfact = "propose"'))
+    words = ("--type", "Runbook", "--topic", "queue", "--set")
+    first = run("remember", "restart", *words, "shop:severity=low").stdout.strip()
+    other = run("remember", "wait", *words, "shop:severity=high").stdout.strip()
+
+    changes = ("--set", "shop:severity=mid", "--set", "about=night", "--reason", "r")
+    item = run("review", "keep-both", other, "--against", first, *changes).stdout.strip()
+    assert (own(item), shown(item)["own_classes"]) == ({"severity": ["mid"]}, [SHOP + "Runbook"])
+
+
 @pytest.mark.parametrize("given", ["type=Guide", "rdf:type=shop:Guide", 'extra_triples=["rdf:type", "shop:Guide"]'])
 def test_a_memory_of_a_renamed_kind_is_given_the_new_one(root, given):
     item = run("remember", "restart", "--type", "Runbook").stdout.strip()
