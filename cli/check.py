@@ -50,8 +50,12 @@ class CheckArguments:
 )
 @click.option("--fail-on", type=click.Choice(["stale"]), multiple=True,
               help="Fail on memories that `jidomem ask stale` lists; else they are warnings.")  # fmt: skip
-@click.option("--waive", metavar="REASON", help="Print a waiver of each violation, for baseline.toml; with --until.")
-@click.option("--until", type=click.DateTime(("%Y-%m-%d",)), metavar="DATE", help="Last day of these waivers.")
+@click.option(
+    "--waive", metavar="REASON", help="Print a waiver of each violation, for baseline.toml; with --waive-until."
+)
+@click.option(
+    "--waive-until", "until", type=click.DateTime(("%Y-%m-%d",)), metavar="DATE", help="Last day of these waivers."
+)
 @click.option("--reference", is_flag=True, help="Validate with pyshacl and owlrl; slow.")
 @click.option("--secrets", is_flag=True, help="Report all likely secrets, also outside --since and --baseline.")
 @click.option("--data", type=FILE, help="Turtle file to validate against --shapes only.")
@@ -67,14 +71,14 @@ def check(app: App, /, waive: str | None, until: datetime | None, **arguments: A
     Examples:
       jidomem check
       jidomem check --format sarif
-      jidomem check --waive "imported from the old wiki" --until 2027-01-31 >> .jidomem/baseline.toml
+      jidomem check --waive "imported from the old wiki" --waive-until 2027-01-31
       jidomem check memory.ttl --format json
       jidomem check --data people.ttl --shapes people-shapes.ttl
     """
     try:
         if (waive is None) != (until is None) or (waive is not None and not waive.strip()):
             raise InvalidRequest(
-                "--waive gives a reason, --until a day", hint='--waive "old import" --until 2027-01-31'
+                "--waive gives a reason, --waive-until a day", hint='--waive "old import" --waive-until 2027-01-31'
             )
         report = _report(app, CheckArguments(**arguments))
         if waive is not None and until is not None:

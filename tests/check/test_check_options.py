@@ -218,14 +218,14 @@ def test_a_waiver_without_reason_date_rule_or_item_is_a_usage_error(repository, 
 def test_the_printed_waivers_of_all_violations_are_a_baseline_that_leaves_none(repository):
     append_raw(repository)
     before = findings()
-    printed = run("check", "--waive", 'old "wiki"', "--until", "2999-12-31").stdout
+    printed = run("check", "--waive", 'old "wiki"', "--waive-until", "2999-12-31").stdout
     (repository / ".jidomem" / "baseline.toml").write_text(printed)
 
     report = json.loads(run("check", "--json").stdout)
     assert [each["reason"] for each in report["waived"]] == ['old "wiki"'] * len(before)
     assert not [each for each in report["problems"] if each["severity"] == "violation"]
-    assert run("check", "--waive", "r", "--until", "2999-12-31").stdout == ""
-    for words in (("--waive", "r"), ("--until", "2999-12-31"), ("--waive", " ", "--until", "2999-12-31")):
+    assert run("check", "--waive", "r", "--waive-until", "2999-12-31").stdout == ""
+    for words in (("--waive", "r"), ("--waive-until", "2999-12-31"), ("--waive", " ", "--until", "2999-12-31")):
         run("check", *words, code=2)
 
 
