@@ -280,8 +280,7 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
     """Return the warnings of the shapes on *triples*; raise IntentRefused when a shape is violated.
 
     The validator gets the triples of the intent, the known triples of their subjects, the types of the nodes that they
-    point at, and what the sequences of shapes lead to, but nothing else, so its cost does not depend on the number of
-    memories.
+    point at, and what the sequences of shapes lead to: its cost does not depend on the number of memories.
     """
     described, targets, focus = dict[Term, None](), dict[Term, None](), dict[Term, None]()
     for subject, predicate, value in triples:
@@ -290,17 +289,18 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
             targets[value] = None
         if predicate in schema.properties or (predicate == TYPE and value in schema.classes):
             focus[subject] = None
-    violations = []
+    violations, warnings = list[Violation](), list[str]()
     known = view.about_all(described, targets)
     if steps := schema.sequence_steps:
         known += view.along([*triples, *known], steps, {*described}, DEEPEST)
-    findings = schema.judge([*triples, *known], focus)
-    warnings = [each.message for each in findings if each.severity != "violation"]
-    for finding in (each for each in findings if each.severity == "violation"):
+    for finding in schema.judge([*triples, *known], focus):
+        if finding.severity != "violation":
+            warnings.append(finding.message)
+            continue
         named = next((name for name in _QUOTED.findall(finding.message) if name in INTENT_FIELDS), None)
-        given = plain_value(finding.value) if finding.value else None
+        given, field = plain_value(finding.value) if finding.value else None, named or field_of(finding.path)
         allowed = tuple(map(plain_value, schema.listed(finding.shape, finding.path)))
-        near, field = nearest(given, allowed) if given else None, named or field_of(finding.path)
+        near = nearest(given, allowed) if given else None
         violations.append(
             Violation(
                 "shape_violation",
@@ -655,18 +655,16 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
     listed = [term for term, kinds in schema.individuals.items() if range_ & kinds]
     if not is_iri(value):
         given = parse_literal(value)
-        if iri(given.datatype) not in range_:
-            return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not {given.text[:80]!r}", schema, listed)
-        return None
+        message = f"{name} takes {_or_joined(range_)}, not {given.text[:80]!r}"
+        return None if iri(given.datatype) in range_ else _misplaced(triple, message, schema, listed)
     if any(cls.startswith(f"<{XSD}") for cls in range_):
         return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not the IRI {plain_value(value)}", schema)
     classes = kinds_of(value) | schema.individuals.get(value, _NONE)
     if schema.fits(classes, range_) or (jido("Evidence") in range_ and schema.fits(classes, _ITEM)):
         return None
-    if classes or listed or value.startswith(f"<{vocab.JIDO}"):
-        message = f"{name} takes {_or_joined(range_)}, and {plain_value(value)} is not one"
-        return _misplaced(triple, message, schema, listed)
-    return None
+    message = f"{name} takes {_or_joined(range_)}, and {plain_value(value)} is not one"
+    is_known = classes or listed or value.startswith(f"<{vocab.JIDO}")
+    return _misplaced(triple, message, schema, listed) if is_known else None
 
 
 def _of_undeclared_class(subject: Term, cls: Term, name: str, schema: Schema) -> Violation:
@@ -682,9 +680,9 @@ def _misplaced(triple: Triple, message: str, schema: Schema, listed: Sequence[Te
     path, value = plain_value(triple[1]), plain_value(triple[2])
     allowed = sorted(schema.compact(term).removeprefix("jido:") for term in listed)
     near = schema.misspelt(iri(value), listed) if field_of(path) == "extra_triples" else None
-    repair = None
+    names = value, schema.compact(iri(value))
+    repair = _spelling_repair("extra_triples", names, plain_value(near)) if near else None
     if near is not None:
-        repair = _spelling_repair("extra_triples", (value, schema.compact(iri(value))), plain_value(near))
         hint, message = f"write {schema.compact(near)} for {value}", f"{message}; did you mean {plain_value(near)}?"
     return Violation(
         "shape_violation",
