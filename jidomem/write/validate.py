@@ -598,10 +598,9 @@ def _value_problem(
 ) -> Violation | None:
     """Return the violation of a value in a namespace of the ontology that nothing declares or describes."""
     _, predicate, value = triple
-    spaces = tuple(f"<{space}" for space in schema.namespaces)
-    if predicate in (TYPE, _PROPOSED_TERM) or not value.startswith(spaces):
+    if predicate in (TYPE, _PROPOSED_TERM) or value in schema.subjects or value in types:
         return None
-    if value in schema.subjects or value in types or kinds_of(value):
+    if not value.startswith(tuple(f"<{space}" for space in schema.namespaces)) or kinds_of(value):
         return None
     range_ = schema.properties[predicate].range if predicate in schema.properties else _NONE
     individuals = [each for each, kinds in schema.individuals.items() if not range_ or schema.fits(kinds, range_)]
