@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 
 def reply(body, status="200 OK", kind="application/json", **headers):
-    """Return the bytes of an HTTP reply; names of *headers* have _ in place of -."""
+    """Return the bytes of an HTTP reply, the only one of its connection; names of *headers* have _ in place of -."""
     data = body if isinstance(body, bytes) else (body if isinstance(body, str) else json.dumps(body)).encode()
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(data)}", *([f"Content-Type: {kind}"] if kind else [])]
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(data)}", "Connection: close"]
+    lines += [f"Content-Type: {kind}"] if kind else []
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + data
 
