@@ -502,8 +502,8 @@ _INVISIBLE = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))
 _NEEDED = frozenset("\n\t\u200c\u200d")
 #: Letters that are blank.
 _BLANK = frozenset("\u115f\u1160\u3164\uffa0")
-#: The characters that need a look, which few texts have.
-_OTHERS = re.compile(r"[^\x20-\x7e]+")
+#: Runs of the characters that may be invisible; few texts have any.
+_OTHERS = lazy(r"[^\x20-\x7e]+")
 
 
 def is_legible(sign: str) -> bool:
@@ -514,7 +514,7 @@ def is_legible(sign: str) -> bool:
 
 
 def legible(text: str) -> str:
-    r"""Return *text* with characters that nobody sees, or that control a terminal, escaped as in Python.
+    r"""Return *text* with invisible characters, and those that control a terminal, escaped as in Python.
 
     >>> print(legible("a\u202eb\x1b[2J"))
     a\u202eb\x1b[2J
@@ -523,17 +523,17 @@ def legible(text: str) -> str:
 
 
 def without_invisible(text: str) -> str:
-    r"""Return *text* without characters that nobody sees; tabs and line ends stay.
+    r"""Return *text* without invisible characters; tabs and line ends stay.
 
     >>> without_invisible("gh\u200bp_\u200d\n")
     'ghp_\n'
     """
-    return text if text.isascii() else _OTHERS.sub(_seen, text)
+    return text if text.isascii() else _OTHERS.sub(_visible_part, text)
 
 
-def _seen(run: re.Match[str]) -> str:
-    kept = (sign for sign in run[0] if sign in "\n\t\r" or (is_legible(sign) and sign not in _NEEDED))
-    return "".join(sign for sign in kept if not "\ufe00" <= sign <= "\ufe0f")  # selectors of the form of a sign
+def _visible_part(run: re.Match[str]) -> str:
+    characters = (sign for sign in run[0] if sign in "\n\t\r" or (is_legible(sign) and sign not in _NEEDED))
+    return "".join(sign for sign in characters if not "\ufe00" <= sign <= "\ufe0f")  # selectors of the form of a sign
 
 
 def _numbered(sign: str) -> str:
@@ -581,8 +581,8 @@ def digest(text: str) -> bytes:
 
 
 #: The end of a statement that says since when, or until when, it holds.
-STILL = re.compile(r" (?:(?:right )?now|currently|nowadays|these days|at the moment|again|any ?more|any longer)$", re.I)
-_SIBILANT, _PLURAL = re.compile("(?:x|ch|sh|ss|zz)es$"), re.compile("[^siu]s$")
+STILL = lazy(r" (?:(?:right )?now|currently|nowadays|these days|at the moment|again|any ?more|any longer)$", re.I)
+_SIBILANT, _PLURAL = lazy("(?:x|ch|sh|ss|zz)es$"), lazy("[^siu]s$")
 
 
 @lru_cache(8_192)  # consecutive texts share most of their words

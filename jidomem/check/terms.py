@@ -132,9 +132,8 @@ def find(schema: Schema, name: str) -> Term:
     """
     known = schema.declared | {subject for subject, _, _ in schema.rules if is_iri(subject)}
     prefix, _, local = name.partition(":")
-    written = name if prefix not in _PREFIXES else _PREFIXES[prefix] + local
+    written = schema.expand(name) or (name if prefix not in _PREFIXES else _PREFIXES[prefix] + local)
     type_ = TYPE_ALIASES.get(name, name)
-    written = schema.expand(name) or written
     for term in (f"<{written.strip('<>')}>", jido(name), jido(CLASS_OF_TYPE.get(type_, name))):
         if term in known:
             return term

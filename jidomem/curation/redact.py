@@ -277,8 +277,8 @@ class JournalMaintenance:
         self._screen_reason(reason)
         exposed_in = self._exposed(project)
         shown = (triple for each in exposed_in.values() for exposure in each for triple in exposure.triples)
-        said = (parse_literal(o) for _, p, o in shown if p not in (*DIGESTS, *BLOBS) and not is_iri(o))
-        self._unlog_texts(project, Wanted(frozenset(each.text for each in said if each.datatype in WORDS)))
+        literals = (parse_literal(o) for _, p, o in shown if p not in (*DIGESTS, *BLOBS) and not is_iri(o))
+        self._unlog_texts(project, Wanted(frozenset(each.text for each in literals if each.datatype in WORDS)))
         made, rest_by_stream = [], grouped(self._rest_of_entries(project))
         for stream, exposed in exposed_in.items():
             removed: dict[str, frozenset[str]] = defaultdict(frozenset)

@@ -144,7 +144,7 @@ _OFFSET = "(Z|[+-][0-9]{2}:[0-9]{2})?"
 _TIME = rf"[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(\.[0-9]+)?{_OFFSET}"
 #: The lexical forms of literals by datatype; other datatypes are not checked.
 _LEXICAL = {
-    XSD + name: re.compile(pattern)
+    XSD + name: lazy(pattern)
     for name, pattern in {
         "boolean": "true|false|1|0",
         **dict.fromkeys(("integer", *_BOUNDS), "[+-]?[0-9]+"),

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from jidomem.base.containers import grouped
+from jidomem.base.regex import lazy
 from jidomem.base.words import quoted_name, words_of
 from jidomem.rdf.vocab import local_name, short_id
 from jidomem.records.file_anchor import plain_path
@@ -122,7 +123,7 @@ def differing_note(count: int, where: str) -> str:
 
 
 #: An identifier in capitals, with two digits or more, and the letters of those that are values, of a standard or money.
-_IDENTIFIER = re.compile(
+_IDENTIFIER = lazy(
     r"(?<![\w./:@#-])(?P<letters>[A-Z]{1,10}(?:-[A-Z]{1,5})*)(?:[-_]?(?:\d+[-_])*\d{3,}|-\d{2})(?![\w-]|[.,:]\d)"
 )
 _VALUES = frozenset(
@@ -132,7 +133,7 @@ _VALUES = frozenset(
         " RFC RIPEMD RS RSA RTX SHA SQL TLS USD UTF V VP X",
     )
 )
-_THING = re.compile(r"(?P<letters>(?:urn|https?):.*[:/#])[^:/#]+")
+_THING = lazy(r"(?P<letters>(?:urn|https?):.*[:/#])[^:/#]+")
 
 
 class Things(NamedTuple):

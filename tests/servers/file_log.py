@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from threading import RLock
 from time import monotonic, sleep
 
 from jidomem.base.files import enable_wal
 from jidomem.errors import Failed, NotFound
+from jidomem.extras.servers.journal import MirroredJournal
 from jidomem.extras.servers.log import File, LogEntry, LogState, Reach, check_file
 from jidomem.journal.journal import Stream
 
@@ -174,3 +176,14 @@ def _reach(store: sqlite3.Connection, stream: Stream) -> Reach:
     damage = store.execute("SELECT damage FROM damage WHERE (project, stream) = (?, ?)", key).fetchone()
     length = store.execute(query, key).fetchone()[0]
     return Reach(length, rewrites[0] if rewrites else 0, damage=damage[0] if damage else "")
+
+
+@contextmanager
+def mirrored_journals(address: str, folder: Path) -> Iterator[Callable[..., MirroredJournal]]:
+    """Yield a function that opens the journal of the log at *address* as a process of a machine does, in *folder*."""
+    with ExitStack() as logs:
+
+        def open_journal(machine: str = "here") -> MirroredJournal:
+            return MirroredJournal(logs.enter_context(closing(FileLog(address))), folder / machine)
+
+        yield open_journal

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 import verifier
-from file_log import FileLog
+from file_log import mirrored_journals
 from journal_world import STREAM, add, commit_on, fact, flip_written_bits, ids, order_on
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.extras.servers import checkpoints
-from jidomem.extras.servers.journal import MirroredJournal
 from jidomem.journal.journal import Stream, VersionMismatch
 from jidomem.journal.stream_files import missing_parent
 from jidomem.records.intent import Version
@@ -26,15 +25,8 @@ def log_path(tmp_path):
 @pytest.fixture
 def open_journal(log_path, tmp_path):
     """Return a function that opens the journal as a process of a machine does."""
-    logs = []
-
-    def open_journal(machine="here"):
-        logs.append(FileLog(log_path))
-        return MirroredJournal(logs[-1], tmp_path / machine)
-
-    yield open_journal
-    for log in logs:
-        log.close()
+    with mirrored_journals(log_path, tmp_path) as open_journal:
+        yield open_journal
 
 
 def files_of(journal):

@@ -11,7 +11,7 @@ from socket import gethostname
 
 import pytest
 from conftest import intent, wait_until
-from file_log import FileLog
+from file_log import FileLog, mirrored_journals
 from http_world import Client, running
 from journal_world import STREAM, add, commit_on, ids, order_on
 from test_shared_root import both, jidomem_here
@@ -35,15 +35,8 @@ def log_path(tmp_path):
 @pytest.fixture
 def open_journal(log_path, tmp_path):
     """Return a function that opens the journal as a process of a machine does."""
-    logs = []
-
-    def open_journal(machine="here"):
-        logs.append(FileLog(log_path))
-        return MirroredJournal(logs[-1], tmp_path / machine)
-
-    yield open_journal
-    for log in logs:
-        log.close()
+    with mirrored_journals(log_path, tmp_path) as open_journal:
+        yield open_journal
 
 
 def lose(log_path, *numbers):
