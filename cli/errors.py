@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from jidomem.base.words import cut, visible
+from jidomem.base.words import cut, escape_in_json
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation, nearest_names
 from jidomem.rdf.vocab import BASE, local_name
 from jidomem.records.intent import FIELD_ALIASES, INTENT_FIELDS
@@ -74,7 +74,7 @@ def print_refusal(
     """
     if app.json:
         values = {**error.to_dict(), "hint": in_options(error.hint, app)}
-        click.echo(visible(json.dumps(values, ensure_ascii=False, default=str)))
+        click.echo(escape_in_json(json.dumps(values, ensure_ascii=False, default=str)))
         return
     if app.logs_json:
         app.log("error", "failed", code=error.code, detail=error.detail, hint=error.hint)

@@ -20,7 +20,7 @@ import click
 
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.base.clock import now
-from jidomem.base.words import legible
+from jidomem.base.words import escape_invisible
 from jidomem.clients.config_files import disk_error_hint, replace_file
 from jidomem.errors import Failed, InvalidRequest, TooLarge
 from jidomem.exchange import documents as exporting
@@ -188,7 +188,7 @@ def export(app: App, output: Path | None, form: str) -> int:
     elif app.json:
         show_json({"project": memory.project, form: data.decode()})
     else:
-        sys.stdout.buffer.write(legible(data.decode()).encode() if sys.stdout.isatty() else data)
+        sys.stdout.buffer.write(escape_invisible(data.decode()).encode() if sys.stdout.isatty() else data)
     return 0
 
 

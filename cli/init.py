@@ -559,10 +559,11 @@ def _importable(folder: Path) -> list[str]:
 def _make(app: App, folder: Path) -> dict[str, Any]:
     """Create the root in *folder*, or another project in it, and return its description."""
     before = {name for name in location.FILES if (folder / settings.FOLDER / name).exists()}
-    if (absent := settings.absence(folder.resolve() / settings.FOLDER)) is not None:
-        if "sparse-checkout" in absent.hint:
+    root = folder.resolve() / settings.FOLDER
+    if (stored := settings.folder_in_git(root)) is not None and (absent := settings.absence(root)) is not None:
+        if stored.is_left_out:
             raise absent
-        app.warn(f"{absent.detail}; this one is beside it: to undo, remove it, then {absent.hint.partition(';')[0]}")
+        app.warn(f"{absent.detail}; this one is beside it: to undo, remove it, then bring it here: {stored.command}")
     try:
         made = location.init(folder, app.project)
     except OSError as error:

@@ -41,9 +41,9 @@ def clean(text: str) -> str:
     """Return *text* on one line with control and invisible characters escaped: texts and file names are untrusted."""
     if text.isascii() and text.isprintable():
         return text
-    from jidomem.base.words import legible  # the help of a command loads nothing
+    from jidomem.base.words import escape_invisible  # the help of a command loads nothing
 
-    return legible(text.translate(_BLANKS))
+    return escape_invisible(text.translate(_BLANKS))
 
 
 def _no_root(settings: Settings) -> str:

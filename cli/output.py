@@ -23,7 +23,7 @@ import click
 
 from jidomem import Jidomem, Receipt
 from jidomem.base.clock import json_value, parse_moment
-from jidomem.base.words import beginning, visible
+from jidomem.base.words import beginning, escape_in_json
 from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.rdf.vocab import BASE, JIDO, MARKER, REDACTED, local_name, short_id
 from jidomem.read.playbook import cell, tsv_line
@@ -223,7 +223,7 @@ def active_notice(count: int) -> str:
 
 def show_json(value: Any) -> None:
     """Print one JSON value on one line."""
-    click.echo(visible(json.dumps(value, ensure_ascii=False)))
+    click.echo(escape_in_json(json.dumps(value, ensure_ascii=False)))
 
 
 def show_result(app: App, values: Any, data: str = "", *, message: str = "") -> None:

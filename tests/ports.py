@@ -7,7 +7,6 @@ from random import randrange
 #: The first port that the kernel itself gives to connections and to sockets that ask for any.
 EPHEMERAL = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
 FIRST = EPHEMERAL // 2
-_RESERVED = []
 
 
 def free_port():
@@ -21,5 +20,5 @@ def free_port():
         except OSError:
             name.close()
             continue
-        _RESERVED.append(name)
+        name.detach()  # the descriptor stays open
         return port

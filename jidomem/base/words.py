@@ -483,10 +483,10 @@ def quoted_name(text: str) -> str:
     return text if not text or re.fullmatch(r"[\w./@+-]{1,120}", text) else quoted(text, 120)[0]
 
 
-def visible(text: str) -> str:
+def escape_in_json(text: str) -> str:
     r"""Return *text* with non-printable characters escaped as in JSON; line ends stay.
 
-    >>> visible("a\u202eb\n")
+    >>> escape_in_json("a\u202eb\n")
     'a\\u202eb\n'
     """
 
@@ -513,10 +513,10 @@ def is_legible(sign: str) -> bool:
     return sign in _NEEDED or unicodedata.category(sign) not in _INVISIBLE
 
 
-def legible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     r"""Return *text* with invisible characters, and those that control a terminal, escaped as in Python.
 
-    >>> print(legible("a\u202eb\x1b[2J"))
+    >>> print(escape_invisible("a\u202eb\x1b[2J"))
     a\u202eb\x1b[2J
     """
     return _OTHERS.sub(lambda run: "".join(s if is_legible(s) else ascii(s)[1:-1] for s in run[0]), text)

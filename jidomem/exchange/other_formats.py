@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from jidomem.base.clock import parse_moment
-from jidomem.base.words import legible
+from jidomem.base.words import escape_invisible
 from jidomem.errors import InvalidRequest
 from jidomem.exchange.importer import ForeignEntry, Reading, line_of, objects, text_of
 from jidomem.rdf.terms import Term, literal
@@ -337,7 +337,7 @@ def markdown(
         below[heading].append(_markdown_entry(memory))
     front = f"---\nproject: {project}\nas_of: {moment}\nwritten_by: jidomem export\n---\n\n# The memory of {project}\n"
     parts = (f"\n## {title}\n\n{''.join(paragraphs)}" for title, paragraphs in below.items() if paragraphs)
-    return legible("".join([front, *parts])).encode()
+    return escape_invisible("".join([front, *parts])).encode()
 
 
 def export_mcp_memory(

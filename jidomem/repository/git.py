@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from posixpath import dirname
 from shlex import quote
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jidomem.errors import InvalidRequest
 from jidomem.records.file_anchor import path_of
@@ -128,12 +127,12 @@ def complaint(folder: Path) -> str | None:
     return None if done.returncode == 0 else " ".join(done.stderr.decode("utf-8", "replace").split())
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFolder:
-    """A folder that git has and the checkout lacks: its path from the top of the repository, where, and the command
-    that brings it.
+class StoredFolder(NamedTuple):
+    """A folder that git has and the checkout lacks: where it was looked for, its path from the top of the repository,
+    where it is, and the command that brings it.
     """
 
+    parent: Path
     path: str
     where: str
     command: str
@@ -172,9 +171,9 @@ def stored_folder(folder: Path, name: str, *, above: bool) -> StoredFolder | Non
         return None
     if is_sparse:
         command = f"git -C {top} sparse-checkout add {quote(path)}"
-        return StoredFolder(path, "left out by this sparse checkout", command, is_left_out=True)
+        return StoredFolder(folder, path, "left out by this sparse checkout", command, is_left_out=True)
     where = "deleted here" if ref == "HEAD" else f"on the branch {ref}"
-    return StoredFolder(path, where, f"git -C {top} checkout {quote(ref)} -- {quote(path)}", is_left_out=False)
+    return StoredFolder(folder, path, where, f"git -C {top} checkout {quote(ref)} -- {quote(path)}", is_left_out=False)
 
 
 def left_out(folder: Path) -> dict[str, str]:

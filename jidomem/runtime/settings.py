@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from jidomem.models.chat import ChatModel
     from jidomem.models.reranker import Reranker
     from jidomem.records.interfaces import Embedder, LanguageModel
+    from jidomem.repository.git import StoredFolder
 
 FOLDER = ".jidomem"
 CONFIG = "config.toml"
@@ -281,6 +282,16 @@ def absence(root: Path, origin: str = "") -> Failed | None:
 
     The *origin* is how the root was found: of the user's own memory, the error is about the working directory.
     """
+    stored = folder_in_git(root, origin)
+    if stored is None:
+        return None
+    another = "" if stored.is_left_out else f"; to begin another one here: jidomem init {quote(str(stored.parent))}"
+    return Failed(f"this checkout lacks the memory of the repository: {stored.path} is {stored.where}",
+                  hint=f"bring it here: {stored.command}{another}", code="memory_missing")  # fmt: skip
+
+
+def folder_in_git(root: Path, origin: str = "") -> StoredFolder | None:
+    """Return where git has the memory of *root*, of which this checkout has nothing; else None, as `absence`."""
     is_own = origin == OWN
     root = Path.cwd() / FOLDER if is_own else root
     is_there = os.path.lexists(root / CONFIG) or any(root.glob("projects/*/*/*.ttl"))
@@ -288,12 +299,7 @@ def absence(root: Path, origin: str = "") -> Failed | None:
         return None
     from jidomem.repository import git  # imported here, as most checkouts have the memory
 
-    stored = git.stored_folder(root.parent, FOLDER, above=is_own)
-    if stored is None:
-        return None
-    another = "" if stored.is_left_out else f"; to begin another one here: jidomem init {quote(str(root.parent))}"
-    return Failed(f"this checkout lacks the memory of the repository: {stored.path} is {stored.where}",
-                  hint=f"bring it here: {stored.command}{another}", code="memory_missing")  # fmt: skip
+    return git.stored_folder(root.parent, FOLDER, above=is_own)
 
 
 def address_of(given: str | os.PathLike[str] | None) -> str | None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from jidomem.base.words import legible
+from jidomem.base.words import escape_invisible
 from jidomem.exchange import memory_md, other_formats
 from jidomem.exchange.other_formats import entity_fact, observation_fact, relation_fact
 from jidomem.read.history import node_texts
@@ -164,7 +164,7 @@ def test_any_text_is_shown_literally_in_one_entry_of_the_page(text):
         "bullet_list_open", "list_item_open", "paragraph_open", "inline", "paragraph_close", "list_item_close",
         "bullet_list_close", *(["fence"] if re.search(r"^\s*(```|~~~)", text, re.MULTILINE) else []),
     }  # fmt: skip
-    if words.isprintable() and words and legible(words) == words:
+    if words.isprintable() and words and escape_invisible(words) == words:
         assert {child.type for child in first.children} <= {"text", "text_special"}
         assert "".join(child.content for child in first.children) == words
 

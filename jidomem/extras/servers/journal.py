@@ -212,15 +212,15 @@ class MirroredJournal(FileJournal):
                     differing.add(entry.commit)
                 yield entry
 
-        found = survey(compared(), stream.graph, folder.contents.is_explained)
-        self._mark(stream, found)
-        if not found.faults:
-            if differing or heads.keys() - {entry.head.id for entry in found.entries.values()}:
+        surveyed = survey(compared(), stream.graph, folder.contents.is_explained)
+        self._mark(stream, surveyed)
+        if not surveyed.faults:
+            if differing or heads.keys() - {entry.head.id for entry in surveyed.entries.values()}:
                 self._update_copy(stream, from_scratch=True)
             return super().verify(stream, seen)
-        copied = _intact(folder, found)
+        copied = _intact(folder, surveyed)
         damage = super().verify(stream, seen)
-        return tuple(self._fault(stream, each, copied) for each in found.faults) if copied or not damage else damage
+        return tuple(self._fault(stream, each, copied) for each in surveyed.faults) if copied or not damage else damage
 
     def restore(self, stream: Stream, source: Path | None = None, *, dry_run: bool = False) -> RestoredEntries:
         """Put the entries that the log of a stream lacks, or has damaged, back from the root in *source*.
@@ -238,8 +238,8 @@ class MirroredJournal(FileJournal):
             detail = damage.detail.removeprefix(f"{damage.path}: ")
             hint = "nothing was put back; use the copy of another machine: jidomem journal restore FOLDER"
             raise JournalDamaged(f"{detail}: this copy is not whole", path=damage.path, commit=damage.commit, hint=hint)
-        position, found = checkpoints.load(checkpoints.path_of(str(home), stream)), self._survey(stream)
-        ids = {entry.head.id for entry in found.entries.values()}
+        position, surveyed = checkpoints.load(checkpoints.path_of(str(home), stream)), self._survey(stream)
+        ids = {entry.head.id for entry in surveyed.entries.values()}
         is_copy = position is not None and position.life == self._life
         if (position is not None and not is_copy) or (
             ids and not ids.intersection(head.id for head in folder.named(""))
@@ -248,9 +248,9 @@ class MirroredJournal(FileJournal):
                 f"{home} has commits of another root, not of {self.log.name}",
                 hint="name the folder of a copy of it (JIDOMEM_HOME of another machine), or of a restored backup",
             )
-        filled = _intact(folder, found, with_end=is_copy)
-        leaves = redacted_leaves([*redaction_records(folder), *found.records])
-        replaced = {fault.number: fault.document for fault in found.faults}
+        filled = _intact(folder, surveyed, with_end=is_copy)
+        leaves = redacted_leaves([*redaction_records(folder), *surveyed.records])
+        replaced = {fault.number: fault.document for fault in surveyed.faults}
         entries = [
             (LogEntry(number, commit.id, _redacted(commit, leaves).data), replaced.get(number))
             for number, commit in sorted(filled.items())
@@ -258,10 +258,10 @@ class MirroredJournal(FileJournal):
         if not dry_run and entries:
             if not self.log.restore(stream, entries):
                 raise Busy(f"{self.log.name} was written to meanwhile", hint="run the same command again")
-            found = self._survey(stream)
+            surveyed = self._survey(stream)
         if not dry_run:
-            self._mark(stream, found)
-        left = () if dry_run else tuple(self._fault(stream, each, {}) for each in found.faults)
+            self._mark(stream, surveyed)
+        left = () if dry_run else tuple(self._fault(stream, each, {}) for each in surveyed.faults)
         return RestoredEntries(tuple(entry for entry, _ in entries), left)
 
     def holds(self, stream: Stream, version: Version) -> bool:
@@ -462,9 +462,9 @@ class MirroredJournal(FileJournal):
         """Return whether the log is damaged, and the copy has commits that it lacks; record the damage."""
         if not reach.damage and stream not in self.log.gaps():
             return False
-        found = self._survey(stream)
-        self._mark(stream, found)
-        is_better = bool(_intact(folder, found))
+        surveyed = self._survey(stream)
+        self._mark(stream, surveyed)
+        is_better = bool(_intact(folder, surveyed))
         if is_better:
             self._better[stream] = reach
             self._verified.add(stream)

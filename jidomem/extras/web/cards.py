@@ -1,7 +1,7 @@
 """The parts of the curator's pages: requests, labels, permissions, memories in lists, comparisons and refusals.
 
 `PageRequest` is the project, moment and arguments of a page, and makes links to other pages. A
-`Screen` is one page: its address, its values and its action. `escape_invisible` makes text of agents harmless;
+`Screen` is one page: its address, its values and its action. `name_invisible` makes text of agents harmless;
 `compared` puts two memories side by side. A page offers only the actions of its user, and names the
 roles that may do the rest.
 """
@@ -161,10 +161,10 @@ _MIN_CHARS_READ = 4_000
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-def escape_invisible(text: object) -> str:
+def name_invisible(text: object) -> str:
     r"""Return *text* with invisible and control characters written out.
 
-    >>> escape_invisible("a\x07b\u202ec")
+    >>> name_invisible("a\x07b\u202ec")
     'a\u2407b⟨U+202E⟩c'
     """
     plain = str(text)

@@ -246,7 +246,7 @@ def _node(
     values = neighbourhood.nodes[node]
     is_memory = "properties" in values
     whole = cards.first(values["properties"], "summary") or REDACTED if is_memory else values["text"]
-    words = cards.escape_invisible(cards.short(whole or node, 400))
+    words = cards.name_invisible(cards.short(whole or node, 400))
     return {
         "id": node,
         "label": cards.short(words, 60),

@@ -285,7 +285,7 @@ def _environment() -> Environment:
 def _plain(value: Any) -> Any:
     """Return the text of *value* for a page, with control characters written out."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
-        return cards.escape_invisible(value)
+        return cards.name_invisible(value)
     return value
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from jidomem.base.words import misspelling_of, slug, visible
+from jidomem.base.words import escape_in_json, misspelling_of, slug
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied, Violation, nearest_names
 from jidomem.records.active import REASON
 from jidomem.records.intent import FIELD_ALIASES, INTENT_FIELDS, Receipt
@@ -220,7 +220,7 @@ class ToolResult:
 
     def words(self) -> str:
         """Return the text of the result, with invisible characters escaped."""
-        return self.text if self.text is not None else visible(as_json(self.values))
+        return self.text if self.text is not None else escape_in_json(as_json(self.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,7 +491,7 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None, instead: 
         hint = f"; {violation['hint']}" if violation["hint"] and not allowed else ""
         hint = "" if hint.endswith("?") and hint in violation["message"] else hint
         lines.append(f"- {violation['message']}{allowed}{hint}")
-    return ToolResult(values, visible("\n".join(lines)), is_error=True)
+    return ToolResult(values, escape_in_json("\n".join(lines)), is_error=True)
 
 
 def _contradiction(tool: Tool, error: Conflict, values: Mapping[str, Any], *, has_choices: bool) -> Iterator[str]:

@@ -30,7 +30,7 @@ from pydantic import ValidationError
 
 import jidomem
 from jidomem.base.clock import json_value
-from jidomem.base.words import quoted, visible
+from jidomem.base.words import escape_in_json, quoted
 from jidomem.check import terms
 from jidomem.curation.review_queue import queued, with_endings
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
@@ -412,11 +412,11 @@ def _conflicts(session: ClientSession, by: str | None = None) -> str:
     rows = [in_brief({name: each for name, each in one.items() if each not in (0, False)}) for one in waiting]
     if queue.cursor is not None:
         rows.append({"left_out": queue.total - len(rows), "hint": _THE_REST})
-    return visible(json.dumps(json_value(rows), ensure_ascii=False))
+    return escape_in_json(json.dumps(json_value(rows), ensure_ascii=False))
 
 
 def _working(session: ClientSession) -> str:
-    return visible(json.dumps(working_memory(session), ensure_ascii=False))
+    return escape_in_json(json.dumps(working_memory(session), ensure_ascii=False))
 
 
 RESOURCES: tuple[Resource, ...] = (
@@ -446,10 +446,10 @@ def resource_text(session: ClientSession, uri: str) -> tuple[str, str]:
     if uri.startswith(ITEM):
         memory, short = session.memory, uri.removeprefix(ITEM)
         memory_values = memory.reader.get_memory(session.project, memory.reader.resolve(session.project, short))
-        return JSON, visible(json.dumps(json_value(memory_values), ensure_ascii=False))
+        return JSON, escape_in_json(json.dumps(json_value(memory_values), ensure_ascii=False))
     if uri.startswith(CONVERSATION):
         turns = session.memory.conversation(unquote(uri.removeprefix(CONVERSATION)), session.project).turns()
-        return JSON, visible(json.dumps([turn.to_dict() for turn in turns], ensure_ascii=False))
+        return JSON, escape_in_json(json.dumps([turn.to_dict() for turn in turns], ensure_ascii=False))
     if uri.startswith(REVIEW):
         return JSON, _conflicts(session, unquote(uri.removeprefix(REVIEW)))
     for resource in RESOURCES:

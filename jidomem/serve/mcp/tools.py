@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from jidomem.base.clock import json_value
-from jidomem.base.words import shortened, visible
+from jidomem.base.words import escape_in_json, shortened
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.rdf.vocab import (
     BASE,
@@ -128,9 +128,9 @@ def _table(rows: Sequence[Mapping[str, Any]], rest: Mapping[str, Any]) -> str:
     """Return rows as JSON that names each column once, with a line for each row."""
     columns = [*dict.fromkeys(name for row in rows for name in row)]
     if not rows:
-        return visible(as_json({"rows": [], **rest}))
+        return escape_in_json(as_json({"rows": [], **rest}))
     lines = ",\n".join(as_json([row.get(name) for name in columns]) for row in rows)
-    return visible(f'{{"columns": {as_json(columns)}, "rows": [\n{lines}\n], {as_json(rest)[1:]}')
+    return escape_in_json(f'{{"columns": {as_json(columns)}, "rows": [\n{lines}\n], {as_json(rest)[1:]}')
 
 
 #: The texts of a memory that `why` shows in full.
