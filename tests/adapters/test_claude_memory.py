@@ -1,28 +1,37 @@
 """Claude's memory tool over entries: the answers of the SDK's own tool, and the features beyond it."""
 
 import asyncio
+import doctest
 import re
 import shutil
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import count
 from urllib.parse import quote
 
 import pytest
-from anthropic import Anthropic, AsyncAnthropic
-from anthropic.lib.tools import ToolError
-from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
 from http_endpoint import reply, served
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import jidomem
-from jidomem.adapters.claude_memory import AsyncClaudeMemory, ClaudeMemory
 from jidomem.entries import list_entries, recall
 from jidomem.errors import InvalidRequest
 from jidomem.journal.journal import Stream
 
 AGENTS = map("agent-{}".format, count())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _sdk():
+    """Import the SDK, which takes a second and a half, in the processes alone that run these tests."""
+    global Anthropic, AsyncAnthropic, AsyncClaudeMemory, BetaLocalFilesystemMemoryTool, ClaudeMemory, ToolError
+    from anthropic import Anthropic, AsyncAnthropic
+    from anthropic.lib.tools import ToolError
+    from anthropic.lib.tools._beta_builtin_memory_tool import BetaLocalFilesystemMemoryTool
+
+    from jidomem.adapters.claude_memory import AsyncClaudeMemory, ClaudeMemory
 
 
 @pytest.fixture(scope="module")
@@ -78,12 +87,16 @@ class Reference:
         }
 
 
-@pytest.mark.parametrize("tool", [ClaudeMemory, AsyncClaudeMemory])
-def test_a_tool_accepts_an_open_memory_alone(tool):
+@pytest.mark.parametrize("name", ["ClaudeMemory", "AsyncClaudeMemory"])
+def test_a_tool_accepts_an_open_memory_alone(name):
     with pytest.raises(InvalidRequest, match="ClaudeMemory takes an open memory, not 'memory'") as refusal:
-        tool("memory")
+        globals()[name]("memory")
 
     assert refusal.value.hint == "ClaudeMemory(jidomem.open('memory'))"
+
+
+def test_the_examples_of_the_module_hold():
+    assert doctest.testmod(sys.modules[ClaudeMemory.__module__]) == (0, 2)
 
 
 @cache

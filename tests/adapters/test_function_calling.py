@@ -4,9 +4,7 @@ import json
 import subprocess
 import sys
 
-import jsonschema
 import pytest
-from anthropic import Anthropic
 from models.http_endpoint import reply, served
 
 import jidomem
@@ -35,6 +33,8 @@ def message(*content, reason):
 
 
 def test_the_loop_of_a_client_writes_through_the_tools(memory, tools):  # C001
+    from anthropic import Anthropic  # takes a second and a half, which each test process would spend
+
     asked = {"type": "tool_use", "id": "t1", "name": "remember", "input": {"text": "the build needs Rust 1.80"}}
     with served(
         message(asked, reason="tool_use"), message({"type": "text", "text": "noted"}, reason="end_turn")
@@ -69,11 +69,13 @@ def test_the_loop_of_a_client_writes_through_the_tools(memory, tools):  # C001
 )
 @pytest.mark.parametrize("toolset", ["jidomem", "working", "dialogue"])
 def test_each_definition_has_a_name_a_text_and_a_schema(memory, form, part, toolset):
+    from jsonschema import Draft202012Validator  # takes a second and a half too
+
     for tool in FunctionTools(memory, toolset=toolset).definitions(form):
         *outer, inner = part.split(".")
         named = tool[outer[0]] if outer else tool
 
-        jsonschema.Draft202012Validator.check_schema(named[inner])
+        Draft202012Validator.check_schema(named[inner])
         assert named[inner]["type"] == "object"
         assert named["name"].isidentifier()
         assert named["description"]

@@ -11,8 +11,6 @@ from typing import TypedDict
 
 import pytest
 from conftest import fixed_sources, wait_until
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
 import jidomem
@@ -329,15 +327,17 @@ class State(TypedDict):
     answer: str
 
 
-def answer(state: State, runtime: Runtime) -> dict:
-    """A node that answers from the store, and then stores the statement."""
-    space = ("users", state["user"])
-    known = runtime.store.search(space, query=state["said"], limit=1)
-    runtime.store.put(space, f"said-{len(runtime.store.search(space))}", {"text": state["said"]})
-    return {"answer": known[0].value["text"] if known else "I do not know yet"}
-
-
 def test_a_graph_remembers_from_run_to_run(root):
+    from langgraph.graph import END, START, StateGraph  # takes half a second, which each test process would spend
+    from langgraph.runtime import Runtime
+
+    def answer(state: State, runtime: Runtime) -> dict:
+        """A node that answers from the store, and then stores the statement."""
+        space = ("users", state["user"])
+        known = runtime.store.search(space, query=state["said"], limit=1)
+        runtime.store.put(space, f"said-{len(runtime.store.search(space))}", {"text": state["said"]})
+        return {"answer": known[0].value["text"] if known else "I do not know yet"}
+
     builder = StateGraph(State)
     builder.add_node("answer", answer)
     builder.add_edge(START, "answer")

@@ -8,7 +8,6 @@ import pytest
 from conftest import decision, files
 
 import jidomem
-from jidomem.adapters.claude_memory import ClaudeMemory
 from jidomem.adapters.langgraph import JidomemStore
 from jidomem.errors import MemoryClosed
 from jidomem.records.entry import Entry, WriteRequest
@@ -67,6 +66,8 @@ def test_a_closed_memory_is_neither_read_nor_written(tmp_path, name, is_opened_b
 
 @pytest.mark.parametrize("command", ["create", "view"])
 def test_the_memory_tool_reports_that_its_memory_was_closed(tmp_path, command):
+    from jidomem.adapters.claude_memory import ClaudeMemory  # imports the SDK, for a second and a half
+
     with jidomem.open(tmp_path / "root", project="p") as memory:
         tool = ClaudeMemory(memory)
 
