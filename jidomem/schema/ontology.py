@@ -553,13 +553,18 @@ def _prefixes(paths: Iterable[Path], spaces: Collection[str]) -> dict[str, str]:
     return {name: given.pop() for name, given in names.items() if len(given) == 1 and given <= {*spaces}}
 
 
-def objections(rules: Iterable[Triple], focus: set[Term] | None = None) -> list[Finding]:
+def objections(rules: Iterable[Triple], focus: Iterable[Term] | None = None) -> list[Finding]:
     """Return the findings of the SHACL of SHACL, the W3C version in pyshacl, on shapes."""
+    return [*_objections(tuple(rules), None if focus is None else frozenset(focus))]
+
+
+@lru_cache(maxsize=8)  # the shapes of a root seldom change between two reads of a process
+def _objections(rules: tuple[Triple, ...], focus: frozenset[Term] | None) -> tuple[Finding, ...]:
     import pyshacl  # takes half a second, and is needed only for overlays
 
     shacl_shacl = Path(pyshacl.__file__).parent / "assets" / "shacl-shacl.ttl"
     with ONE_AT_A_TIME:
-        return sorted(PyshaclValidator(_parse(shacl_shacl)).findings(rules, focus), key=repr)
+        return tuple(sorted(PyshaclValidator(_parse(shacl_shacl)).findings(rules, focus), key=repr))
 
 
 def shacl_terms() -> frozenset[str]:
@@ -607,15 +612,19 @@ def _above(cls: Term, of: Mapping[Term, Mapping[Term, set[Term]]]) -> frozenset[
 
 def _parse(path: Path) -> list[Triple]:
     try:
-        # two files may use one label for two blank nodes
-        data = path.read_bytes().removeprefix(BOM_UTF8)
-        check_turtle(data)
-        quads = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
-        return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
+        return [*_triples(path, path.read_bytes().removeprefix(BOM_UTF8))]
     except SyntaxError as error:
         raise _unusable(
             f"{path}:{error.lineno}: {short_parse_error(error)}", "correct the Turtle in that line"
         ) from error
+
+
+@lru_cache(maxsize=64)  # the shipped files, and those of a few roots
+def _triples(path: Path, data: bytes) -> tuple[Triple, ...]:
+    """Return the triples of *data*, whose blank nodes are those of *path* alone."""
+    check_turtle(data)
+    quads = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
+    return tuple((str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads)
 
 
 Config = TypeVar("Config")

@@ -131,11 +131,11 @@ class PyshaclValidator:
         only_groups = constraints == {SH + "property"} and not (shape.deactivated or shape.find_custom_constraints())
         return grouped if only_groups and all(rule and rule.is_property_shape for rule in grouped) else [shape]
 
-    def findings(self, data: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
+    def findings(self, data: Iterable[Triple], focus: Collection[Term] | None) -> list[Finding]:
         """Return the distinct results of SHACL on *data*; nodes outside *focus* are read but not judged."""
         return list(dict.fromkeys(self.results(data, focus)))
 
-    def results(self, data: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
+    def results(self, data: Iterable[Triple], focus: Collection[Term] | None) -> list[Finding]:
         """Return all results of SHACL on *data*, one for each constraint component and value, with duplicates."""
         if not self._ready:
             self._prepare()
