@@ -12,6 +12,7 @@ from shlex import quote
 import click
 
 from jidomem.errors import InvalidRequest, NotFound
+from jidomem.records.file_anchor import plain_forms
 from jidomem.repository.worktree import Addresses, Worktree, files_by_git, path_below
 from jidomem.runtime.settings import FOLDER
 
@@ -41,13 +42,14 @@ class Paths:
 
     def seen(self, given: str) -> str:
         """Return the path of an existing file or folder in the form of memories; any other text unchanged."""
-        if "://" in given:
+        if "://" in (given := self._plain(given)):
             return self._named(given)
         path = self.of(given) if given and os.path.exists(self._here / given) else None
         return given if path is None else path + "/" * given.endswith("/")
 
     def about(self, given: str) -> str:
         """Return the path in the memory for an entry of `about`; raises InvalidRequest for one outside the folder."""
+        given = self._plain(given)
         if given and (os.path.isabs(given) or normpath(given).partition("/")[0] == ".."):
             return self._named(given) + "/" * given.endswith("/")
         return self.seen(given)
@@ -108,7 +110,13 @@ class Paths:
             return name if os.path.exists(self._here / name) else given
         return given
 
+    def _plain(self, given: str) -> str:
+        """Return the existing path that *given* names in another form, and any other text unchanged."""
+        forms = plain_forms(given) if given and not os.path.exists(self._here / given) else ()
+        return next((form for form in forms if os.path.exists(self._here / form)), given)
+
     def _named(self, given: str) -> str:
+        given = self._plain(given)
         if "://" in given:
             return (self._addresses.path(given) if self._addresses else None) or given
         start = self._here if self._here.is_relative_to(self.folder) else self.folder

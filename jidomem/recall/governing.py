@@ -34,7 +34,7 @@ from jidomem.repository.freshness import (
     nearest_path,
     present_place,
 )
-from jidomem.repository.worktree import Addresses, Worktree, matches, path_below
+from jidomem.repository.worktree import Worktree, matches
 
 if TYPE_CHECKING:
     from jidomem.index.store import OxigraphIndex
@@ -52,7 +52,7 @@ _PLACE_QUESTIONS = {
     "gone": "What is it about? No file matches that.",
     "renamed": "Is it about the folder by its new name, too?",
 }
-_OF_PLACE = """isLiteral(?place) && REGEX(STR(?place), "[*?{]|\\\\[|/$")"""
+_OF_PLACE = """isLiteral(?place) && REGEX(STR(?place), "[*?{/]|\\\\[")"""
 _PLACES = f"SELECT DISTINCT ?place WHERE {{ ?item <https://jido.ai/ontology#about> ?place FILTER({_OF_PLACE}) }}"
 _PLACED = (
     """
@@ -96,13 +96,15 @@ def changed_files(reader: MemoryReader, tree: Worktree | None, project: str) -> 
         for item, summary, anchor in anchors
         if states[anchor].state != UNCHANGED
     ]
-    return rows + _lacking_places(reader, tree, project)
+    return rows + _lacking_places(reader, tree, project, {(item, anchor.path) for item, _, anchor in anchors})
 
 
-def _lacking_places(reader: MemoryReader, tree: Worktree, project: str) -> list[Row]:
-    """Return a row for each folder or pattern of an active memory that has no file."""
+def _lacking_places(
+    reader: MemoryReader, tree: Worktree, project: str, anchored: Collection[tuple[str, str]]
+) -> list[Row]:
+    """Return a row for each place of an active memory that has no file, unless it is one of its *anchored* files."""
     named = [(row, plain_path(row["place"])) for row in reader.select(project, _PLACED)]
-    lacking = [(row, place) for row, place in named if tree.lacks(place)]
+    lacking = [(row, place) for row, place in named if (row["item"], place) not in anchored and tree.lacks(place)]
     moves = moved_places(tree, (place for _, place in lacking))
     rows = []
     for row, place in lacking:
@@ -349,16 +351,10 @@ def _paths_below(tree: Worktree | None, paths: Sequence[str]) -> list[str]:
 def _below(tree: Worktree | None, path: str) -> str:
     """Return *path* relative to the folder in which the paths of memories begin; raises InvalidRequest for one outside.
 
-    The web address of a file in a remote of the repository is resolved to the file.
+    Other forms are those of `Worktree.place`.
     """
-    below: str | None = path
-    if path.startswith("/"):
-        below = path_below(tree.base, Path(path)) if tree is not None else None
-    elif "://" in path:
-        below = (Addresses.of(tree).path(path) if tree is not None else None) or path
-    elif is_outside(path):
-        below = None
-    if below is None:
+    below = path if tree is None else tree.place(path)
+    if is_outside(below):
         where = str(tree.base) if tree is not None else "the folder that holds the root"
         detail = f"{path} is outside {where}, to which the paths of this memory are relative"
         raise InvalidRequest(detail, hint="name a file below it: src/a.py")

@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from jidomem.base.regex import lazy
 from jidomem.rdf.terms import Term, Triple, literal, plain_value
@@ -54,6 +55,21 @@ def with_slashes(text: str) -> str:
     ('src/a.py', 'src/**/*.py', 'src/\\[id\\].py', 'a/b')
     """
     return text.replace("\\", "/") if "\\" in text and _WINDOWS.fullmatch(text) else text
+
+
+_ADDRESS = re.compile(r"^file:/+(?:localhost/)?")
+_LINES = lazy(r"(?:#L?\d+(?:-L?\d+)?|:\d+(?:[:,-]\d+)*)$")
+
+
+def plain_forms(entry: str) -> list[str]:
+    r"""Return the paths that *entry* may name, itself first: it may be a `file:` address, or have an `@` or lines.
+
+    >>> plain_forms("@src/a.py:12-14"), plain_forms("file:///src/a%20b.py"), plain_forms(r"src\a.py")
+    (['@src/a.py:12-14', 'src/a.py:12-14', 'src/a.py'], ['/src/a b.py'], ['src/a.py'])
+    """
+    path = unquote(_ADDRESS.sub("/", entry)) if entry.startswith("file:/") else with_slashes(entry)
+    bare = path.removeprefix("@")
+    return [*dict.fromkeys((path, bare, _LINES.sub("", bare)))]
 
 
 def is_outside(text: str) -> bool:

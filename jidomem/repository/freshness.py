@@ -48,7 +48,7 @@ def moved_places(tree: Worktree, places: Iterable[str]) -> dict[str, dict[str, s
     found: dict[str, dict[str, str]] = {}
     for place in wanted:
         for old in renames:
-            if old.startswith(place) if place.endswith("/") else matches(place, old):
+            if old.startswith(place.rstrip("/") + "/") or matches(place, old):
                 path = _followed(old, renames)
                 if tree.has(path):
                     found.setdefault(place, {})[old] = path

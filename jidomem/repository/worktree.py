@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from jidomem.base.regex import lazy
 from jidomem.base.words import misspelling_of
 from jidomem.errors import InvalidRequest
-from jidomem.records.file_anchor import path_of, with_slashes
+from jidomem.records.file_anchor import path_of, plain_forms
 from jidomem.repository import git
 
 _CLASS = lazy(r"\[[!^]?\]?[^\]]*\]")
@@ -131,6 +131,8 @@ def _class(text: str) -> str:
 #: The largest file that is anchored, and the most bytes that are read for one memory.
 LARGEST, AT_ONCE = 4 * 1024 * 1024, 16 * 1024 * 1024
 _FILE = lazy(r"(?!/)[^\s:*?\[\]{}\\]+/[^\s:*?\[\]{}\\/]*[^\s:*?\[\]{}\\/.]\.[A-Za-z0-9]{1,10}")
+#: A path below a folder, and the name of a file without a folder.
+_BELOW, _NAME = lazy(r"[^\s:*?\[\]{}\\]*[^\s:*?\[\]{}\\/]"), lazy(r"[\w.-]*\w\.[A-Za-z]\w{0,9}")
 #: A pattern, or a folder that ends with a slash.
 _PLACE = lazy(r"(?!/|\.\./)[^\s:]*(?:[*\[{?][^\s:]*|/)")
 _RULES = 256 * 1024
@@ -184,32 +186,52 @@ class Worktree:
         """Return whether there is a file or folder at *path*."""
         return os.path.lexists(self.base / path)
 
+    def place(self, entry: str) -> str:
+        """Return the path below the base that *entry* names in another form, and any other *entry* unchanged.
+
+        Other forms are an absolute path, a `file:` address, the web address of a file in a remote, and an existing path
+        with the separators of Windows, after an `@` or before the numbers of lines.
+        """
+        if "://" in entry and not entry.startswith("file:/"):
+            return Addresses.of(self).path(entry) or entry
+        if entry and not entry.startswith("/") and self.has(entry):
+            return entry
+        paths = [(path_below(self.base, Path(form)) if form[:1] == "/" else form) for form in plain_forms(entry)]
+        path = next((path for path in paths if path and self.has(path)), None)
+        if path is None and entry.startswith(("/", "file:/")):  # a file that is not there yet
+            path = paths[-1]
+        return entry if path is None else path + "/" * entry.endswith("/")
+
     def absent(self, entries: Iterable[str]) -> dict[str, str | None]:
         """Return those of *entries* that name a missing file, each with the existing path that it probably misspells.
 
-        An entry names a file if it has a folder and an extension, and no characters of a pattern or an address. The
-        separators of Windows are read as slashes.
+        An entry names a file if it has a folder and an extension, or begins with a folder that exists, and has no
+        characters of a pattern or an address. A name without a folder counts if one file of the repository has it.
         """
-        named = {entry: with_slashes(entry) for entry in entries}
-        missing = [
-            entry
-            for entry, path in named.items()
-            if not self.has(entry) and (_FILE.fullmatch(path) or (path != entry and self.has(path)))
-        ]
+        named = [entry for entry in entries if not self.has(entry)]
+        missing = [entry for entry in named if _FILE.fullmatch(entry)]
         left_out = self.left_out() if missing else {}
-        missing = [entry for entry in missing if named[entry] not in left_out]
-        lacking = [entry for entry, path in named.items() if entry not in missing and self.lacks(path)]
-        return {entry: self._respelt(named[entry]) for entry in missing} | dict.fromkeys(lacking)
+        nearest = {entry: self._respelt(entry) for entry in missing if entry not in left_out}
+        find = PathFinder(self.base).of("")
+        nearest |= {entry: path for entry in named if _NAME.fullmatch(entry) and (path := find(entry)) is not None}
+        lacking = [entry for entry in named if entry not in {*nearest, *left_out} and self.lacks(entry)]
+        return nearest | {entry: None if _PLACE.fullmatch(entry) else self._respelt(entry) for entry in lacking}
+
+    def _is_below_folder(self, entry: str) -> bool:
+        folder, slash, rest = entry.partition("/")
+        is_below = folder and slash and _BELOW.fullmatch(rest) and not _FILE.fullmatch(entry)
+        return bool(is_below) and (self.base / folder).is_dir()
 
     def lacks(self, place: str) -> bool:
-        """Return whether *place* is a pattern that matches no file, or a folder `name/` that is missing.
+        """Return whether *place* is missing: a pattern without a file, a folder `name/` or below one that exists.
 
         A search that meets too many files finds none missing; a text with blanks or a colon is no place. Without `*`,
         the signs of a pattern are those of a name.
         """
-        if "\\" in place or self.has(place) or not _PLACE.fullmatch(place):
+        if "\\" in place or self.has(place) or not (_PLACE.fullmatch(place) or self._is_below_folder(place)):
             return False
-        if any(path.startswith(place) if place.endswith("/") else matches(place, path) for path in self.left_out()):
+        folder = place.rstrip("/") + "/"
+        if any(path.startswith(folder) or path == place or matches(place, path) for path in self.left_out()):
             return False
         if "*" not in place:
             return True

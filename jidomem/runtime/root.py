@@ -182,6 +182,7 @@ class Jidomem:
                     ids=self.reader.ids,
                     blobs=self.tree.blobs if self.tree else lambda paths: {},
                     absent=self.tree.absent if self.tree else lambda paths: {},
+                    place=self.tree.place if self.tree else str,
                     # in the user's own memory a new project is expected: each folder without a memory has one
                     projects=(lambda: sorted(self._recorded_projects())) if given.found != settings.OWN else tuple,
                     search=self._search,

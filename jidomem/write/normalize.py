@@ -539,7 +539,7 @@ def _references(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
             ]
         )
     for entry in filter(is_outside, values["about"]):
-        message = f"about names places below the folder that contains the memory, and {entry} is outside"
+        message = f"about names places by their path below the folder that contains the memory, and {entry} is none"
         hint = "give the path of a file relative to that folder: src/a.py"
         normalizer.refuse("invalid_argument", "about", entry, message, hint=hint)
     if values["tracked_by"] is not None and not values["tracked_by"].startswith(("http://", "https://")):

@@ -18,7 +18,7 @@ from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, 
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido
-from jidomem.records.file_anchor import file_anchor_triples, with_slashes
+from jidomem.records.file_anchor import file_anchor_triples
 from jidomem.records.intent import (
     CONFLICT_KEY,
     INTENT_FIELDS,
@@ -130,7 +130,8 @@ class Pipeline:
     With `fresh_ids` a new id is unique by itself and is not looked up. `speaker` is the agent identified by a token. A
     text has at most `literal` bytes. `find` returns the IRI of the memory that a short id or another name stands for,
     else raises NotFound; `ids` returns the IRIs of those whose id begins or ends with a text. `blobs` returns the blob
-    ids of files, `absent` the files that do not exist, each with the nearest existing path.
+    ids of files, `absent` the files that do not exist, each with the nearest existing path, `place` the path of a place
+    named in another form.
     """
 
     rules: EffectiveRules
@@ -142,6 +143,7 @@ class Pipeline:
     ids: Callable[[str, str], list[str]] = _no_ids
     blobs: Callable[[Iterable[str]], Mapping[str, str]] = no_blobs
     absent: Callable[[Iterable[str]], Mapping[str, str | None]] = none_absent
+    place: Callable[[str], str] = str
 
     @property
     def schema(self) -> Schema:
@@ -163,11 +165,11 @@ class Pipeline:
 
     def _with_files(self, about: Sequence[str], options: SubmitOptions) -> SubmitOptions:
         """Return *options* with the blob ids of the files in *about*, the absent ones, and the paths to respell."""
+        respelt = {entry: path for entry in about if (path := self.place(entry)) != entry}
+        about = [respelt.get(entry, entry) for entry in about]
         blobs = self.blobs(about) if options.blobs is None else options.blobs
         absent = self.absent(path for path in about if path not in blobs)
-        if respelt := {path: near for path, near in absent.items() if near and near == with_slashes(path) != path}:
-            return self._with_files([respelt.get(path, path) for path in about], replace(options, respelt=respelt))
-        return replace(options, blobs=blobs, absent=absent)
+        return replace(options, blobs=blobs, absent=absent, respelt=respelt)
 
     def run(self, submission: AnySubmission, view: WriteSnapshot, now: datetime, *, repairs: bool = True) -> Decision:
         """Return the triples to append for *submission* and its receipt, or raise the first refusal of a stage.

@@ -42,7 +42,7 @@ class SubmitOptions:
     memory whose source was moved, with its confirmations. `imported` permits undeclared values, which earlier
     releases accepted, and keeps the author; `recorded` are the imported memories that a writer recorded before, by IRI,
     with its records on them: they are judged by the memories outside of it only.
-    `respelt` has the paths of about with the separators of Windows, and how they are stored. `near` has the memories
+    `respelt` has the entries of about that name a path in another form, and that path. `near` has the memories
     that the intent is near to, and for which it becomes a proposal. `request` is the digest by which a retry is
     recognised, by default that of the intent; with "" the intent leaves no receipt for a retry.
     """

@@ -68,6 +68,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         literal: int = LITERAL_LIMIT,
         blobs: Callable[[Iterable[str]], Mapping[str, str]] = no_blobs,
         absent: Callable[[Iterable[str]], Mapping[str, str | None]] = none_absent,
+        place: Callable[[str], str] = str,
         projects: Callable[[], Sequence[str]] = tuple,
         search: SimilarSearch | None = None,
     ) -> None:
@@ -77,8 +78,9 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         curator. A text has at most *literal* bytes. *find* returns the IRI of the memory of a project that a short id
         or another name stands for, else raises NotFound; *ids* returns those whose id begins or ends with a text.
         *blobs* returns the blob ids of the files that a memory is about; *absent* returns the files that do not exist,
-        each with the nearest existing path. *projects* returns the projects of the root: the first receipt of a further
-        project has a warning. *search* finds the memories that a new one is similar to.
+        each with the nearest existing path; *place* returns the path of a place named in another form. *projects*
+        returns the projects of the root: the first receipt of a further project has a warning. *search* finds the
+        memories that a new one is similar to.
         """
         pipeline = Pipeline(
             rules,
@@ -89,6 +91,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
             ids=ids,
             blobs=blobs,
             absent=absent,
+            place=place,
         )
         queues = CommitQueues(follower, sources, rules, projects)
         self._build(WriteContext(agent, owner, session, pipeline, queues, search))

@@ -301,7 +301,9 @@ def test_an_invalid_moment_is_refused_with_the_expected_form(field, raw, near):
 def test_a_path_outside_the_repository_is_refused_in_about(path):
     (violation,) = refusal(normalized, about=["src/a.py", path]).violations
     assert (violation.code, violation.field, violation.value) == ("invalid_argument", "about", path)
-    assert violation.message == f"about names places below the folder that contains the memory, and {path} is outside"
+    assert violation.message == (
+        f"about names places by their path below the folder that contains the memory, and {path} is none"
+    )
     for accepted in ("src/../a.py", "...", "https://example.org/../x", "a..b"):
         assert normalized(about=[accepted]).about
 
