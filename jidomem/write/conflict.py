@@ -6,7 +6,7 @@ which two memories must agree, so that a look-up finds the others. docs/conflict
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -261,7 +261,7 @@ def _decisions_nearby(
     those in coexists_with are left out, and so are the places of the memories that *intent* replaces.
     """
     known = {place for old in (*intent.supersedes, *intent.invalidates) for place in view.objects(iri(old), _ABOUT)}
-    nearby: dict[str, str] = {}
+    nearby, words = dict[str, str](), _words(intent.summary or "")
     for place in intent.about:
         if (term := value_of(place)) in known:
             continue
@@ -270,7 +270,7 @@ def _decisions_nearby(
             if other in nearby or other in compared or other in intent.coexists_with:
                 continue
             # the words first: few share them, and the rest reads more of a memory
-            is_rival = _may_be_on_one_matter(intent, item, view) and view.is_active(item)
+            is_rival = _may_be_on_one_matter(words, intent.topic, item, view) and view.is_active(item)
             if is_rival and _overlap(intent, now, item, view):
                 nearby[other] = place
     warnings = [
@@ -284,16 +284,22 @@ def _decisions_nearby(
     return warnings
 
 
-def _may_be_on_one_matter(intent: MemoryUpdateIntent, item: Term, view: WriteSnapshot) -> bool:
-    """Return whether *intent* shares half of the words of the decision *item*, or of its own if it is briefer.
+def _may_be_on_one_matter(words: Set[str], topic: str | None, item: Term, view: WriteSnapshot) -> bool:
+    """Return whether an intent of these *words* shares half of those of the decision *item*, or of its own if briefer.
 
-    If both have a topic of their own, they share three quarters of those that tell something.
+    If both have a topic of their own, they share three quarters of the words that tell something.
     """
-    texts = intent.summary or "", view.summary(item)
-    one, two = ({word.strip(".,;:!?") for word in normal_text(text).split()} for text in texts)
-    if not intent.topic or view.first(item, jido("topic")) is None:
-        return 2 * len(one & two) >= min(len(one), len(two))
-    return 4 * len((one & two) - TELL_LITTLE) >= 3 * min(len(one - TELL_LITTLE), len(two - TELL_LITTLE))
+    others = _words(view.summary(item))
+    shared = words & others
+    share_half = 2 * len(shared) >= min(len(words), len(others))
+    share_most = 4 * len(shared - TELL_LITTLE) >= 3 * min(len(words - TELL_LITTLE), len(others - TELL_LITTLE))
+    if topic and share_half != share_most and view.first(item, jido("topic")) is not None:
+        return share_most
+    return share_half
+
+
+def _words(text: str) -> set[str]:
+    return {word.strip(".,;:!?") for word in normal_text(text).split()}
 
 
 def are_nearby(item: Term, other: Term, view: WriteSnapshot) -> bool:

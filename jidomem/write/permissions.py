@@ -469,7 +469,7 @@ _MOST_VERSIONS = 100
 _WORK_STATE = frozenset(map(jido, ("hasTaskStatus", "hasErrorStatus", "severityLevel", "assignedTo", "trackedBy")))
 
 
-def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: WriteSnapshot) -> None:
+def check_reason(intent: MemoryUpdateIntent, described: Collection[Triple], view: WriteSnapshot) -> None:
     """Raise IntentRefused for an intent that ends a memory of another agent, or confirmed by one, without a reason.
 
     The reason is its `reason`, or a `rationale` that differs from the old one. A confirmation needs none, nor does a
@@ -530,7 +530,7 @@ def _confirming(item: Term, view: WriteSnapshot) -> set[Term]:
 
 def _has_same_content(
     intent: MemoryUpdateIntent,
-    described: Iterable[Triple],
+    described: Collection[Triple],
     item: Term,
     view: WriteSnapshot,
     added: frozenset[Term] = frozenset(),
@@ -539,12 +539,15 @@ def _has_same_content(
 
     It may add evidence and values of the properties *added*; only evidence of a task or an error may be removed.
     """
+    subject_iri, summary = iri(intent.iri or ""), jido("summary")
+    summaries = {value for subject, predicate, value in described if (subject, predicate) == (subject_iri, summary)}
+    if summaries != {*view.objects(item, summary)}:  # as for most: nothing else is read of them
+        return False
     is_work = intent.type in {"task", *ERRORS}
     ignored = (_NOT_CONTENT - _STANCE) | added | (_WORK_STATE if is_work else frozenset())
     expires, now = parse_moment(intent.expires_on), parse_moment(intent.timestamp)
     if expires is None or now is None or expires > now:
         ignored |= {jido("expiresOn")}
-    subject_iri = iri(intent.iri or "")
     new = {(predicate, _value(value)) for subject, predicate, value in described if subject == subject_iri}
     old = {(predicate, _value(value)) for _, predicate, value in view.about(item)}
     lasting = added if is_work else added | {jido("derivedFrom")}
@@ -570,8 +573,9 @@ def with_first_author(
         each for each in named if (proposed[each] if is_proposed else each in revived or not view.has_ended(each))
     ]
     for old in sorted(restated, key=proposed.__getitem__):
-        listed = {view.first(each, jido("summary")) for each in view.objects(old, jido("hasAlternative"))}
-        if listed != alternatives or not _has_same_content(intent, rows, old, view, _KEYS):
+        if not _has_same_content(intent, rows, old, view, _KEYS):
+            continue
+        if {view.first(each, jido("summary")) for each in view.objects(old, jido("hasAlternative"))} != alternatives:
             continue
         if is_proposed and old not in revived:
             ends = {*view.objects(old, jido("supersedes")), *view.objects(old, jido("invalidates"))}
