@@ -331,11 +331,8 @@ class IndexFollower:
                 self._publish_if_due(8 * SNAPSHOT_COMMITS, WRITER_SNAPSHOT_BYTES)
 
     def is_nearly_applied(self) -> bool:
-        """Return whether few commits are pending, so that a read is short; otherwise the apply thread loads them."""
-        is_near = self.index.pending_bytes < BULK_LOAD_BYTES
-        if not is_near:
-            self._apply_thread.apply_pending(waits=False)
-        return is_near
+        """Return whether few commits are pending, so that a read is short."""
+        return self.index.pending_bytes < BULK_LOAD_BYTES
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> Mapping[Stream, Watermark]:
         """Discard index and snapshots, build the index again from the journal and return the watermark of each stream.
