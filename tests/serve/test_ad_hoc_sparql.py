@@ -98,7 +98,7 @@ def test_a_submitted_memory_is_in_the_next_answer(client):
 )
 def test_an_endless_query_is_stopped_while_other_requests_are_answered(server, client, text, codes):
     with ThreadPoolExecutor(1) as executor, Client(server.url) as other:
-        cut = executor.submit(run_query, other, text, timeout=1.0)
+        cut = executor.submit(run_query, other, text, timeout=0.3)
         while not wait([cut], 0.1).done:
             assert len(client.get("/projects/p/queries/facts?limit=3")["rows"]) == 3
         status, media, body = cut.result()
