@@ -35,8 +35,9 @@ FROM_ROOT = "from the root of the repository"
 #: The command that restores the first version of the file `f` in git.
 FIRST_VERSION = 'git checkout "$(git log --diff-filter=A --format=%h -1 -- "$f")" -- "$f"'
 _LOOK = 1 << 20
-_ITEM = re.compile(rb"^<https://jido\.ai/memory/[0-9a-f-]{28}([0-9a-f]{8})>$", re.MULTILINE)
-_MARKS = re.compile(rb"^(?:<<<<<<< |=======|>>>>>>> |\|{7} )", re.MULTILINE)
+_ITEM = re.compile(rb"\n<https://jido\.ai/memory/[0-9a-f-]{28}([0-9a-f]{8})>$", re.MULTILINE)
+#: The beginnings of the lines that git leaves in a conflict.
+_MARKS = (b"\n<<<<<<< ", b"\n=======", b"\n>>>>>>> ", b"\n||||||| ")
 
 
 def beginning(path: str) -> bytes:
@@ -49,8 +50,9 @@ def beginning(path: str) -> bytes:
 
 def find_damage(path: str, data: bytes) -> tuple[str, str] | None:
     """Return the damage by git to a file that begins with *data*, and the repair; None for other damage."""
-    mark = _MARKS.search(data)
-    line = data.count(b"\n", 0, mark.start()) + 1 if mark else None
+    lines = b"\n" + data
+    marks = [at for mark in _MARKS if (at := lines.find(mark)) >= 0]
+    line = lines.count(b"\n", 0, min(marks) + 1) if marks else None
     folder, name = path.rpartition("/")[::2]
     place = in_repository(folder)
     enter = f"{FROM_ROOT}: cd {quote(place)}" if place != folder else f"cd {quote(folder)}"
