@@ -1,6 +1,6 @@
 """Threads that write memories and read them at once, while snapshots are made and the index is rebuilt.
 
-python concurrent_writers.py ROOT SECONDS
+python concurrent_writers.py ROOT ROUNDS
 """
 
 import random
@@ -21,10 +21,9 @@ SMALL = {
 }
 
 
-def work(memory, name, end, results):
-    rng, count = random.Random(name), 0
-    while time.monotonic() < end:
-        count += 1
+def work(memory, name, rounds, results):
+    rng = random.Random(name)
+    for count in range(rounds):
         receipt = memory.writer.remember("p", f"thing {name} {count}")
         if rng.random() < 0.5:
             results.append(memory.reader.get_memory("p", receipt.iri)["iri"] == receipt.iri)
@@ -32,23 +31,25 @@ def work(memory, name, end, results):
             results.append(memory.reader.select("p", f"SELECT ?o WHERE {{ <{receipt.iri}> a ?o }}") != [])
 
 
-def rebuild(memory, end):
-    while time.monotonic() < end:
-        time.sleep(1)
+def rebuild(memory, writers):
+    while any(writer.is_alive() for writer in writers):
         memory.follower.rebuild()
+        time.sleep(0.2)
 
 
-def main(root, seconds):
+def main(root, rounds):
     for name, value in SMALL.items():
         setattr(follower, name, value)
     store.BULK_LOAD_BYTES, store.MAX_BUFFERED_BYTES = 3_000, 20_000
-    end, results = time.monotonic() + float(seconds), []
+    results = []
     with jidomem.open(Path(root)) as memory, jidomem.open(Path(root)) as other:
         memory.writer.remember("p", "the first")
-        threads = [Thread(target=work, args=(at, name, end, results)) for name, at in enumerate([memory] * 3 + [other])]
-        threads.append(Thread(target=rebuild, args=(memory, end)))
+        threads = [
+            Thread(target=work, args=(at, name, int(rounds), results)) for name, at in enumerate([memory] * 3 + [other])
+        ]
         for each in threads:
             each.start()
+        rebuild(memory, threads)
         for each in threads:
             each.join()
     print(len(results), all(results))
