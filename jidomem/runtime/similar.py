@@ -80,8 +80,9 @@ _LONGEST, _MOST_RESTING = 200, 2
 
 
 class _RecentWrite(NamedTuple):
-    """A write of this process: its type and statement, None for a proposal, and the names of memories that it ended."""
+    """A write of this process: its moment, type and statement (None for a proposal), and the memories that it ended."""
 
+    moment: str
     kind: str
     statement: Statement | None
     ended: frozenset[str]
@@ -298,7 +299,7 @@ class ReceiptSearch:
         def gather(file: SearchIndexReader) -> bool:
             mark = file.mark
             self._forget(stream.project, mark.commits if mark else 0)
-            writes = self._writes(stream.project)
+            writes = [write for write in self._writes(stream.project) if write.moment <= moment]
             ended = {name.casefold() for write in writes for name in write.ended}
             kinds = {write.kind for write in writes}
             kinds = {each for each in kinds if neighbours.is_comparable([type_uri(kind)], [type_uri(each)])}
@@ -342,7 +343,8 @@ class ReceiptSearch:
         ended = frozenset([*intent.supersedes, *intent.invalidates] if receipt.status == "asserted" else ())
         with self._recent_lock:
             writes = self._recent[project] = self._recent.pop(project, {})  # the last project is the one written last
-            writes.setdefault(number, []).append(_RecentWrite(_kind(intent), statement if is_active else None, ended))
+            write = _RecentWrite(receipt.version.recorded_at, _kind(intent), statement if is_active else None, ended)
+            writes.setdefault(number, []).append(write)
             if len(writes) > MOST_ADDED:
                 del writes[min(writes)]
             if len(self._recent) > MOST_PROJECTS:

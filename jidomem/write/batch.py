@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
 from jidomem.errors import JidomemError
 from jidomem.write.context import WritePart
-from jidomem.write.pipeline import Pipeline, paths_about
+from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import (
     REFUSED,
@@ -101,8 +101,8 @@ class Batches(WritePart):
     ) -> list[Outcome]:
         """Return the outcomes of a piece of a stream, whose first intent is at the position *first*."""
         submissions = self._submissions(project_id, intents, options)
-        outcomes = self._context.queues.of(project_id).submit(self._context.pipeline, submissions)
-        return _with_positions(outcomes, first)
+        served = self._context.queues.of(project_id).submit(self._context.pipeline, submissions)
+        return _with_positions([each.answer() for each in served], first)
 
     def submit_together(self, project_id: str, plan: IntentPlan, *, dry_run: bool = False) -> list[Outcome]:
         """See `MemoryWriter.submit_together`."""
@@ -110,7 +110,7 @@ class Batches(WritePart):
 
         def batch(outcomes: Sequence[Outcome]) -> Iterator[Submission]:
             for intent, options in plan(outcomes):
-                yield Submission(project_id, intent, replace(options, blobs=pipeline.blobs(paths_about(intent))))
+                yield pipeline.submission(project_id, intent, options)
 
         return self.commit_together(project_id, batch, dry_run=dry_run)
 

@@ -113,7 +113,7 @@ class WriteContext:
         queue = self.queues.of(project, stream)
         if dry_run:
             return queue.dry_run_one(self.pipeline, submission)
-        return receipt_of(queue.submit(self.pipeline, [submission])[0])
+        return receipt_of(queue.submit(self.pipeline, [submission])[0].answer())
 
     def authority(self, project: str) -> AccessPolicy:
         """Return the present policy of *project*: which agents may assert, propose or write nothing."""

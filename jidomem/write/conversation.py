@@ -289,7 +289,8 @@ class ConversationWriter(WritePart):
         An entry replaces the one with its id; many share a commit. Raises NotFound `invalid_project`.
         """
         submissions = [self._new_entry(project_id, entry) for entry in entries]
-        return self._context.queues.of(project_id, HISTORY).submit(self._context.pipeline, submissions)
+        served = self._context.queues.of(project_id, HISTORY).submit(self._context.pipeline, submissions)
+        return [each.answer() for each in served]
 
     def change_entries(self, project_id: str, plan: Callable[[], EntryChanges]) -> list[Receipt]:
         """Return the receipts of the changes of entries that *plan* returns, in one commit or none.

@@ -44,14 +44,24 @@ _RECORDED_AT, _RECORDED_IN = jido("recordedAt"), jido("recordedIn")
 
 
 @dataclass(slots=True, eq=False)
-class _PendingSubmission:
-    """A submission, the pipeline of its author and, once it is served, its outcome and the id of its commit, if any."""
+class PendingSubmission:
+    """A submission, the pipeline of its author and, once it is served, its outcome and the id of its commit.
+
+    `commit` is None for a submission that wrote nothing: a refused one, a retry, a memory that is known already.
+    """
 
     submission: AnySubmission
     pipeline: Pipeline
-    caller: deque[_PendingSubmission] = field(repr=False)
+    caller: deque[PendingSubmission] = field(repr=False)
     outcome: Receipt | BaseException | None = None
     commit: str | None = None
+
+    def answer(self) -> Outcome:
+        """Return the receipt or refusal of a served submission, or raise any other failure."""
+        if isinstance(self.outcome, (Receipt, JidomemError)):
+            return self.outcome
+        assert self.outcome is not None
+        raise self.outcome
 
 
 #: The submissions of a caller that are judged before it is the turn of the next one.
@@ -66,7 +76,7 @@ class _PendingSubmissions:
     """
 
     def __init__(self) -> None:
-        self._callers: deque[deque[_PendingSubmission]] = deque()
+        self._callers: deque[deque[PendingSubmission]] = deque()
         self._lock = Lock()
         self._had_turn: set[int] = set()  # the callers in this round
         self._is_one_done = False
@@ -76,7 +86,7 @@ class _PendingSubmissions:
         with self._lock:
             return sum(map(len, self._callers))
 
-    def add(self, caller: deque[_PendingSubmission]) -> None:
+    def add(self, caller: deque[PendingSubmission]) -> None:
         """Add the submissions of a new caller."""
         if caller:
             with self._lock:
@@ -86,7 +96,7 @@ class _PendingSubmissions:
         """Begin a round: each caller has a turn before one has a second."""
         self._had_turn, self._is_one_done, self._left = set(), False, _TURN
 
-    def take(self) -> _PendingSubmission | None:
+    def take(self) -> PendingSubmission | None:
         """Return the next submission and remove it; None at the end of the round, or without a submission."""
         with self._lock:
             if not self._callers or (self._is_one_done and self._had_turn.issuperset(map(id, self._callers))):
@@ -104,7 +114,7 @@ class _PendingSubmissions:
                     self._is_one_done = True
             return pending
 
-    def put_back(self, taken: Sequence[_PendingSubmission]) -> None:
+    def put_back(self, taken: Sequence[PendingSubmission]) -> None:
         """Add submissions again that were taken in this order, before the others of their callers."""
         with self._lock:
             for pending in reversed(taken):
@@ -112,13 +122,13 @@ class _PendingSubmissions:
                     self._callers.appendleft(pending.caller)
                 pending.caller.appendleft(pending)
 
-    def drop(self, caller: deque[_PendingSubmission]) -> None:
+    def drop(self, caller: deque[PendingSubmission]) -> None:
         """Remove the submissions of a caller that no longer waits."""
         with self._lock:
             caller.clear()
             self._callers = deque(each for each in self._callers if each)
 
-    def take_all(self) -> list[_PendingSubmission]:
+    def take_all(self) -> list[PendingSubmission]:
         """Return all submissions and remove them."""
         with self._lock:
             taken = list(chain.from_iterable(self._callers))
@@ -133,12 +143,12 @@ class _Block:
     """The commit under construction: the submissions judged for it, and the accepted ones."""
 
     cached: _CachedSnapshot
-    judged: list[_PendingSubmission] = field(default_factory=list)
-    members: list[tuple[_PendingSubmission, Decision]] = field(default_factory=list)
+    judged: list[PendingSubmission] = field(default_factory=list)
+    members: list[tuple[PendingSubmission, Decision]] = field(default_factory=list)
     triples: list[Triple] = field(default_factory=list)
     characters: int = 0
 
-    def add(self, pending: _PendingSubmission, decision: Decision, characters: int) -> None:
+    def add(self, pending: PendingSubmission, decision: Decision, characters: int) -> None:
         """Add an accepted submission; later ones are judged with its triples in view."""
         self.members.append((pending, decision))
         self.triples += decision.triples
@@ -159,7 +169,7 @@ class _Block:
                 pending.outcome = refusal
         return any(pending.outcome for pending, _ in self.members)
 
-    def unserved(self) -> list[_PendingSubmission]:
+    def unserved(self) -> list[PendingSubmission]:
         """Return the accepted submissions; if the commit failed, also the refused ones after the first of them.
 
         The outcomes of those are reset.
@@ -264,10 +274,10 @@ class CommitQueue:
 
         return WriteSnapshot(rows, instances)
 
-    def submit(self, pipeline: Pipeline, submissions: Sequence[AnySubmission]) -> list[Outcome]:
-        """Return the outcome of each submission, in order, when all accepted ones are durable."""
-        caller: deque[_PendingSubmission] = deque()
-        pending = [_PendingSubmission(submission, pipeline, caller) for submission in submissions]
+    def submit(self, pipeline: Pipeline, submissions: Sequence[AnySubmission]) -> list[PendingSubmission]:
+        """Return the submissions, each with its outcome, when all accepted ones are durable."""
+        caller: deque[PendingSubmission] = deque()
+        pending = [PendingSubmission(submission, pipeline, caller) for submission in submissions]
         caller.extend(pending)
         self._waiting.add(caller)
         unserved = deque(pending)
@@ -290,7 +300,7 @@ class CommitQueue:
             raise
         if pipeline.speaker is not None:
             _report(pending, pipeline.speaker)
-        return list(map(_outcome, pending))
+        return pending
 
     def submit_atomic(self, pipeline: Pipeline, submissions: Sequence[AnySubmission]) -> list[Receipt]:
         """Return the receipts of submissions in one commit; the first refusal is raised and nothing is committed."""
@@ -317,6 +327,7 @@ class CommitQueue:
         view, now = self.checked_snapshot(), self._sources.now()
         decisions = []
         for submission in plan(view, now):
+            pipeline.check_speaker()
             decision = pipeline.run(submission, view, now)
             read_back(decision.triples)
             view.add(decision.triples)
@@ -355,19 +366,18 @@ class CommitQueue:
             block, now = _Block(self._snapshot_at(version)), self._sources.now()
             for position, submission in enumerate(plan(block.cached.view, now)):
                 try:
-                    if pipeline.speaker is not None and pipeline.speaker.check is not None:
-                        pipeline.speaker.check()
+                    pipeline.check_speaker()
                     decision = pipeline.run(submission, block.cached.view, now)
                 except JidomemError as refusal:
                     refusal.position = position
                     raise
-                block.add(_PendingSubmission(submission, pipeline, deque()), decision, 0)
+                block.add(PendingSubmission(submission, pipeline, deque()), decision, 0)
             if self._commit(block, version, now) is None:
                 _raise_refusal(block)
                 return None
             if pipeline.speaker is not None:
                 _report((pending for pending, _ in block.members), pipeline.speaker)
-            return [outcome for pending, _ in block.members if isinstance(outcome := _outcome(pending), Receipt)]
+            return [outcome for pending, _ in block.members if isinstance(outcome := pending.answer(), Receipt)]
 
     def _serve_one_block(self) -> None:
         """Judge pending submissions until the block is full, and commit them; each one served gets an outcome."""
@@ -379,8 +389,7 @@ class CommitQueue:
                 while not block.is_full and (pending := self._waiting.take()) is not None:
                     block.judged.append(pending)
                     try:
-                        if (speaker := pending.pipeline.speaker) is not None and speaker.check is not None:
-                            speaker.check()
+                        pending.pipeline.check_speaker()
                         decision = pending.pipeline.run(pending.submission, block.cached.view, now)
                         characters = sum(map(len, chain.from_iterable(decision.triples)))
                         if block.members and characters > BLOCK_CHARACTERS:  # a commit of its own
@@ -572,7 +581,7 @@ def _raise_refusal(block: _Block) -> None:
             raise pending.outcome
 
 
-def _report(members: Iterable[_PendingSubmission], speaker: Speaker) -> None:
+def _report(members: Iterable[PendingSubmission], speaker: Speaker) -> None:
     """Call the `on_commit` of *speaker*, if any, once with each commit of *members*, all of one caller."""
     for commit in dict.fromkeys(each.commit for each in members if each.commit is not None):
         if speaker.on_commit is not None:
@@ -586,11 +595,3 @@ def _interrupted() -> Failed:
         hint="submit it again, with the same idempotency key if it had one: it is stored only once",
         code="outcome_unknown",
     )
-
-
-def _outcome(pending: _PendingSubmission) -> Outcome:
-    """Return the receipt or refusal of a served submission, or raise any other failure."""
-    if isinstance(pending.outcome, (Receipt, JidomemError)):
-        return pending.outcome
-    assert pending.outcome is not None
-    raise pending.outcome

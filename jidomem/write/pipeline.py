@@ -155,10 +155,16 @@ class Pipeline:
         """Return the present policy of the root."""
         return self.rules.policy
 
+    def check_speaker(self) -> None:
+        """Raise the refusal of the `check` of the speaker, called before each submission is judged."""
+        if self.speaker is not None and self.speaker.check is not None:
+            self.speaker.check()
+
     def submission(self, project: str, intent: Given, options: SubmitOptions = DEFAULT_OPTIONS) -> Submission:
         """Return the submission of *intent*, with the blob ids of the files that it is about unless *options* has them.
 
-        It reads files, so it is called before the submission waits for the lock.
+        It reads files, so it is called before the submission waits for the lock, but for an intent that depends on the
+        outcomes before it: that one is made under the lock.
         """
         about = paths_about(intent) if getattr(intent, "about", True) else ()
         return Submission(project, intent, self._with_files(about, options) if about else options)

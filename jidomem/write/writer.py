@@ -215,13 +215,14 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         submission = self._pipeline.submission(project_id, intent, options)
         queue = self._queues.of(project_id)
         if dry_run:
-            receipt = queue.dry_run_one(self._pipeline, submission)
+            receipt, is_new = queue.dry_run_one(self._pipeline, submission), False
         else:
-            receipt = receipt_of(queue.submit(self._pipeline, [submission])[0])
+            (served,) = queue.submit(self._pipeline, [submission])
+            receipt, is_new = receipt_of(served.answer()), served.commit is not None
         if search is None or treatment == "off" or receipt.status == "deduplicated":
             return receipt
         warnings = receipt.warnings
-        if near is None and receipt.status == "asserted":
+        if near is None and receipt.status == "asserted" and (is_new or dry_run):
             warnings = *warnings, _NOT_COMPARED
         similar = self._similar(search, project_id, intent, receipt)
         if similar:
@@ -230,7 +231,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
             ids = {each.id for each in similar}
             warnings = tuple(each for each in warnings if each.partition(NEARBY)[0] not in ids)
         receipt = replace(receipt, warnings=warnings, similar=similar)
-        if receipt.status == "proposed" and receipt.commit is not None:
+        if receipt.status == "proposed" and is_new:
             search.judge(project_id, intent, receipt)
         return receipt
 

@@ -7,6 +7,7 @@ from conftest import fixed_sources, intent
 
 import jidomem
 from jidomem.errors import IntentRefused
+from jidomem.write.submission import SubmitOptions
 
 MISSING = "about names {}, and there is no such file"
 
@@ -103,6 +104,16 @@ def test_a_folder_that_git_renamed_governs_by_its_new_name(writer, tmp_path):
         git("mv", "lib/models", "lib/llms")
         git("commit", "-qm", "second")
         assert [row["item"] for row in memory.governing("lib/llms/openai.py")] == [receipt.iri]
+
+
+def test_a_batch_in_one_commit_treats_absent_files_and_windows_paths_as_a_single_write_does(writer):
+    about = [r"lib\models\openai.py", "lib/models/anthropic.py"]
+    single = writer.submit_intent("p", intent(about=about))
+
+    (together,) = writer.submit_together("p", lambda outcomes: [(intent(summary="y", about=about), SubmitOptions())])
+
+    assert together.warnings == single.warnings
+    assert len(single.warnings) == 2
 
 
 def test_a_retry_returns_the_first_receipt_after_the_file_was_deleted(writer, tmp_path):

@@ -86,6 +86,20 @@ def test_no_request_is_sent_for_an_active_memory(open_with_model):
         assert endpoint.bodies == []
 
 
+def test_the_retry_of_a_proposal_is_not_judged_again(open_with_model, root):
+    with served(CONTRADICTS) as endpoint:
+        with open_with_model(endpoint) as memory:
+            memory.remember(FIVE)
+            first, second = (memory.remember(TWENTY, idempotency_key="k") for _ in range(2))
+        with open_with_model(endpoint) as memory:
+            third = memory.remember(TWENTY, idempotency_key="k")
+
+        assert len(endpoint.bodies) == 1
+    assert first.commit == second.commit == third.commit
+    assert first.similar == second.similar == third.similar
+    assert len(judgements(root, first.iri)) == 1
+
+
 @pytest.mark.parametrize(
     ("replies", "message"),
     [

@@ -6,19 +6,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from conftest import decision, intent, wait_until
-from writing import committed_triples, open_with, refusal, triples_of, values_of
+from writing import codes, committed_triples, open_with, refusal, triples_of, values_of
 
 import jidomem
 from jidomem.base.clock import Sources
-from jidomem.errors import Failed
+from jidomem.errors import Failed, PolicyDenied
 from jidomem.index.store import OxigraphIndex
-from jidomem.rdf.terms import literal
+from jidomem.rdf.terms import iri, literal
 from jidomem.rdf.vocab import TYPE, jido
+from jidomem.records.intent import Receipt, Version
 from jidomem.records.policy import LITERAL_LIMIT, Policy
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write.group_commit import CommitQueues
 from jidomem.write.pipeline import Pipeline
-from jidomem.write.submission import Submission
+from jidomem.write.submission import Decision, Submission, SubmitOptions
 
 OVERLAY = "https://example.org/own#"
 
@@ -49,7 +50,9 @@ def test_a_submission_interrupted_while_judged_by_another_thread_is_judged_again
 
     submissions = [Submission("p", intent(summary="ours")), InterruptedOnce()]
     with queue._lock:
-        thread = threading.Thread(target=lambda: outcomes.extend(queue.submit(pipeline, submissions)), daemon=True)
+        thread = threading.Thread(
+            target=lambda: outcomes.extend(each.answer() for each in queue.submit(pipeline, submissions)), daemon=True
+        )
         thread.start()
         wait_until(lambda: queue.waiting == 2)
         try:
@@ -59,6 +62,39 @@ def test_a_submission_interrupted_while_judged_by_another_thread_is_judged_again
     thread.join(10)
     assert not thread.is_alive()
     assert [outcome.status for outcome in outcomes] == ["asserted", "asserted"]
+
+
+class Unreadable:
+    """A submission with an IRI that a strict parser refuses."""
+
+    def decide(self, pipeline, view, now):
+        triples = ((iri("urn:x:a"), jido("summary"), "<urn:x:a b>"),)
+        return Decision(Receipt("urn:x:a", None, Version(), "asserted"), triples)
+
+
+def test_a_dry_run_refuses_what_the_commit_would_refuse_as_it_does_not_read_back(memory):
+    queue, pipeline = queue_of(memory), Pipeline(rules_of(memory), memory.sources.new_id)
+
+    (served,) = queue.submit(pipeline, [Unreadable()])
+    dry_run = refusal(queue.dry_run_one, pipeline, Unreadable())
+
+    assert codes(served.answer()) == codes(dry_run) == ["invalid_iri"]
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_the_check_of_an_author_is_called_before_each_submission_is_judged(memory, dry_run):
+    calls = []
+
+    def check():
+        calls.append(1)
+        if len(calls) > 2:
+            raise PolicyDenied("the token was revoked", hint="ask for another")
+
+    writer = memory.writer.acting_as("ben", "agent", check=check)
+    plan = [(intent(summary=f"text {number}", asserted_by="ben"), SubmitOptions()) for number in range(2)]
+    assert len(writer.submit_together("p", lambda outcomes: plan, dry_run=dry_run)) == len(calls) == 2
+
+    assert refusal(writer.submit_intent, "p", intent(asserted_by="ben"), dry_run=dry_run).code == "policy_denied"
 
 
 def test_a_commit_that_the_index_fails_to_apply_is_acknowledged_and_visible_to_the_next_read(memory):  # C020
