@@ -8,7 +8,6 @@ the rows of their SPARQL: the engine reads every memory for them.
 
 from __future__ import annotations
 
-import binascii
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -178,17 +177,24 @@ class Cursor:
         """Return the cursor in *text*; raises InvalidRequest when it is damaged or belongs to another question."""
         try:
             raw = urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
-        except (AttributeError, UnicodeEncodeError, binascii.Error):
-            raw = b""
-        if len(raw) <= _SIZE or _digest(raw[_SIZE:]) != raw[:_SIZE]:
+            as_of, offset, fingerprint, key, given, valid_at = json.loads(raw[_SIZE:])
+            moments = [as_of, valid_at] if valid_at else [as_of]
+            is_valid = (
+                _digest(raw[_SIZE:]) == raw[:_SIZE]
+                and [to_term(plain_value(each), "dateTime", "cursor") for each in moments] == moments
+                and all(type(each) is int and 0 <= each < _MOST_OFFSET for each in (offset, given))
+                and key.encode() is not None  # raises UnicodeEncodeError for half of a surrogate pair
+            )
+        except (AttributeError, TypeError, ValueError, RecursionError, InvalidRequest):
+            is_valid = False
+        if not is_valid:
             raise InvalidRequest("the cursor is damaged", hint="use the cursor of the page before, or leave it out")
-        as_of, offset, fingerprint, key, given, *valid_at = json.loads(raw[_SIZE:])  # one made before 0.1.1 has none
         if fingerprint != question:
             raise InvalidRequest(
                 "the cursor belongs to another question",
                 hint="repeat the name, the project and every parameter of the first page",
             )
-        return cls(str(as_of), int(offset), question, PagePosition(str(key), int(given)), *map(str, valid_at[:1]))
+        return cls(as_of, offset, question, PagePosition(key, given), valid_at)
 
 
 class PageCache:
@@ -209,7 +215,7 @@ class PageCache:
         return Page([dict(row) for row in page.rows], page.cursor)
 
 
-_SIZE = 8
+_SIZE, _MOST_OFFSET = 8, 1 << 48
 
 
 def _digest(data: bytes) -> bytes:

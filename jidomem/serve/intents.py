@@ -127,7 +127,7 @@ def _refuse_key() -> None:
 
 def _each(site: RequestContext, project: str, values: list[Any], dry_run: bool) -> Response:
     """Return the outcome of each intent of an array; raise the error that stopped all of them."""
-    outcomes = list(chain.from_iterable(_in_blocks(site, project, _pieces(values), dry_run)))[: len(values)]
+    outcomes = list(chain.from_iterable(_in_blocks(site, project, _pieces(values), dry_run)))
     for position, outcome in enumerate(outcomes):
         if isinstance(outcome, JidomemError) and not _stops(outcome):
             outcome.position = position
@@ -166,9 +166,10 @@ def _in_blocks(
     site: RequestContext, project: str, blocks: Iterable[list[Any]], dry_run: bool
 ) -> Iterator[list[Outcome]]:
     """Yield the outcomes of each block, up to the one that ends the request: nothing after it is submitted."""
-    refused, rest = 0, iter(blocks)
-    while not site.operation.stopping.is_set() and refused < MOST_REFUSALS:
-        if (block := next(rest, None)) is None:
+    refused = 0
+    for block in blocks:
+        if site.operation.stopping.is_set() or refused >= MOST_REFUSALS:
+            yield [_ending(refused)]
             return
         outcomes = _outcomes(site, project, block, dry_run)
         stops = [_stops(outcome) for outcome in outcomes]
@@ -178,7 +179,6 @@ def _in_blocks(
             return
         yield outcomes
         refused += sum(isinstance(outcome, JidomemError) for outcome in outcomes)
-    yield [_ending(refused)]
 
 
 def _ending(refused: int) -> JidomemError:
@@ -211,7 +211,6 @@ def _outcomes(site: RequestContext, project: str, values: Sequence[Any], dry_run
     outcomes = [_judged(writer, project, value) for value in values] if dry_run else writer.submit_many(project, values)
     for position, outcome in enumerate(outcomes):
         if isinstance(outcome, JidomemError) and not _stops(outcome):
-            outcome.position = position
             site.operation.measures.refused(outcome.code, _by(site, values[position]), project)
     return [*_shown(site, outcomes)]
 

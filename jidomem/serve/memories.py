@@ -158,15 +158,15 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
             name,
             project=project,
             include_inactive=wire.flag(given, "include_inactive"),
-            limit=most if limit is None else limit,
+            limit=most if limit is None else min(limit, most),
             cursor=given.get("cursor"),
             **_moment(given),
             **_parameters(given),
         )
-    if len(page.rows) > most or (limit is None and page.cursor is not None):
+    if page.cursor is not None and (limit is None or limit > most):
         raise TooLarge(
             f"the answer has more than {most:,} rows",
-            hint="give limit=1000, and follow the cursor of each page",
+            hint=f"give limit={min(most, 1000)}, and follow the cursor of each page",
             code="result_too_large",
         )
     columns = text_columns(query, include_inactive=wire.flag(given, "include_inactive"))

@@ -9,6 +9,7 @@ from typing import Any
 
 from flask import Response
 
+from jidomem import __version__
 from jidomem.errors import CODES
 from jidomem.rdf import vocab
 from jidomem.records.active import STATUSES
@@ -168,7 +169,6 @@ AGENT_ROUTES: tuple[Route, ...] = (
 )
 
 
-_VERSION = "0.1.0"
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _JSON_TYPES = {
@@ -212,7 +212,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "jidomem",
-            "version": _VERSION,
+            "version": __version__,
             "summary": "The governed memory of AI agents",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

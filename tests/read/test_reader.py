@@ -1,6 +1,9 @@
 import inspect
+import json
 import typing
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime, timedelta, timezone
+from hashlib import blake2b
 
 import pytest
 from reader_world import needed, new_index, reader_of, short, shortened, triples, world_index
@@ -294,6 +297,25 @@ def test_a_damaged_cursor_is_refused(reader):
         damaged = cursor[:at] + ("A" if cursor[at] != "A" else "B") + cursor[at + 1 :]
         with pytest.raises(InvalidRequest, match="damaged"):
             reader.ask("facts", project="demo", cursor=damaged)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (0, "garbage"), (0, ""), (0, '"x"^^<http://www.w3.org/2001/XMLSchema#dateTime>'), (1, "x"), (1, -1), (1, 2.5),
+        (1, 10**30), (3, 7), (3, "\ud800"), (4, -3), (4, None), (5, "junk"), (6, "one more"), (None, "not json"),
+        (None, "[" * 9999),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("query", ["facts", "counts"])
+def test_a_cursor_of_other_content_with_its_digest_is_refused(reader, query, place, value):
+    cursor = reader.ask_page(query, project="demo", limit=1).cursor
+    values = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[8:])
+    body = (json.dumps([*values[:place], value, *values[place + 1 :]]) if place is not None else value).encode()
+    forged = urlsafe_b64encode(blake2b(body, digest_size=8).digest() + body).decode().rstrip("=")
+
+    with pytest.raises(InvalidRequest, match="the cursor is damaged"):
+        reader.ask_page(query, project="demo", limit=1, cursor=forged)
 
 
 def test_reading_changes_nothing_in_the_index(index, reader):  # C013

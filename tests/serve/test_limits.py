@@ -219,6 +219,18 @@ def test_nothing_more_of_a_request_is_submitted_after_a_thousand_refusals(client
     assert client.get("/projects").json["projects"] == []
 
 
+@pytest.mark.parametrize("kind", ["json", "x-ndjson"])
+def test_a_thousand_refused_intents_without_another_have_an_outcome_each(client, kind):
+    values = [{}] * 1000
+    data = json.dumps(values) if kind == "json" else "".join(json.dumps(each) + "\n" for each in values)
+
+    answer = client.post("/projects/p/intents", data=data, content_type=f"application/{kind}")
+
+    outcomes = answer.json if kind == "json" else [json.loads(line) for line in answer.text.splitlines()]
+    codes = [(outcome["code"], outcome["position"]) for outcome in outcomes]
+    assert codes == [("missing_required_fields", position) for position in range(1000)]
+
+
 @pytest.mark.parametrize("route", ["intents", "entries"])
 def test_an_array_has_at_most_ten_thousand_items(client, route):
     answer = client.post(f"/projects/p/{route}", json=[{}] * 10_001)

@@ -12,6 +12,7 @@ from conftest import decision, intent
 from rdflib import Graph
 from rdflib.compare import isomorphic
 
+import jidomem
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
 from jidomem.extras.web.pages import PAGES
@@ -112,7 +113,10 @@ def test_rows_above_the_limit_are_refused_and_given_in_pages(client, memory):
 
     assert (whole.status_code, whole.json["code"]) == (413, "result_too_large")
     assert (page.status_code, len(page.json["rows"])) == (200, 1)
+    assert "give limit=1, and follow" in whole.json["hint"]
     assert client.get("/projects/p/queries/facts?limit=2").json["code"] == "result_too_large"
+    last = client.get("/projects/p/queries/facts", query_string={"limit": 2, "cursor": page.json["cursor"]})
+    assert len(last.json["rows"]) == 1
     assert client.get("/projects/p/queries/open-tasks").status_code == 200
 
 
@@ -397,6 +401,7 @@ def test_the_description_has_every_route_except_the_pages(app, client):
 
     pages = {(route.method, route.path) for route in PAGES}
     assert served - pages == described == {(route.method, route.path) for route in ROUTES}
+    assert document["info"]["version"] == jidomem.__version__
     assert pages < served
 
 
