@@ -8,7 +8,7 @@ import sys
 import threading
 
 import pytest
-from conftest import files, fixed_sources, intent
+from conftest import files, fixed_sources, intent, wait_until
 
 import jidomem
 from jidomem import JidomemError
@@ -477,9 +477,7 @@ def test_a_large_search_index_is_built_in_a_background_thread(root, monkeypatch)
         )
         for number in range(20):
             memory.remember(f"House {number} of the street is red")
-        for thread in threading.enumerate():
-            if thread.name.startswith("jidomem-texts"):
-                thread.join()
+        wait_until(lambda: builders)
 
         assert builders == {"jidomem-texts-p"}
 
