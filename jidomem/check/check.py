@@ -182,7 +182,7 @@ def _unreadable(path: str, what: str) -> Failed:
 
 #: The namespace of IRIs that the journal describes.
 _OURS = f"<{BASE}"
-#: Rules that compare memories with each other.
+#: Rules that a commit which is missing can break: most compare memories with each other.
 _OF_OTHERS = frozenset(
     (DANGLING, ORPHAN, CIRCLE, SUCCESSORS, CONFLICT, CONSISTENT, CLOSED_THERE, FRESH, PERMITTED, REPEATED)
 )
@@ -224,7 +224,11 @@ class Options:
 
 
 def check_project(follower: IndexFollower, schema: Schema, project: str, options: Options | None = None) -> CheckReport:
-    """Return the problems of the memory of *project*: journal, ontology, shapes, gates, references, conflicts."""
+    """Return the problems of the memory of *project*: journal, ontology, shapes, gates, references, conflicts.
+
+    The order matters: the damage is known once all streams are verified; then the findings that it explains are
+    dropped, then those older than the revision, then those of ended or waived memories.
+    """
     settings, stream = options or Options(), Stream(project)
     follower.catch_up(stream)
     # the engine runs the queries while this thread judges the journal; a million triples are no garbage
@@ -268,7 +272,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
     report.problems += _placed_in_overlay(source.placed(findings), settings.overlay)
     if settings.revision is not None and settings.overlay is not None:
         report.problems += configured_changes(settings.overlay, settings.revision)
-    report.problems = in_order([*report.problems, *_aimless(schema, settings.overlay)])
+    report.problems = in_order([*report.problems, *_shapes_without_target(schema, settings.overlay)])
     return report
 
 
@@ -363,7 +367,7 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
                              for name in sorted({*report.untargeted, *one.untargeted})}  # fmt: skip
     if settings.own_gates or settings.refused:
         report.notes.append("the gates of the root apply to its own memory, not to files")
-    report.problems = in_order([*report.problems, *_aimless(schema, settings.overlay)])
+    report.problems = in_order([*report.problems, *_shapes_without_target(schema, settings.overlay)])
     return report
 
 
@@ -659,7 +663,7 @@ def _is_ended(item: Term, source: TripleSource) -> bool:
     return any(jido("Asserted") in source.values(end, jido("hasAssertionStatus")) for end in ends)
 
 
-def _aimless(schema: Schema, overlay: Path | None) -> list[Problem]:
+def _shapes_without_target(schema: Schema, overlay: Path | None) -> list[Problem]:
     """Return the shapes of the overlay that can never judge a node; a test covers the shipped ones."""
     own = [each for each in untargeted_shapes(schema.rules, schema) if not each.item.startswith(f"<{SHAPE}")]
     problems = [Problem(plain_value(each.item), each.rule, each.severity, each.message) for each in own]

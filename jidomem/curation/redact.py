@@ -36,7 +36,7 @@ from jidomem.curation.find_text import (
     variants,
     without_blob,
 )
-from jidomem.errors import IntentRefused, InvalidRequest, NotFound
+from jidomem.errors import Failed, IntentRefused, InvalidRequest, NotFound
 from jidomem.index.follower import IndexFollower
 from jidomem.journal.commit import COMMIT, Commit, build
 from jidomem.journal.journal import NAMES, Stream, VersionMismatch
@@ -135,9 +135,10 @@ class RedactionPlan:
 class JournalMaintenance:
     """The maintenance of the journal of `follower`, permitted to the curators of `writer`'s policy.
 
-    `forget` deletes the files, other than the index, that are derived from the journal; `unlog` deletes the names that
-    a predicate accepts from the read log of a project, and `working_texts` counts them in its working state. `tree` is
-    the git repository with the files whose blob ids memories have.
+    `delete_caches` deletes the files, other than the index, that are derived from the journal, and yields the fault of
+    each that stays; `remove_from_logs` deletes the names that a predicate accepts from the read log of a project, and
+    `working_texts` counts them in its working state. `tree` is the git repository with the files whose blob ids
+    memories have.
     """
 
     follower: IndexFollower
@@ -145,8 +146,8 @@ class JournalMaintenance:
     policy: Policy
     sources: Sources
     writer: MemoryWriter
-    forget: Callable[[], object]
-    unlog: Callable[[str, Callable[[str], bool]], object]
+    delete_caches: Callable[[], Iterable[Failed]]
+    remove_from_logs: Callable[[str, Callable[[str], bool]], object]
     working_texts: Callable[[str, Callable[[str], bool]], Mapping[str, int]] = lambda project, shows: {}
     tree: Worktree | None = None
 
@@ -166,7 +167,7 @@ class JournalMaintenance:
         that contains one goes whole, and the words of a turn whose session or asking agent does. Raises NotFound if
         nothing contains them, InvalidRequest if they cannot be redacted.
         """
-        self._level(project)
+        self._catch_up(project)
         if texts:
             wanted = self._wanted_texts(project, item, texts, parts)
         else:
@@ -229,7 +230,8 @@ class JournalMaintenance:
 
         The record names commits, memories, properties, leaves, *agent* and *reason*, not the removed texts. Raises
         PolicyDenied unless *agent* is a curator (an administrator, for changes of the policy) or the project has none,
-        InvalidRequest if *reason* or *agent* contains a text, and the errors of an append.
+        InvalidRequest if *reason* or *agent* contains a text, and the errors of an append; and, once the journal is
+        redacted, Failed if a file derived from it cannot be deleted.
         """
         self.check_may_redact(plan, agent=agent, reason=reason)
         self._unlog_texts(plan.project, plan.wanted)
@@ -269,9 +271,8 @@ class JournalMaintenance:
         """Remove redacted triples that are in the journal again, after a merge or an interrupted redaction.
 
         Entries of which only a part was redacted go whole. The texts are also removed from the working state, except
-        very short ones. Returns the commits that record
-        it, none if there was nothing to remove. Raises PolicyDenied unless *agent* is a curator: `redact` checked the
-        right to redact the policy at the first redaction.
+        very short ones. Returns the commits that record it, none if there was nothing to remove. Raises PolicyDenied
+        unless *agent* is a curator: `redact` checked the right to redact the policy at the first redaction.
         """
         self.writer.check_keeper(project, agent, "redact")
         self._screen_reason(reason)
@@ -301,7 +302,7 @@ class JournalMaintenance:
 
     def _rest_of_entries(self, project: str) -> list[tuple[Stream, Trace]]:
         """Return the statements to remove of the entries of which a part was redacted."""
-        self._level(project)
+        self._catch_up(project)
         view, graph, index = self._view(project, "history"), Stream(project, "history").graph, self.follower.index
         with_id, with_text = ({subject for subject, _, _ in index.triples(graph, None, name)} for name in (ID, TEXT))
         partial_entries = {*view.subjects(TYPE, ENTRY)} - (with_id & with_text)
@@ -320,7 +321,7 @@ class JournalMaintenance:
 
         def record(version: Version, name: str) -> Commit:
             properties = [(jido("setsAside"), literal(name))]
-            return self._order(stream, version, properties, agent=agent, reason=reason)
+            return self._record_commit(stream, version, properties, agent=agent, reason=reason)
 
         name = self.follower.journal.quarantine(stream, which, record, self.sources.now())
         self.follower.catch_up(stream)
@@ -349,11 +350,11 @@ class JournalMaintenance:
         properties += [(jido("redactedProperty"), name) for name in sorted({name for _, name in about})]
         while True:
             with self.follower.journal.redacting(stream, removed) as version:
-                commit = self._order(stream, version, properties, places, agent=agent, reason=reason)
+                commit = self._record_commit(stream, version, properties, places, agent=agent, reason=reason)
                 if not isinstance(self.follower.journal.append(stream, version, commit), VersionMismatch):
                     return commit  # on a mismatch another machine appended meanwhile
 
-    def _order(
+    def _record_commit(
         self,
         stream: Stream,
         version: Version,
@@ -385,12 +386,23 @@ class JournalMaintenance:
     def _unlog_texts(self, project: str, wanted: Wanted) -> None:
         """Remove the texts from the working state of the project."""
         if wanted.texts:
-            self.unlog(project, _shown_by(wanted))
+            self.remove_from_logs(project, _shown_by(wanted))
 
     def _rebuild_copies(self) -> None:
-        """Rebuild the index, and delete all other files that are derived from the journal."""
-        self.follower.rebuild()
-        self.forget()
+        """Rebuild the index, and delete all other files that are derived from the journal.
+
+        Raises Failed if one of them stays; the journal is redacted all the same.
+        """
+        faults = []
+        try:
+            self.follower.rebuild()
+        except Failed as fault:
+            faults.append(fault)
+        faults += self.delete_caches()
+        if faults:
+            copies = "; ".join(fault.detail for fault in faults)
+            hint = "; ".join(fault.hint or "" for fault in faults)
+            raise Failed(f"the journal is redacted, but copies of its memories stay: {copies}", hint=hint)
 
     def _leaves(self, stream: Stream, traces: Iterable[Trace]) -> dict[str, frozenset[str]]:
         wanted = grouped((trace.commit, trace.triple) for trace in traces)
@@ -458,7 +470,7 @@ class JournalMaintenance:
         streams = (Stream(project, name) for name in NAMES)
         return [stream for stream in streams if self.follower.journal.exists(stream)]
 
-    def _level(self, project: str) -> None:
+    def _catch_up(self, project: str) -> None:
         for stream in self._streams(project):
             self.follower.catch_up(stream)
 

@@ -17,6 +17,7 @@ from hashlib import blake2b
 from itertools import chain, groupby
 from typing import Any
 
+from jidomem.base.containers import grouped
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.exchange import documents
 from jidomem.exchange.documents import OWL, DocumentFormat, parse
@@ -321,17 +322,28 @@ def _declare(
     except IntentRefused as refusal:
         check_declared(rows, schema, writer.literal, WRITER_RECORDS - EXPORTED_RECORDS)
         check_axioms(rows, schema)
-        subjects = [*dict.fromkeys(subject for subject, _, _ in rows)]
-        if len(subjects) == 1:
-            return [], {subjects[0]: refusal}
-    known, refused = list[str](), dict[Term, IntentRefused]()
-    for half in ({*subjects[: len(subjects) // 2]}, {*subjects[len(subjects) // 2 :]}):
-        others, faults = _declare(writer, schema, project, [row for row in rows if row[0] in half])
-        known, refused = known + others, refused | faults
-    for subject in [*refused]:  # it may have named what the other half describes
+        known, refused = _declare_halves(writer, project, grouped((row[0], row) for row in rows), refusal)
+    for subject in [*refused]:  # it may have named what a later half describes
         with suppress(IntentRefused):
             known += writer.declare(project, [row for row in rows if row[0] == subject])
             del refused[subject]
+    return known, refused
+
+
+def _declare_halves(
+    writer: MemoryWriter, project: str, rows: Mapping[Term, Sequence[Triple]], refusal: IntentRefused
+) -> tuple[list[str], dict[Term, IntentRefused]]:
+    """Append the descriptions *rows* of each subject, refused together by *refusal*, in parts of half the size."""
+    known, refused, subjects = list[str](), dict[Term, IntentRefused](), [*rows]
+    if len(subjects) == 1:
+        return known, {subjects[0]: refusal}
+    for half in (subjects[: len(subjects) // 2], subjects[len(subjects) // 2 :]):
+        part = {subject: rows[subject] for subject in half}
+        try:
+            known += writer.declare(project, [*chain.from_iterable(part.values())])
+        except IntentRefused as fault:
+            others, faults = _declare_halves(writer, project, part, fault)
+            known, refused = known + others, refused | faults
     return known, refused
 
 

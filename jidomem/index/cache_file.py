@@ -34,6 +34,26 @@ def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[at : at + CHUNK] for at in range(0, len(values), CHUNK))
 
 
+def delete_folder(folder: Path) -> None:
+    """Delete *folder*, if it exists, with its files; raises Failed if one stays."""
+    from shutil import rmtree  # slow to load
+
+    faults = list[Failed]()
+
+    def note(_: object, path: str, fault: tuple[type[BaseException], BaseException, object]) -> None:
+        if not isinstance(fault[1], FileNotFoundError):
+            faults.append(_undeleted(path, fault[1], folder))
+
+    rmtree(folder, onerror=note)
+    if faults:
+        raise faults[0]
+
+
+def _undeleted(path: object, error: BaseException, folder: Path) -> Failed:
+    reason = getattr(error, "strerror", None) or error
+    return Failed(f"{path} cannot be removed: {reason}", hint=f"remove it: rm -r {folder}")
+
+
 class CacheDatabase:
     """The SQLite file at *path*, made if missing; call `fits` before anything else.
 
@@ -232,8 +252,7 @@ class CacheFolder(Generic[F]):
             try:
                 self.discard(name)
             except OSError as error:
-                hint = f"remove it: rm -r {self.folder}"
-                raise Failed(f"{self.path(name)} cannot be removed: {error.strerror}", hint=hint) from error
+                raise _undeleted(self.path(name), error, self.folder) from error
 
     def names(self) -> list[str]:
         """Return the names of the files that exist."""

@@ -337,17 +337,19 @@ class IndexFollower:
     def rebuild(self, progress: Callable[[int], None] | None = None) -> Mapping[Stream, Watermark]:
         """Discard index and snapshots, build the index again from the journal and return the watermark of each stream.
 
-        *progress* is called with the bytes of each commit. A snapshot is published if the journal is large.
+        *progress* is called with the bytes of each commit. A snapshot is published if the journal is large. Raises
+        Failed, once the index is built, if a snapshot cannot be deleted.
         """
         with self._lock:
-            if self._clones is not None:
-                self._clones.discard_snapshots()
+            undeleted = self._clones.discard_snapshots() if self._clones is not None else None
             streams = self.journal.streams()
             self._reopen(streams, rebuilds=True, progress=progress)
             self._move_to_disk_if_large()
             self._publish_if_due(0, 0)
             self._wait_for_threads()
             self._discard_others()
+            if undeleted is not None:
+                raise undeleted
             return {stream: self.index.mark(stream.graph) for stream in streams}
 
     def put_ontology(self, ontology: Iterable[Triple]) -> None:

@@ -35,6 +35,8 @@ from jidomem.base.disk import (
 )
 from jidomem.base.files import write_file
 from jidomem.base.json_values import decode_json
+from jidomem.errors import Failed
+from jidomem.index.cache_file import delete_folder
 from jidomem.index.store import OxigraphIndex, Watermark
 
 _TRIM_THRESHOLD = -1  # M_TRIM_THRESHOLD of glibc's malloc.h
@@ -172,10 +174,17 @@ class Clones:
             return locks.count(None)
         return 0
 
-    def discard_snapshots(self) -> None:
-        """Delete all snapshots, also unreadable ones, and the clones of ended processes."""
-        shutil.rmtree(self._snapshots, ignore_errors=True)
+    def discard_snapshots(self) -> Failed | None:
+        """Delete all snapshots, also unreadable ones, and the clones of ended processes.
+
+        Returns the fault of a snapshot that cannot be deleted.
+        """
         self.discard_ended()
+        try:
+            delete_folder(self._snapshots)
+        except Failed as fault:
+            return fault
+        return None
 
     def discard_ended(self) -> None:
         """Delete the clones of ended processes."""

@@ -153,9 +153,11 @@ class Vectors:
 
     def count(self, stream: Stream) -> int:
         """Return the number of vectors of *stream*; 0 without a file, which is not made."""
+        return self._use(stream, lambda file: file.count()) if self._exists(stream) else 0
+
+    def _exists(self, stream: Stream) -> bool:
         name = self._name(stream)
-        is_there = self._files.is_open(name) or self._files.path(name).exists()
-        return self._use(stream, lambda file: file.count()) if is_there else 0
+        return self._files.is_open(name) or self._files.path(name).exists()
 
     def nearest(self, stream: Stream, to: Vector, limit: int) -> list[tuple[bytes, float]]:
         """Return the digests of the *limit* pieces most similar to a vector, with their cosines."""
@@ -214,7 +216,11 @@ class Vectors:
         """
         name, texts = self._name(stream), self._texts.status(stream)
         pending = None if texts is None or texts["amiss"] else self.waiting(stream)
-        status: dict[str, Any] = {"model": self.embedder.name, "vectors": 0, "bytes": 0, "pending": pending}
+        status: dict[str, Any] = {
+            "model": self.embedder.name, "vectors": 0, "bytes": 0, "pending": pending, "passed_by": 0,
+        }  # fmt: skip
+        if not self._exists(stream):
+            return status
         status["vectors"] = self._use(stream, lambda file: file.count())
         status["passed_by"] = self._use(stream, lambda file: file.metadata("passed_by") or 0)
         with suppress(OSError):
@@ -331,7 +337,7 @@ class Vectors:
             raise ModelUnavailable(detail, hint="use another embedder") from error
 
     def _position(self, stream: Stream) -> tuple[str, int]:
-        return self._use(stream, lambda file: file.reached)
+        return self._use(stream, lambda file: file.reached) if self._exists(stream) else ("", 0)
 
     def _use(self, stream: Stream, use: Callable[[VectorFile], T]) -> T:
         return self._files.use(self._name(stream), use)
@@ -522,7 +528,7 @@ class Embedding:
         return lag if former is None else {**lag, "former": former.embedder.name}
 
     def close(self) -> None:
-        """Stop embedding; waits up to AT_END seconds for the batch in progress."""
+        """Stop embedding; waits up to CLOSE_TIMEOUT seconds for the batch in progress."""
         with self._lock:
             self._closed, worker = True, self._worker
         if worker is not None:

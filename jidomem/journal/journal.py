@@ -169,7 +169,7 @@ class StreamLock:
         """Hold the lock, in this process and by a kernel lock of the file *path* in *folder*.
 
         *begin* is called before a missing folder is made. Raise Busy if the lock is not free within *seconds*, Failed
-        if the folder cannot be written.
+        if the folder cannot be written. A thread that another one overtakes at the last moment waits for that one, too.
         """
         deadline, pause = monotonic() + seconds, _FIRST_PAUSE
         while self.mutex.locked():

@@ -287,7 +287,8 @@ def visible_commits(folder: Folder, keys: Iterable[str], missed: set[str]) -> It
         redacted = redacted_leaves(folder.commits(records, set()))
     for commit, before in steps:
         missed |= before
-        if shown := redacted[commit.id].intersection(leaves(commit).values()) if commit.id in redacted else ():
+        shown = redacted[commit.id].intersection(leaves(commit).values()) if commit.id in redacted else ()
+        if shown:
             with suppress(FormatError):  # a record cannot redact a commit's own description
                 commit = without(commit, {*shown, *removed_leaves(commit)})
         yield commit

@@ -6,13 +6,13 @@ Each part is loaded when it is first used, as readers and writers need none of i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jidomem.errors import InvalidRequest
+from jidomem.errors import Failed, InvalidRequest
 from jidomem.runtime import root_config
 
 if TYPE_CHECKING:
@@ -113,21 +113,24 @@ class GovernanceApi:
             memory.settings.policy,
             memory.sources,
             memory.writer,
-            self._forget_caches,
+            self._delete_caches,
             self._redact_logs_and_state,
             partial(self._agents.redact, dry_run=True),
             memory.tree,
         )
 
-    def _forget_caches(self) -> None:
-        from shutil import rmtree  # slow to load
-
+    def _delete_caches(self) -> Iterator[Failed]:
         from jidomem.index import search_index
+        from jidomem.index.cache_file import delete_folder
 
         root = self._memory.settings.root
-        self._memory.texts.files.discard_all()
-        search_index.delete_vectors(root)
-        rmtree(root / "cache" / "guard", ignore_errors=True)  # the rules of the guard quote memories
+        guard = root / "cache" / "guard"  # its rules quote memories
+        for delete in (self._memory.texts.files.discard_all, partial(search_index.delete_vectors, root),
+                       partial(delete_folder, guard)):  # fmt: skip
+            try:
+                delete()
+            except Failed as fault:
+                yield fault
 
     def _redact_logs_and_state(self, project: str, shows: Callable[[str], bool]) -> None:
         self._read_log.forget(project, shows)  # even if it is off now, it may have earlier rows

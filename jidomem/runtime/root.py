@@ -92,9 +92,9 @@ class Jidomem:
         self.config = ConfigWatcher(self.place, lambda: load(given.root), self._apply_config)
         loaded = self.config.first
         self.schema, self.playbook = loaded.schema, loaded.playbook
-        self.playbook.unknown = self.config.quietly
+        self.playbook.unknown = self.config.reload_or_keep
         self._rules = EffectiveRules(loaded.schema, given.policy)
-        self._rules.look = self.config.look
+        self._rules.reload_if_changed = self.config.reload_if_changed
 
         self.index = OxigraphIndex()
         clones = Clones(given.root / INDEX)
@@ -226,7 +226,7 @@ class Jidomem:
         with self.journal.asking(streams):
             if self.journal.knows(project):
                 versions = {stream.name: self.follower.catch_up(stream) for stream in streams}
-            self.config.quietly()
+            self.config.reload_or_keep()
         if any(version.heads for version in versions.values()):
             self._claim(project)
             return versions[Stream(project).name]

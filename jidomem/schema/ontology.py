@@ -654,7 +654,7 @@ class ConfigWatcher(Generic[Config]):
         self._state = source.bring_rules()
         self.first = load()
 
-    def look(self) -> None:
+    def reload_if_changed(self) -> None:
         """Apply the changes since the last call; raises the `problem` if they cannot be used."""
         if self._source.rules() != self._state:
             with self._lock:
@@ -662,10 +662,10 @@ class ConfigWatcher(Generic[Config]):
         if self.problem is not None:
             raise self.problem
 
-    def quietly(self) -> None:
+    def reload_or_keep(self) -> None:
         """Apply the changes since the last call, if they can be used."""
         with suppress(JidomemError):
-            self.look()
+            self.reload_if_changed()
 
     def _load_changes(self) -> None:
         while (state := self._source.bring_rules()) != self._state:  # repeated if they change while they are read
@@ -684,7 +684,7 @@ class EffectiveRules:
         self.policy = policy
         self.number = 0
         #: Updates schema and policy if the root changed; raises Failed if the new ones cannot be used.
-        self.look: Callable[[], None] = lambda: None
+        self.reload_if_changed: Callable[[], None] = lambda: None
 
     def change(self, schema: Schema, policy: Policy) -> None:
         """Set schema and policy."""

@@ -146,7 +146,7 @@ def _described(query: NamedQuery) -> dict[str, Any]:
 
 def ask(site: RequestContext, project: str, name: str) -> Response:
     """Return the rows of one named query as JSON, CSV or TSV."""
-    site.memory.config.quietly()
+    site.memory.config.reload_or_keep()
     name, form = _form(name, site.memory.playbook)
     given = wire.once(request.args)
     query = site.memory.playbook.get(name)

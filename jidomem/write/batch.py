@@ -41,7 +41,7 @@ class SubmissionResults(Iterator[Outcome]):
     def __init__(self, intents: Iterable[Given], batch: Batches, project: str, options: SubmitOptions) -> None:
         self.submitted = 0
         self._pending: deque[Outcome] = deque()
-        self._end: Exception | None = StopIteration()
+        self._end: Exception | None = StopIteration()  # until `iter` succeeds: `__del__` then gives no warning
         self._intents = iter(intents)
         self._batch, self._project, self._options = batch, project, options
         self._end = None

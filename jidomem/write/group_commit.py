@@ -16,7 +16,6 @@ from jidomem.base.clock import Sources
 from jidomem.errors import Failed, IntentRefused, JidomemError, NotFound, nearest_names
 from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.journal import commit as commits
-from jidomem.journal.commit import is_redaction_record
 from jidomem.journal.journal import FutureCommit, Stream, VersionMismatch, future_commit
 from jidomem.journal.stream import moment_after
 from jidomem.rdf import vocab
@@ -64,7 +63,7 @@ class PendingSubmission:
         raise self.outcome
 
 
-#: The submissions of a caller that are judged before it is the turn of the next one.
+#: How many submissions of one caller are judged in a row.
 _TURN = 25
 
 
@@ -170,9 +169,10 @@ class _Block:
         return any(pending.outcome for pending, _ in self.members)
 
     def unserved(self) -> list[PendingSubmission]:
-        """Return the accepted submissions; if the commit failed, also the refused ones after the first of them.
+        """Return the accepted submissions.
 
-        The outcomes of those are reset.
+        If the commit failed, also those refused after the first accepted one, as they were judged with it in view;
+        their outcomes are reset.
         """
         members = [pending for pending, _ in self.members]
         if members and members[0].outcome is None:
@@ -241,12 +241,12 @@ class CommitQueue:
             self._follower.catch_up(stream)
         for damage in self._follower.journal.damage(self._stream):
             raise damage
-        self._rules.look()
+        self._rules.reload_if_changed()
         return self._indexed_rows()
 
     @contextmanager
     def reading(self) -> Iterator[WriteSnapshot]:
-        """Yield the rows, including all commits of other writers, for a short read.
+        """Yield the rows, including all commits of other writers, for a short read: the commits wait for its end.
 
         The index need not apply pending commits if the cached snapshot is up to date and no thread uses it.
         """
@@ -419,7 +419,7 @@ class CommitQueue:
 
         `_cache` puts it back, once all its added triples are durable.
         """
-        self._rules.look()  # the journal was read when the lock was acquired
+        self._rules.reload_if_changed()  # the journal was read when the lock was acquired
         cached, self._cached = self._cached, None
         if cached is not None and self._is_up_to_date(cached, version) and not self._is_due(cached.view.size):
             return cached
@@ -480,8 +480,7 @@ class CommitQueue:
         own, view = iri(commit.iri), block.cached.view
         view.add_new(own, [triple for triple in commit.triples if triple[0] == own])
         view.add([*moments, *zip(nodes, repeat(_RECORDED_IN), repeat(own))])
-        if not is_redaction_record(commit.data):
-            self._cache(block.cached, after)
+        self._cache(block.cached, after)
         for pending, decision in block.members:
             receipt = decision.receipt
             pending.commit = commit.id if decision.triples else None

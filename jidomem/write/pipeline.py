@@ -1,8 +1,8 @@
 """The pipeline takes an intent through its stages: normalise, validate, conflict, triples.
 
-It does no I/O and reads only the snapshot that is passed in. `Pipeline.run` returns the decision: the triples to
-append, or raises the refusal of the first stage that refuses. A refusal lists the faults of form of every stage and,
-for mechanical faults, has the repaired intent.
+`Pipeline.run` writes nothing: it reads the snapshot that is passed in, and looks names up by `find` and `ids`. It
+returns the decision, the triples to append, or raises the refusal of the first stage that refuses. A refusal lists the
+faults of form of every stage and, for mechanical faults, has the repaired intent.
 """
 
 from __future__ import annotations

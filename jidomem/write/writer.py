@@ -1,4 +1,7 @@
-"""The MemoryWriter is the only way into the memory of a project, made of parts for the kinds of writes."""
+"""The MemoryWriter writes all memories of a project; it is made of parts for the kinds of writes.
+
+Redaction and quarantine append their own records to the journal.
+"""
 
 from __future__ import annotations
 

@@ -287,13 +287,15 @@ def test_an_open_task_whose_issue_is_closed_is_a_finding_at_the_line_of_its_url(
     assert f"{ISSUE}2" in line
 
 
-def test_tasks_with_an_open_issue_or_done_pass_and_tasks_without_an_issue_are_counted(repository):
+def test_tasks_with_an_open_issue_done_or_proposed_pass_and_tasks_without_an_issue_are_counted(repository):
     # C110
     with jidomem.open(repository / ".jidomem", sources=days_later(2)) as memory:
         for number, status in ((1, "planned"), (2, "completed"), (2, "abandoned")):
             fields = {"summary": f"do {number} {status}", "status": status, "tracked_by": f"{ISSUE}{number}"}
             memory.writer.submit_intent("p", intent(type="task", assigned_to="bob", **fields))
         memory.writer.submit_intent("p", intent(type="task", summary="tell nobody", assigned_to="bob"))
+        proposed = intent(type="task", summary="do 2 perhaps", assigned_to="bob", tracked_by=f"{ISSUE}2")
+        memory.writer.submit_intent("p", proposed, propose=True)
 
     report = json.loads(run("check", "--json", "--open-tasks-from", issues(repository, "OPEN", "CLOSED")).stdout)
 

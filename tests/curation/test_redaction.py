@@ -17,7 +17,7 @@ from jidomem.check.report import JOURNAL
 from jidomem.curation.find_text import DIGEST, NAME, SAYS, leftovers
 from jidomem.curation.redact import JournalMaintenance
 from jidomem.curation.review_queue import queue
-from jidomem.errors import Busy, IdempotencyMismatch, IntentRefused, InvalidRequest, NotFound, PolicyDenied
+from jidomem.errors import Busy, Failed, IdempotencyMismatch, IntentRefused, InvalidRequest, NotFound, PolicyDenied
 from jidomem.index import follower as limits
 from jidomem.journal import rewrite
 from jidomem.journal.commit import parse
@@ -365,10 +365,27 @@ def test_a_redaction_is_denied_to_others_than_curators_where_one_is_appointed(tm
         assert b"hunter2" not in bytes_below(tmp_path)
 
 
+@pytest.mark.parametrize("folder", ["cache/guard", "index/snapshots"])
+def test_a_redaction_names_a_copy_that_cannot_be_deleted_once_all_else_is_done(memory, tmp_path, folder):
+    memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
+    copy = memory.settings.root / folder
+    (tmp_path / "elsewhere").mkdir()
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.symlink_to(tmp_path / "elsewhere")  # not even root may delete the tree of a link
+
+    plan = memory.keeper.plan("p", None, texts=["hunter2"])
+    with pytest.raises(Failed, match=f"the journal is redacted, but copies .*{copy}") as fault:
+        memory.keeper.redact(plan, agent="architect", reason="a password")
+
+    assert fault.value.hint == f"remove it: rm -r {copy}"
+    assert memory.reader.ask("facts", project="p") == []
+    assert b"hunter2" not in bytes_below(memory.journal.path(STREAM))
+
+
 def test_the_agent_and_role_of_a_token_apply_to_a_redaction(memory):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     components = (memory.follower, memory.schema, memory.settings.policy, memory.sources)
-    maintenance = lambda writer: JournalMaintenance(*components, writer, lambda: None, lambda *_: None)  # noqa: E731
+    maintenance = lambda writer: JournalMaintenance(*components, writer, lambda: (), lambda *_: None)  # noqa: E731
     plan, arguments = memory.keeper.plan("p", None, texts=["hunter2"]), {"reason": "a password"}
 
     for role, agent in (("agent", "bob"), ("reader", "bob"), ("agent", "rita")):

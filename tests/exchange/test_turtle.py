@@ -332,3 +332,16 @@ def test_an_accepted_memory_of_an_untrusted_source_is_a_proposal_again_and_noted
 
     assert [entry.outcome.status for entry in report.accepted] == ["proposed", "proposed"]
     assert [note for note in report.notes if "1 accepted memory is a proposal here" in note]
+
+
+def test_each_refused_description_of_many_is_tried_again_once(memory, monkeypatch):
+    memory.remember("first")
+    calls, declare = [], memory.writer.declare
+    monkeypatch.setattr(memory.writer, "declare", lambda *arguments: (calls.append(1), declare(*arguments))[1])
+    prefix = "@prefix jido: <https://jido.ai/ontology#> .\n"
+    rows = [f"<urn:x:{number}> a jido:Agent ; jido:nonsense{number} 5 .\n" for number in range(32)]
+
+    report = imported(memory, prefix + "".join(rows))
+
+    assert len(report.refusals) == 32
+    assert len(calls) == 63 + 32  # all, each half of a refused part, then each alone

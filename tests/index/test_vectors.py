@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ToyEmbedder, intent
+from conftest import ToyEmbedder, files, intent
 
 import jidomem
 from jidomem.base.words import digest
@@ -388,3 +388,33 @@ def test_an_embedding_killed_halfway_is_continued_by_the_next_process(memory, ro
     embed_all(vectors)
     assert sorted(toy.asked) == ["zebra 2", "zebra 3", "zebra 4"]
     assert vectors.status(P)["vectors"] == 5
+
+
+def test_the_status_of_a_root_makes_no_vector_file(memory, vectors):
+    remember(memory, "the zebra runs")
+    memory.recall("zebra")
+    before = files(memory.settings.root)
+
+    status = vectors.status(P)
+
+    assert (status["vectors"], status["bytes"], status["passed_by"], status["pending"]) == (0, 0, 0, 1)
+    assert files(memory.settings.root) == before
+
+
+def test_an_embedder_that_failed_is_not_called_again_at_once(root, monkeypatch):
+    class Broken(ToyEmbedder):
+        calls = 0
+
+        def generate(self, texts):
+            self.calls += 1
+            raise OSError("no connection")
+
+    now = [100.0]
+    monkeypatch.setattr(module, "monotonic_time", lambda: now[0])
+    with jidomem.open(root, project="p", agent="me", embedder=(broken := Broken())) as memory:
+        assert [memory.embedding.vector_of("zebra") for _ in range(3)] == [None] * 3
+        assert broken.calls == 1
+
+        now[0] += 3600.0
+        assert memory.embedding.vector_of("zebra") is None
+        assert broken.calls == 2

@@ -186,6 +186,25 @@ def test_one_writer_has_the_turn_and_others_wait_up_to_their_limit(opened):
         assert version == Version()
 
 
+@pytest.mark.parametrize("places", [in_files, on_a_log], indirect=True)
+def test_a_thread_waits_up_to_the_limit_for_another_of_the_same_journal(opened):
+    # C023
+    journal, refused = opened(wait=0.05), []
+
+    def wait():
+        try:
+            with journal.lock(STREAM):
+                refused.append(None)
+        except Busy as error:
+            refused.append(error.code)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    with journal.lock(STREAM):
+        thread.start()
+        thread.join(30)  # without a limit it would wait until the end of this block
+        assert refused == ["busy"]
+
+
 @pytest.mark.parametrize("places", [on_a_log_from_elsewhere], indirect=True)
 def test_a_lock_blocks_no_other_machine_and_the_second_append_is_refused(opened):
     journal, elsewhere = opened(), opened()
