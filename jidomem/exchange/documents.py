@@ -310,7 +310,7 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
     intents: dict[str, dict[str, Any]] = {}
     assumed: dict[str, frozenset[str]] = {}
     for node in items - labels.keys():
-        intent = restate(node, _without_superclasses(about[node], schema), labels)
+        intent = restate(node, _with_one_type(about[node], schema), labels)
         intents[plain_value(node)] = {**stand_in, **_shortened(intent)} if node in foreign else intent
         assumed[plain_value(node)] = frozenset(stand_in.keys() - intent.keys() if node in foreign else ())
     _link(intents, (triple for rows in about.values() for triple in rows))
@@ -380,11 +380,14 @@ def _inline_texts(about: Mapping[Term, list[Triple]], kinds: Mapping[Term, set[T
     return texts
 
 
-def _without_superclasses(rows: list[Triple], schema: Schema) -> list[Triple]:
-    """Return *rows* with only the most specific class."""
-    classes = {value for _, predicate, value in rows if predicate == TYPE}
-    above = {cls for cls in classes if any(cls != other and schema.is_a(other, cls) for other in classes)}
-    return [row for row in rows if row[1] != TYPE or row[2] not in above]
+def _with_one_type(rows: list[Triple], schema: Schema) -> list[Triple]:
+    """Return *rows* with the most specific of our classes, stated or above a stated one, and all not above it."""
+    stated = {value for _, predicate, value in rows if predicate == TYPE}
+    types = {cls for each in stated for cls in schema.ancestors(each) | {each} if vocab.type_of(cls)}
+    types = {cls for cls in types if not any(cls != other and schema.is_a(other, cls) for other in types)}
+    classes = types | {cls for cls in stated if not any(schema.is_a(each, cls) for each in types)}
+    (subject, _, _) = rows[0]
+    return [*(row for row in rows if row[1] != TYPE), *((subject, TYPE, cls) for cls in sorted(classes))]
 
 
 def _shortened(intent: dict[str, Any]) -> dict[str, Any]:

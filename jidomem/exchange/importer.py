@@ -22,7 +22,7 @@ from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.exchange import documents
 from jidomem.exchange.documents import OWL, DocumentFormat, parse
 from jidomem.journal.journal import NAMES, Stream
-from jidomem.rdf.terms import Term, Triple, iri, ntriples_line, plain_value
+from jidomem.rdf.terms import Literal, Term, Triple, iri, ntriples_line, plain_value, value_of
 from jidomem.rdf.vocab import BASE, RDF, RDFS, TYPE, jido, local_name
 from jidomem.records.file_anchor import plain_path
 from jidomem.records.intent import WRITER_ONLY, MemoryUpdateIntent, Receipt, parse_line
@@ -460,8 +460,15 @@ def _content(intent: Mapping[str, Any], assumed: Collection[str]) -> dict[str, A
     """
     values = MemoryUpdateIntent.from_dict(dict(intent)).to_dict()
     values["about"] = [*map(plain_path, values.get("about") or ())]
+    values["extra_triples"] = [(name, _value(value)) for *_, name, value in values.get("extra_triples") or ()]
     plain = {name: value for name, value in values.items() if name not in ("timestamp", *assumed)}
     return {name: sorted(map(str, value)) if isinstance(value, list) else value for name, value in plain.items()}
+
+
+def _value(value: Any) -> object:
+    """Return the value of an extra triple; a store may write a literal in another form."""
+    is_typed = isinstance(value, Mapping) and "@type" in value
+    return value_of(Literal(value["@value"], value["@type"])) if is_typed else value
 
 
 _WRITERS = {jido(name) for name in (*WRITER_ONLY, "idempotencyKey")}

@@ -27,6 +27,13 @@ _PLAIN = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": 
 _LITERAL = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?', re.DOTALL)
 
 
+#: The datatypes of numbers that a store writes in another form, or as another of them.
+_EXACT = frozenset(
+    ("decimal", "integer", "long", "int", "short", "byte", "nonNegativeInteger", "positiveInteger", "negativeInteger",
+     "nonPositiveInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte")
+)  # fmt: skip
+
+
 class Literal(NamedTuple):
     """The three parts of a literal; `datatype` is a bare IRI, `language` is empty except for language-tagged text."""
 
@@ -102,6 +109,27 @@ def parse_literal(term: Term) -> Literal:
     if language:
         return Literal(text, "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString", language)
     return Literal(text, datatype or XSD + "string")
+
+
+def value_of(part: Literal) -> object:
+    """Return the value of a moment, number or truth value, equal for all its forms; any other literal unchanged.
+
+    >>> value_of(Literal("1.0", XSD + "decimal")) == value_of(Literal("01", XSD + "decimal"))
+    True
+    """
+    kind = part.datatype.removeprefix(XSD)
+    if kind == "dateTime":
+        return parse_moment(part.text) or part
+    if kind == "boolean":
+        return part.text in ("true", "1")
+    try:
+        if kind in _EXACT:
+            from fractions import Fraction  # takes some milliseconds, and few memories have such a number
+
+            return Fraction(part.text)
+        return float(part.text) if kind in ("double", "float") else part
+    except ValueError:
+        return part
 
 
 def moment_in(term: Term | None) -> datetime | None:

@@ -383,7 +383,7 @@ def node_texts(reader: _Reader, project: str, nodes: Iterable[str]) -> dict[str,
 
 def _content(memory: Memory, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return the content of a memory by field: a list for a field of several values, else one value."""
-    properties = {**memory["properties"], "class": [memory["class"]]}
+    properties = {**memory["properties"], "class": memory["own_classes"] or [memory["class"]]}
     content: dict[str, Any] = {}
     for name in sorted(
         properties.keys() - _NO_CONTENT, key=lambda name: ([*FIELD_OF_PROPERTY, name].index(name), name)

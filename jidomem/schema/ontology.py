@@ -161,7 +161,7 @@ ITEM = jido("MemoryItem")
 OURS = (JIDO, CONVERSATION)
 _SHIPPED = tuple(f"<{space}" for space in OURS)
 _NAME = lazy(r"[A-Za-z_][\w-]*")
-_PREFIX = lazy(r"^\s*@?prefix\s+([A-Za-z][\w-]*):\s*<([^<>\s]+)>", re.IGNORECASE | re.MULTILINE)
+_PREFIX = lazy(r"(?:^|\.)\s*@?prefix\s+([A-Za-z][\w-]*):\s*<([^<>\s]+)>", re.IGNORECASE | re.MULTILINE)
 
 _SUBCLASS = iri(RDFS + "subClassOf")
 _CLASSES = {iri(OWL + "Class"), iri(RDFS + "Class")}

@@ -25,6 +25,7 @@ from jidomem.rdf.terms import (
     moment_text,
     parse_literal,
     plain_value,
+    value_of,
 )
 from jidomem.rdf.vocab import ERRORS, TYPE, family, jido
 from jidomem.records.intent import MemoryUpdateIntent
@@ -595,6 +596,5 @@ def with_first_author(
 
 
 def _value(term: Term) -> object:
-    """Return the value of *term*: a store may write a moment in another form."""
-    is_moment = not is_iri(term) and parse_literal(term).datatype == vocab.XSD + "dateTime"
-    return parse_moment(parse_literal(term).text) if is_moment else term
+    """Return the value of *term*: a store may write a moment, a number or a truth value in another form."""
+    return term if is_iri(term) else value_of(parse_literal(term))

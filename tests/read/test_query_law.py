@@ -7,12 +7,12 @@ from random import Random
 from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reader_world import new_index, reader_of, triples
+from reader_world import DATA, new_index, reader_of, triples
 
 from jidomem.base.clock import parse_moment
 from jidomem.errors import NotFound
 from jidomem.rdf.terms import plain_value
-from jidomem.rdf.vocab import graph_iri, jido
+from jidomem.rdf.vocab import JIDO, RDFS, TYPE, graph_iri, jido, local_name
 from jidomem.read.playbook import Playbook
 
 PLAYBOOK = Playbook()
@@ -301,6 +301,39 @@ def test_every_query_as_of_a_moment_answers_as_the_memory_of_that_moment(seed):
 
     for number in range(len(history)):
         assert answers(reader_of(growing, playbook=PLAYBOOK), worlds, as_of=at(number)) == then[number]
+
+
+OWN = "https://example.org/own#"
+
+
+def of_our_kinds(rows):
+    """Return *rows* in any order, with our class in place of the own one below it, without the state of work.
+
+    That is read by the schema, in which the own classes are not.
+    """
+    plain = [{name: value for name, value in row.items() if name != "state"} for row in rows]
+    return sorted(
+        ({**row, "kind": row["kind"].replace(OWN, JIDO)} if row.get("kind") else row for row in plain), key=repr
+    )
+
+
+@settings(max_examples=examples(3))
+@given(st.integers(0, 2**32))
+def test_a_memory_of_an_own_kind_is_listed_as_one_of_ours_by_that_kind(seed):
+    scribe, ours, own = Scribe(), new_index(), new_index()
+    below = "".join(f"<{OWN}{cls}> <{RDFS}subClassOf> jido:{cls} .\n" for cls in set(CLASSES))
+    own.put_ontology(triples((DATA / "ontology.ttl").read_text("utf-8") + below))
+    for number, news in enumerate(drawn_history(Random(seed))):
+        for graph, rows in scribe.commit(number, news).items():
+            kinds = [(s, p, f"<{OWN}{local_name(o)}>") for s, p, o in rows if p == TYPE and local_name(o) in CLASSES]
+            ours.apply(graph, str(number), rows)
+            own.apply(graph, str(number), [*rows, *kinds])
+
+    for query in PLAYBOOK:
+        for arguments in questions(query) if query.name not in ("counts", "agent-activity") else ():  # in both classes
+            listed = answer(reader_of(own, playbook=PLAYBOOK), query.name, arguments)
+            same = answer(reader_of(ours, playbook=PLAYBOOK), query.name, arguments)
+            assert of_our_kinds(listed) == of_our_kinds(same), query.name
 
 
 @settings(max_examples=examples(3))

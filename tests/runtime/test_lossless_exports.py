@@ -55,17 +55,17 @@ def state(memory):
     return every, sorted(items), sorted(map(repr, shown)), sorted(pairs), proposals, histories
 
 
-def assert_is_restored(original, folder, forms=tuple(DocumentFormat)):
+def assert_is_restored(original, folder, forms=tuple(DocumentFormat), root=None):
     before = state(original)
     for form in forms:
         data = exported(original, form)
-        with jidomem.open(folder / form.name) as copy:
+        with jidomem.open(folder / (form.name if root is None else root)) as copy:
             report = import_document(copy.writer, copy.schema, "p", "memory.file", data, form)
             assert [entry.outcome.to_dict() for entry in report.refusals] == []
             assert state(copy) == before
             assert exported(copy, form) == data
             again = import_document(copy.writer, copy.schema, "p", "memory.file", data, form)
-            assert not any(entry.outcome for entry in again.entries)
+            assert [entry.outcome for entry in again.entries if entry.outcome] == []
 
 
 @pytest.mark.parametrize(("left_action", "right_action"), [*TABLE])
@@ -82,6 +82,38 @@ def test_merged_settlements_are_restored(clones, tmp_path, left_action, right_ac
             if action is not None:
                 memory.writer.settle("p", one.item, action, other=one.other, reason="looked at it")
                 assert_is_restored(memory, tmp_path / "settled", [DocumentFormat.TURTLE])
+
+
+KITCHEN = """@prefix jido: <https://jido.ai/ontology#> . @prefix my: <https://example.org/kitchen#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+my:Dish a owl:Class ; rdfs:subClassOf jido:Fact ; rdfs:comment "What is eaten." .
+my:Soup a owl:Class ; rdfs:subClassOf my:Dish ; rdfs:comment "What is eaten with a spoon." .
+my:Spill a owl:Class ; rdfs:subClassOf jido:Incident ; rdfs:comment "What is on the floor." .
+my:litres a owl:DatatypeProperty ; rdfs:range <http://www.w3.org/2001/XMLSchema#decimal> ; rdfs:comment "x" .
+"""
+
+
+@pytest.mark.parametrize("form", [*DocumentFormat])
+def test_memories_of_own_kinds_are_restored_where_they_are_declared_and_where_not(tmp_path, form):
+    for name in ("original", "declared"):
+        (tmp_path / name / "ontology").mkdir(parents=True)
+        (tmp_path / name / "ontology" / "kitchen.ttl").write_text(KITCHEN)
+    with jidomem.open(tmp_path / "original") as memory:
+        said = partial(memory.remember, project="p", asserted_by="ana")
+        soup = said("Borscht", type="Soup", **{"my:litres": "15.00"}).iri
+        said("Bread", type="my:Dish", extra_triples=[["rdf:type", "my:Soup"]])
+        spill = said("The pot fell", type="Spill", about=["floor"]).iri
+        memory.writer.revise("p", soup, changes={"topic": "beet"}, reason="r")
+        memory.writer.revise("p", spill, changes={"type": "error"}, reason="no incident")
+        memory.writer.invalidate("p", said("Air", type="Dish").iri, reason="not eaten")
+        memory.writer.submit_intent("p", intent(type="Dish", summary="Cake"), propose=True)
+        assert_is_restored(memory, tmp_path / "declared", [form], root="")
+        data, version = exported(memory, form), memory.schema.version.encode()
+
+    with jidomem.open(tmp_path / "undeclared") as copy:
+        report = import_document(copy.writer, copy.schema, "p", "memory.file", data, form)
+        assert [entry.outcome for entry in report.refusals] == []
+        assert exported(copy, form) == data.replace(version, copy.schema.version.encode())
 
 
 TEXTS = ("Use SQLite", "Use PostgreSQL", "Use files", "Use Redis")

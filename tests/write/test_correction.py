@@ -814,6 +814,30 @@ def test_a_reason_replaces_the_rationale_of_a_new_text(memory, reason, rationale
     assert (replaced in receipt.warnings) == (reason is not None)
 
 
+@pytest.mark.parametrize("way", ["confirm", "undo", "accept"])
+@pytest.mark.parametrize("confidence", [0, 1, 1.0, 0.50, "high"])
+def test_the_author_stays_whatever_number_states_the_confidence(memory, confidence, way):
+    memory.writer.agent, as_proposal = "ben", {"propose": True} if way == "accept" else {}
+    fields = {"confidence": confidence, "asserted_by": "ana", "extra_triples": [
+        ["https://example.org/weight", {"@value": "15.00", "@type": "xsd:decimal"}],
+        ["https://example.org/count", {"@value": "007", "@type": "xsd:int"}],
+        ["https://example.org/heat", {"@value": "1.0E3", "@type": "xsd:double"}],
+        ["https://example.org/fresh", {"@value": "1", "@type": "xsd:boolean"}],
+    ]}  # fmt: skip
+    old = memory.writer.submit_intent("p", intent(**fields), **as_proposal).iri
+    if way == "undo":
+        memory.writer.invalidate("p", old, reason="wrong", asserted_by="ana")
+
+    if way == "accept":
+        new = memory.writer.settle("p", old, "accept", reason="seen").iri
+    else:
+        new = getattr(memory.writer, way)("p", old, reason="seen", asserted_by="ben").iri
+
+    properties = details(memory, new)["properties"]
+    assert properties["assertedBy"] == ["https://jido.ai/agents/ana"]
+    assert properties["settledBy"] == ["https://jido.ai/agents/ben"]
+
+
 def test_a_warning_about_a_replaced_long_rationale_is_truncated(memory):
     old = memory.writer.submit_intent("p", decision(summary="Use A", rationale="it is fast " * 100)).iri
 

@@ -64,6 +64,27 @@ def test_a_memory_of_an_own_kind_is_recorded_by_its_name(root, name):
     assert json.loads(run("check", "--json").stdout)["problems"] == []
 
 
+@pytest.mark.parametrize(("to", "after"), [("fact", "Fact"), ("Guide", SHOP + "Guide"), ("risk", "Risk")])
+def test_a_retyped_memory_is_one_row_of_an_event_that_names_both_kinds(root, to, after):
+    more = "shop:Guide a owl:Class ; rdfs:subClassOf jido:Fact ; rdfs:comment 'How it is explained.' .\n"
+    (root / "ontology" / "shop.ttl").write_text(TERMS + more)
+    first = run("remember", "restart", "--type", "Runbook", "--topic", "queue").stdout.strip()
+    second = run("edit", first, "--set", f"type={to}", "--reason", "as it is").stdout.strip()
+
+    with jidomem.open(root) as memory:
+        rows, changed = memory.reader.history("p", second), memory.reader.diff("p", "0")
+    assert [(row["entry"], row["event"]) for row in rows] == [(first, "asserted"), (second, "revised")]
+    assert rows[1]["changes"] == [{"field": "type", "before": SHOP + "Runbook", "after": after}]
+    assert sorted(row["item"] for row in changed) == sorted([first, second])
+
+
+def test_several_prefixes_on_a_line_are_known(root):
+    (root / "ontology" / "shop.ttl").write_text(TERMS.replace(" .\n@prefix", " . @prefix"))
+
+    item = run("remember", "restart the queue", "--type", "Runbook", "--set", "shop:severity=high").stdout.strip()
+    assert own(item) == {"severity": ["high"]}
+
+
 def test_an_edit_of_an_own_property_keeps_the_kind_and_the_other_properties(root):
     item = run(
         "remember", "restart", "--type", "Runbook", "--set", "shop:severity=high", "--set", "shop:pages=2"
