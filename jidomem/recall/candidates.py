@@ -239,7 +239,8 @@ class _Gathering:
             self._candidate(row, passages[number].talk, scored, around.get(number, ((), ())), number in active)
             for number, row in rows.items()
         ]
-        return candidates, self._question(scored.values(), spans)
+        question = self._question(scored.values(), spans)
+        return _with_expected(candidates, lookups.weight, question), question
 
     def _requested_spans(self, numbers: Sequence[int]) -> tuple[tuple[str, str], ...]:
         """Return the times for which the question asks, if it names nothing else than speakers of *numbers*."""
@@ -278,7 +279,8 @@ class _Gathering:
         most, nearest = max(words.values(), default=0.0) or 1.0, max(near.values(), default=0.0) or 1.0
 
         def fit(number: int) -> tuple[float, int]:
-            parts = words.get(number, 0.0) / most + near.get(number, 0.0) / nearest
+            by_words = words.get(number, 0.0) / most
+            parts = by_words + (near[number] / nearest if number in near else by_words)
             return -parts * (1 + bm25.ABOUT * (number in about)), -number
 
         return sorted(words.keys() | near.keys(), key=fit)
@@ -381,6 +383,32 @@ class _Gathering:
         missing = [stem for stem in telling_stems(self._query.stems) if not counts.holding.get(stem)]
         unknown = {stem: self._query.stems[stem] for stem in missing}
         return Question(self._query.text, stems, counts, tuple(named), self._query.now, has_vectors, unknown, spans)
+
+
+def _with_expected(candidates: Sequence[Candidate], weight: Mapping[str, float], question: Question) -> list[Candidate]:
+    """Return *candidates*, those without a vector with the similarity expected by their words.
+
+    It is that of the most similar candidate, lowered by what the words lack: of the question, or of what the other
+    candidate has of it. So no text ranks below another one only for lack of a vector.
+    """
+    whole, passages = bm25.whole([*weight, *question.unknown], question.counts), [one.passage for one in candidates]
+    if not whole or not question.has_vectors or all(each.cosine is not None for each in passages):
+        return [*candidates]
+    shares = [sum(weight[stem] for stem in each.words if stem in weight) / whole for each in passages]
+    nearest: dict[float, float] = {}
+    for share, each in zip(shares, passages, strict=True):
+        nearest[share] = max(nearest.get(share, 0.0), each.cosine or 0.0)
+
+    def expected(share: float) -> float:
+        return max(
+            cosine * max(share, min(share, other) / (max(share, other) or 1)) for other, cosine in nearest.items()
+        )
+
+    return [
+        one if one.passage.cosine is not None or not share
+        else one._replace(passage=one.passage._replace(expected=expected(share)))
+        for one, share in zip(candidates, shares, strict=True)
+    ]  # fmt: skip
 
 
 def _moments(days: Days) -> tuple[str, str]:

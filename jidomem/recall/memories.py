@@ -70,6 +70,7 @@ from jidomem.records.recall import (
     Ranked,
     RecallRequest,
     ScoredPassage,
+    newest_first,
 )
 from jidomem.schema.ontology import ITEM, Schema
 
@@ -261,12 +262,14 @@ class Recalling:
         all that contain a word of the query are candidates; else the best by words and by similarity are.
         """
         ranking = self._ranking(project, request, narrowing)
-        every = (self._hit(project, one, ranking.weights, narrowing) for one in ranking.best)
+        hits = [(one.candidate.passage.words if one.candidate else one.parts["words"], hit) for one in ranking.best
+                if (hit := self._hit(project, one, ranking.weights, narrowing)) is not None]  # fmt: skip
         metadata = {**ranking.metadata}
         if "entry" in narrowing.kinds and narrowing.session is None and request.scope == "agent":
             within = self._within(project, request, narrowing)
             metadata |= other_sessions(self.texts, Stream(project, "history"), within)
-        return MemoryRecall(request, [hit for hit in every if hit is not None], metadata)
+        is_of_time = names_time(request.query, self.now)  # then the newest is not wanted
+        return MemoryRecall(request, [hit for _, hit in hits] if is_of_time else newest_first(hits), metadata)
 
     def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, recalled: MemoryRecall) -> Inactive:
         """Return the inactive memories that would rank among the entries of *recalled*, or among the first
@@ -644,8 +647,8 @@ def _listed(words: Sequence[str]) -> str:
 
 def _meaning(passage: ScoredPassage, question: Question) -> str:
     if passage.cosine is None:
-        missing = "this text has no vector yet" if question.has_vectors else "there are no vectors"
-        return f"meaning: not compared, as {missing}"
+        missing = f"this text has no vector yet; its words count as a cosine of {max(passage.expected, USUAL):.2f}"
+        return f"meaning: not compared, as {missing if question.has_vectors else 'there are no vectors'}"
     near = f", no more than for any text (up to {USUAL})" if passage.cosine <= USUAL else ""
     return f"meaning: cosine {passage.cosine:.2f} to the question{near}"
 

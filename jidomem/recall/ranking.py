@@ -349,15 +349,15 @@ def _reply(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _likeness(query: _PreparedQuery, one: Candidate) -> float:
-    """Return the similarity, or the usual one if the passage has no vector yet."""
-    cosine = one.passage.cosine
-    return max(cosine, 0.0) if cosine is not None else USUAL * query.has_vectors
+    """Return the similarity, or that expected by its words if the passage has no vector yet."""
+    cosine, expected = one.passage.cosine, max(one.passage.expected, USUAL)
+    return max(cosine, 0.0) if cosine is not None else expected * query.has_vectors
 
 
 def _likeness_around(query: _PreparedQuery, one: Candidate) -> float:
     """Return the root of the mean similarity of a passage and its neighbours: the first of it tells most."""
-    cosine = one.passage.cosine
-    total, shares = (0.0, 0.0) if cosine is None else (cosine, 1.0)
+    own = one.passage.expected if one.passage.cosine is None else one.passage.cosine
+    total, shares = own, float(own != 0 or one.passage.cosine is not None)
     for neighbours in (one.before, one.after):
         for share, each in zip(AROUND, neighbours, strict=False):
             if (cosine := each.cosine) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from shlex import quote
 from typing import Any, NamedTuple
 
@@ -13,7 +14,8 @@ from jidomem.base.regex import lazy
 from jidomem.base.words import TELL_LITTLE, quoted, quoted_name
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
 from jidomem.rdf.vocab import short_id
-from jidomem.records.active import Inactive
+from jidomem.records.active import ACTIVE, Inactive
+from jidomem.records.differences import contrast, share_half
 from jidomem.records.entry import Entry, fields_from, frozen_metadata
 from jidomem.records.interfaces import NAMESPACE, CorpusStats
 
@@ -343,6 +345,41 @@ class MemoryRecall(RecallResult):
         return {**RecallResult.to_dict(self), "inactive": self.inactive.to_dict(), "nearest": nearest}
 
 
+def newest_first(hits: Iterable[tuple[Iterable[str], Hit]]) -> list[Hit]:
+    """Return *hits*, given with the stems of the question that each has.
+
+    A newer memory stands before, and has the score of, an older one that has the same stems and says the same but for a
+    value: it may correct it.
+    """
+    ranked = [(frozenset(stems), hit) for stems, hit in hits]
+    for new in sorted(ranked, key=lambda each: _stated(each[1])):
+        place = next((at for at, old in enumerate(ranked) if old is new or _may_correct(new, old)), 0)
+        if (old := ranked[place]) is not new:
+            line = (
+                f"newest: it differs from {short_id(old[1].id)} only in a value, and has its score: {old[1].score:.2g}"
+            )
+            reasons = None if new[1].reasons is None else (*new[1].reasons, line)
+            ranked.remove(new)
+            ranked.insert(place, (new[0], replace(new[1], score=old[1].score, reasons=reasons)))
+    return [hit for _, hit in ranked]
+
+
+def _may_correct(new: tuple[frozenset[str], Hit], old: tuple[frozenset[str], Hit]) -> bool:
+    """Return whether *new* is an active memory, newer than *old*, that says the same but for a value."""
+    (stems, hit), (others, other) = new, old
+    if stems != others or _stated(hit) <= _stated(other):
+        return False
+    if {hit.metadata["kind"], other.metadata["kind"]} & NON_MEMORY_KINDS or hit.metadata["status"] != ACTIVE:
+        return False
+    return share_half(hit.content, other.content) and bool(contrast(hit.content, other.content))
+
+
+def _stated(hit: Hit) -> datetime:
+    """Return when a memory was stated, else when it was recorded."""
+    moment: datetime = hit.metadata["time"] or hit.metadata["recorded_at"]
+    return moment
+
+
 def min_best_score(memories: int) -> float:
     """Return the least score that the best one of so many memories needs: MIN_SCORE, for few memories a higher one.
 
@@ -404,7 +441,8 @@ class ScoredPassage(NamedTuple):
 
     `words` has, by stem, the number of occurrences of each word of the question, weighted by field; `length` is the
     number of words. `text` is the beginning of the passage. `cosine` is the similarity to the question, None without a
-    vector. `said_at` is the moment of the statement, in the one written form; `speakers` are names as given.
+    vector; `expected` is then that of its words, 0 if unknown. `said_at` is the moment of the statement, in the one
+    written form; `speakers` are names as given.
     """
 
     item: str
@@ -414,6 +452,7 @@ class ScoredPassage(NamedTuple):
     cosine: float | None
     speakers: tuple[str, ...]
     said_at: str
+    expected: float = 0.0
 
 
 class Candidate(NamedTuple):

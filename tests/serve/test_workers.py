@@ -7,19 +7,22 @@ import subprocess
 import time
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle
 from pathlib import Path
 from threading import Event, Thread
 from urllib.parse import quote, urlencode
 
 import pytest
-from conftest import intent, wait_until
+from conftest import ToyEmbedder, intent, wait_until
 from http_world import BIN, Client, children, running
 from prometheus_client import parser
 
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.journal.journal import Stream
+from jidomem.models.embeddings import EndpointEmbedder
+from jidomem.models.endpoint import ModelEndpoint
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.workers import default_workers
 
@@ -514,3 +517,57 @@ def test_read_only_workers_refuse_writes(tmp_path):
             assert (status, json.loads(body)["code"]) == (403, "policy_denied")
             assert client.get("/readyz")["status"] == "ok"
             assert len(client.get("/projects/p/queries/facts")["rows"]) == 1
+
+
+@contextmanager
+def endpoint_without_vectors_of(word):
+    """The address of an endpoint for vectors that waits for the end of the test before it embeds a text with *word*."""
+    released, toy = Event(), ToyEmbedder()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+            if any(word in text for text in texts):
+                released.wait(TIMEOUT)
+            vectors = [{"index": n, "embedding": vector} for n, vector in enumerate(toy.generate(texts))]
+            body = json.dumps({"data": vectors}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        released.set()
+        server.shutdown()
+
+
+def test_a_memory_without_a_vector_is_found_at_once_through_each_worker(tmp_path, monkeypatch):
+    text, question = "Customer Baxter of shop {} wants invoices by e-mail", "How does Baxter of shop {} want invoices?"
+    with endpoint_without_vectors_of("by e-mail, new") as url:
+        embedder = EndpointEmbedder(ModelEndpoint(url, None), "toy", 96)
+        with jidomem.open(tmp_path / "root", project="p", agent="ana", embedder=embedder) as memory:
+            [*memory.writer.submit_many("p", [intent(summary=text.format(number)) for number in range(101, 171)])]
+            memory.embedding.embed("p")
+        monkeypatch.delenv("JIDOMEM_EMBEDDER")
+        choice = f'use = "endpoint"\nbase_url = "{url}"\nmodel = "toy"\ndimensions = 96\nkey_env = ""\n'
+        with (
+            serving(tmp_path / "root", 2, limits=f"[embedder]\n{choice}") as server,
+            client_per_worker(server, 2) as clients,
+        ):
+            writer, reader = clients.values()
+            for numbers in ([601], [602], [603, 604, 605]):
+                new = [intent(summary=f"{text.format(number)}, new") for number in numbers]
+                status, _ = writer.submit(new if len(new) > 1 else new[0])
+                assert status in (200, 201, 207)
+                for number, client in zip(numbers, cycle([reader, writer])):
+                    query = json.dumps({"query": question.format(number)})
+                    _, _, body = client.ask("POST", "/projects/p/recall", query, {"Content-Type": "application/json"})
+                    answer = json.loads(body)
+                    assert answer["entries"][0]["content"] == f"{text.format(number)}, new"
+                    assert answer["metadata"]["not_compared"]
