@@ -156,7 +156,7 @@ def rows(answer: Any, form: str, engine_form: Any, within: AnswerLimits) -> byte
     """Serialise solutions; raises TooLarge above the rows and bytes of *within*."""
     sink = Sink(within.size)
     answer.serialize(sink, format=engine_form)
-    data = sink.getvalue()
+    data = with_returns(sink.getvalue(), engine_form)
     if data.count(_ROW_MARKS[form]) >= within.rows and _count(data, form) > within.rows:
         raise too_large(f"{within.rows:,} rows")
     return data
@@ -178,7 +178,13 @@ def triples(answer: Any, engine_form: Any, within: AnswerLimits) -> bytes:
         raise too_large(f"{within.rows:,} triples")
     sink = Sink(within.size)
     ox.serialize(rows_read, sink, format=engine_form, prefixes=_PREFIXES)
-    return sink.getvalue()
+    return with_returns(sink.getvalue(), engine_form)
+
+
+def with_returns(data: bytes, engine_form: Any) -> bytes:
+    """Return *data* with carriage returns as character references in XML, whose parsers make a raw one a line feed."""
+    is_xml = engine_form in (ox.QueryResultsFormat.XML, ox.RdfFormat.RDF_XML)
+    return data.replace(b"\r", b"&#xD;") if is_xml else data
 
 
 def too_large(limit: str) -> TooLarge:

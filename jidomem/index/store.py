@@ -177,7 +177,7 @@ def write_triples(triples: Iterable[Triple], form: str, prefixes: dict[str, str]
     rows = (ox.Triple(*map(node, triple)) for triple in triples)
     data = ox.serialize(rows, format=results.GRAPH_FORMATS[form], prefixes=prefixes)
     assert data is not None
-    return data
+    return results.with_returns(data, results.GRAPH_FORMATS[form])
 
 
 class Observer(Protocol):
