@@ -443,9 +443,10 @@ def _unaccepted_checks(view: WriteSnapshot, curators: Collection[str], now: date
 
 
 def _emptied(reader: MemoryReader, project: str, view: WriteSnapshot, now: datetime) -> list[dict[str, Any]]:
-    """Return the rows of active memories whose summary was redacted."""
+    """Return the rows of active memories and pending proposals whose summary was redacted."""
     redacted = {item for _, _, item in reader.index.triples(graph_iri(project), None, jido("redactedItem"))}
-    items = [item for item in sorted(redacted) if view.is_current(item) and not view.objects(item, jido("summary"))]
+    waits = [item for item in sorted(redacted) if view.is_current(item) or view.is_pending(item)]
+    items = [item for item in waits if not view.objects(item, jido("summary"))]
     return [_due_row(_undated(item, "redacted", view, now), ("reject",)) for item in items]
 
 

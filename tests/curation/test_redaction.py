@@ -25,6 +25,7 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import leaves, without
 from jidomem.rdf.terms import iri, literal, plain_value
 from jidomem.rdf.vocab import RDFS, REDACTED, TYPE, jido
+from jidomem.read.derived import pending
 from jidomem.records.entry import Entry, ToolUse, WriteRequest
 from jidomem.records.intent import digest
 from jidomem.records.policy import PolicyChange
@@ -222,9 +223,11 @@ def test_shared_evidence_is_redacted_without_ending_the_memories(memory):
     assert memory.reader.get_memory("p", first)["class"] == "LessonLearned"
 
 
+@pytest.mark.parametrize("propose", [False, True])
 @pytest.mark.parametrize("author", ["architect", "dora"])
-def test_an_active_memory_whose_text_was_redacted_is_in_the_review_until_it_is_withdrawn(memory, author):
-    first = memory.writer.submit_intent("p", intent(summary="the account is DE-4471", asserted_by=author)).iri
+def test_a_memory_or_proposal_whose_text_was_redacted_is_in_the_review_until_it_ends(memory, author, propose):
+    given = intent(summary="the account is DE-4471", asserted_by=author)
+    first = memory.writer.submit_intent("p", given, propose=propose).iri
     memory.writer.submit_intent("p", intent(summary="another fact"))
     memory.keeper.redact(memory.keeper.plan("p", first), agent="architect", reason="an account")
     if author == "dora":  # who left, too
@@ -237,6 +240,7 @@ def test_an_active_memory_whose_text_was_redacted_is_in_the_review_until_it_is_w
     assert (one.item, one.kind, one.actions, one.summary) == (first, "redacted", ("reject",), REDACTED)
     assert receipt.status == "asserted"
     assert waiting() == []
+    assert pending(memory.reader, "p") == 0
 
 
 def test_a_text_contained_in_the_iri_of_the_redacting_agent_is_refused(memory):
