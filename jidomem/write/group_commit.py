@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain, repeat
 from threading import Lock
 from traceback import clear_frames
+from weakref import WeakValueDictionary
 
 from jidomem.base.clock import Sources
 from jidomem.errors import Failed, IntentRefused, JidomemError, NotFound, nearest_names
@@ -531,12 +532,14 @@ class CommitQueues:
         self.sources = sources
         self._rules, self._projects = rules, projects
         self._queues: dict[Stream, CommitQueue] = {}
+        #: The queues of streams without a commit: one that nobody uses any more is dropped.
+        self._unused = WeakValueDictionary[Stream, CommitQueue]()
         self._lock = Lock()
 
     @property
     def waiting(self) -> int:
         """Return the number of pending submissions."""
-        return sum(queue.waiting for queue in [*self._queues.values()])
+        return sum(queue.waiting for queue in [*self._queues.values(), *self._unused.values()])
 
     def of(self, project: str, name: str = "memory") -> CommitQueue:
         """Return the queue of a stream; raises NotFound for a project that may not be created."""
@@ -548,9 +551,12 @@ class CommitQueues:
                 code="unknown_project",
             )
         with self._lock:
-            if stream not in self._queues:
-                self._queues[stream] = CommitQueue(stream, self.follower, self.sources, self._rules, self._projects)
-            return self._queues[stream]
+            if (queue := self._queues.get(stream)) is None:
+                queue = CommitQueue(stream, self.follower, self.sources, self._rules, self._projects)
+                queue = self._unused.setdefault(stream, queue)
+                if self.follower.journal.exists(stream):
+                    self._queues[stream] = self._unused.pop(stream)
+            return queue
 
     def refresh(self, project: str) -> Version:
         """Apply the commits of other writers to the index; return the version reached."""

@@ -1,5 +1,6 @@
 """Regression tests of faults that a review of the writer reported."""
 
+import gc
 import os
 import threading
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,7 @@ from jidomem.rdf.vocab import TYPE, jido
 from jidomem.records.intent import Receipt, Version
 from jidomem.records.policy import LITERAL_LIMIT, Policy
 from jidomem.schema.ontology import EffectiveRules
-from jidomem.write.group_commit import CommitQueues
+from jidomem.write.group_commit import CommitQueue, CommitQueues
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.submission import Decision, Submission, SubmitOptions
 
@@ -62,6 +63,26 @@ def test_a_submission_interrupted_while_judged_by_another_thread_is_judged_again
     thread.join(10)
     assert not thread.is_alive()
     assert [outcome.status for outcome in outcomes] == ["asserted", "asserted"]
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_project_that_was_only_tried_leaves_no_queue_in_memory(memory, is_refused):
+    memory.writer.submit_intent("p", intent())
+    tried = lambda: [each for each in gc.get_objects() if isinstance(each, CommitQueue)]  # noqa: E731
+    gc.collect()
+    before = len(tried())
+
+    for number in range(9):
+        fields = intent(applies_to_project=f"x{number}")
+        if is_refused:
+            refusal(memory.writer.submit_intent, f"x{number}", {**fields, "confidence": "none"})
+        else:
+            memory.writer.submit_intent(f"x{number}", fields, dry_run=True)
+    memory.writer.submit_many("y", [intent(applies_to_project="y")])
+    memory.writer.submit_many("y", [intent(applies_to_project="y", summary="of a project that is kept")])
+
+    gc.collect()
+    assert len(tried()) == before + 1
 
 
 class Unreadable:
