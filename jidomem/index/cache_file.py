@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from errno import ENOENT, ENOTEMPTY
 from pathlib import Path
 from threading import RLock
 from typing import Any, ClassVar, Generic, TypeVar
@@ -41,7 +42,7 @@ def delete_folder(folder: Path) -> None:
     faults = list[Failed]()
 
     def note(_: object, path: str, fault: tuple[type[BaseException], BaseException, object]) -> None:
-        if not isinstance(fault[1], FileNotFoundError):
+        if getattr(fault[1], "errno", None) not in (ENOENT, ENOTEMPTY):  # another process deletes, or adds a new file
             faults.append(_undeleted(path, fault[1], folder))
 
     rmtree(folder, onerror=note)
