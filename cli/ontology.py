@@ -188,7 +188,7 @@ def proposals(app: App, answered: bool) -> None:
 def accept(app: App, term: str, reason: str | None) -> None:
     """Accept a proposed TERM, as a curator: it is written to ontology/accepted.ttl.
 
-    A running process, such as `jidomem serve`, uses it after a restart.
+    A running process, such as `jidomem serve`, uses it at its next write.
 
     Examples:
       jidomem ontology propose serves --kind property --range xsd:integer --definition "For how many." --reason "asked"

@@ -262,6 +262,10 @@ def _object(normalizer: FieldNormalizer, predicate: str, value: Any) -> dict[str
         return {"@value": "true" if value else "false", "@type": vocab.XSD + "boolean"}
     if isinstance(value, int) and abs(value) < 2**63:
         return {"@value": str(value), "@type": vocab.XSD + "integer"}
+    if isinstance(value, int):
+        form = '{"@value": "DIGITS", "@type": "xsd:integer"}'
+        normalizer.refuse("invalid_argument", _EXTRA, hex(value)[:80], f"so large an integer is given as {form}")
+        return None
     if isinstance(value, float) and math.isfinite(value):
         return {"@value": repr(value), "@type": vocab.XSD + "double"}
     if predicate in _VERBATIM and isinstance(value, str):

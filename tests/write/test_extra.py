@@ -103,7 +103,15 @@ def test_a_python_value_is_written_as_a_literal_of_its_datatype(normalizer, raw,
     assert normalizer.violations == []
 
 
-@pytest.mark.parametrize("raw", [2**63, -(2**63), float("nan"), float("inf"), None, [], "", " \n"])
+@pytest.mark.parametrize("raw", [2**63, -(2**63), 10**40])
+def test_an_integer_of_64_bits_or_more_is_refused_with_the_form_that_is_accepted(normalizer, raw):
+    ((code, _, message),) = refused(normalizer, [P, raw])
+    assert code == "invalid_argument"
+    assert message == 'so large an integer is given as {"@value": "DIGITS", "@type": "xsd:integer"}'
+    assert value_of(normalizer, {"@value": str(2**63), "@type": "xsd:integer"})["@value"] == str(2**63)
+
+
+@pytest.mark.parametrize("raw", [float("nan"), float("inf"), None, [], "", " \n"])
 def test_an_unsupported_value_is_refused_as_an_object(normalizer, raw):
     ((code, _, message),) = refused(normalizer, [P, raw])
     assert (code, message) == ("invalid_argument", "an object is text, a finite number, a boolean or an IRI")
