@@ -393,8 +393,10 @@ _RECALL_OPENING = (
 )
 _FENCE = "```memory\n"
 _END = "```\n"
+_NEEDED = "the best match needs budget_tokens={}\n"
 _LEFT_OUT = "At least {} more matched.\n"
 #: The mark of omitted sentences: at the beginning or end of a text, or between two sentences.
+_GAP_MARK, _CUT_STEP = "…", 20
 _GAP = re.compile(r"(?:^|(?<= ))…(?= |$)")
 _SHOW = "jidomem show {}"
 _OPTIONS = ("include_inactive=true", "--include-inactive")
@@ -408,6 +410,8 @@ def markdown(result: MemoryRecall, option: str = _OPTIONS[0], show: str = _SHOW)
     """
     beside = {hit.id for hit in result.entries}
     lines = [_line(hit, show, beside) for hit in result.entries] or [_nothing(result, show)]
+    if "needed_tokens" in result.metadata:
+        lines = [_NEEDED.format(result.metadata["needed_tokens"])]
     left = result.metadata["left_out"] or int(result.metadata["more"])
     return "".join(
         [_RECALL_OPENING, _FENCE, *lines, _END, *([_LEFT_OUT.format(left)] if left else []), _notice(result, option)]
@@ -491,7 +495,7 @@ def fit_recall_to_budget(result: MemoryRecall, budget: int | None) -> MemoryReca
     """
     entries = result.entries
     if budget is not None:
-        frame = [_RECALL_OPENING, _FENCE, _END, "nothing so far\n", _LEFT_OUT.format(10**6)]
+        frame = [_RECALL_OPENING, _FENCE, _END, _NEEDED.format(10**4), _LEFT_OUT.format(10**6)]
         frame.append(max((_notice(result, option) for option in _OPTIONS), key=len))
         left = budget - sum(map(tokens, frame))
         if left < 0:
@@ -500,6 +504,10 @@ def fit_recall_to_budget(result: MemoryRecall, budget: int | None) -> MemoryReca
                 f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least} or more"
             )
         entries = _first(entries, left)
+        if result.entries and not entries:
+            best = result.entries[0]
+            needed = budget - left + tokens(_line(replace(best, excerpt=_GAP_MARK * bool(best.excerpt))))
+            result = replace(result, metadata={**result.metadata, "needed_tokens": needed})
         if tokens(_nothing(result)) > left:
             result = replace(result, nearest=None)
     fitted = replace(
@@ -510,10 +518,21 @@ def fit_recall_to_budget(result: MemoryRecall, budget: int | None) -> MemoryReca
 
 def _first(hits: Sequence[Hit], budget: int) -> Sequence[Hit]:
     for count, hit in enumerate(hits):
-        budget -= tokens(_line(hit))
-        if budget < 0:
-            return hits[:count]
+        size = tokens(_line(hit))
+        if size > budget:
+            return [*hits[:count], *_cut(hit, budget)] if not count else hits[:count]
+        budget -= size
     return hits
+
+
+def _cut(hit: Hit, budget: int) -> list[Hit]:
+    """Return *hit* with the beginning of its excerpt that fits; nothing if it does not fit without one."""
+    without = replace(hit, excerpt=_GAP_MARK * bool(hit.excerpt))
+    for length in range(len(hit.excerpt), 0, -_CUT_STEP):
+        shown = replace(hit, excerpt=f"{beginning(hit.excerpt, length).rstrip(' …')} {_GAP_MARK}")
+        if tokens(_line(shown)) <= budget:
+            return [shown]
+    return [without] if tokens(_line(without)) <= budget else []
 
 
 def _line(hit: Hit, show: str = _SHOW, beside: Collection[str] = ()) -> str:

@@ -6,10 +6,11 @@ best.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import accumulate, islice
 from math import log
@@ -22,6 +23,7 @@ from jidomem.index.search_index import Readable, VectorIndex
 from jidomem.index.search_tables import SearchFilter, SearchIndexReader, SearchRow
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
+from jidomem.rdf.vocab import local_name
 from jidomem.recall import bm25
 from jidomem.recall.bm25 import numbers_about, search_weights, telling_stems
 from jidomem.recall.question import Days, requested_days
@@ -43,7 +45,7 @@ MORE = 3
 #: The most vectors that are compared at full precision if the search covers all texts.
 IN_FULL = 1_000
 #: The kind of a page of MemoryOS; pages are not in a graph.
-PAGE = "urn:jidomem:page"
+PAGE, _WORDS = "urn:jidomem:page", re.compile(r"\w+")
 _KIND_OF_CLASS = {plain_value(ENTRY): "entry", plain_value(TURN): "turn", PAGE: "page"}
 
 
@@ -219,12 +221,15 @@ class _Gathering:
         self._lookups = lookups
         self._query = query
         self._within = within
+        #: The agents that the question names, if it names a time and no subject.
+        self._agents = frozenset[str]()
 
     def gathered(self) -> tuple[list[Candidate], Question]:
         file, within, lookups = self._file, self._within, self._lookups
         first = self._first()
         if spans := self._requested_spans(first):
-            first = [*dict.fromkeys([*file.during(spans, within, self._query.limit + 1), *first])]
+            asked = replace(within, agents=self._agents) if self._agents else within
+            first = [*dict.fromkeys([*file.during(spans, asked, self._query.limit + 1), *first])]
         runs = self._runs(first)
         around = {number: sides for run, middle in runs for number, sides in _sides(run, middle)}
         rows = lookups.rows(file.within(around, within))
@@ -251,6 +256,13 @@ class _Gathering:
         years = {int(passages[number].said_at[:4]) for number in numbers if passages[number].said_at} | {day.year}
         days, words = requested_days(text, day, years)
         names = {part.casefold() for number in numbers for name in passages[number].speakers for part in name.split()}
+        if not words <= names:  # agents are looked up only if a word may name one
+            agents = {
+                name: set(_WORDS.findall(local_name(name).casefold()))
+                for name in self._file.names("agent", self._within)
+            }
+            self._agents = frozenset(name for name, parts in agents.items() if parts <= words)
+            names |= {part for name in self._agents for part in agents[name]}
         return tuple(map(_moments, days)) if words <= names else ()
 
     def _with_later(self, rows: Mapping[int, SearchRow]) -> dict[int, SearchRow]:
@@ -379,6 +391,7 @@ class _Gathering:
         speakers = {name for one in scored for name in one.speakers}
         has_vectors = any(one.cosine is not None for one in scored)
         named = sorted(name for name in speakers if words & {part.casefold() for part in name.split()})
+        named += sorted({local_name(name) for name in self._agents} - {*named}) if spans else []
         stems = {stem: self._query.stems[stem] for stem in self._lookups.weight}
         missing = [stem for stem in telling_stems(self._query.stems) if not counts.holding.get(stem)]
         unknown = {stem: self._query.stems[stem] for stem in missing}

@@ -38,7 +38,7 @@ from jidomem.read import memory_detail
 from jidomem.read.named_queries import resolve_name
 from jidomem.recall.bm25 import query_stems, search, search_weights, telling_stems, whole
 from jidomem.recall.candidates import CLOSELY, PAGE, Lookups, RecallQuery, VectorQuery, matching_excerpt
-from jidomem.recall.question import ROLES, Days, identifiers, spoken_of
+from jidomem.recall.question import ROLES, WITHOUT_SUBJECT, Days, identifiers, spoken_of
 from jidomem.recall.ranking import (
     AFTER,
     BEFORE,
@@ -541,7 +541,7 @@ def _weights(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
 def _metadata(
     project: str, words: Iterable[str], stems: Mapping[str, str], counts: CorpusStats, more: bool
 ) -> dict[str, Any]:
-    unknown = [word for stem, word in stems.items() if not counts.holding.get(stem) and word not in TELL_LITTLE]
+    unknown = [word for stem, word in stems.items() if not counts.holding.get(stem) and word not in WITHOUT_SUBJECT]
     return {"project": project, "words": [*words], "unknown_words": unknown, "memories": counts.memories, "more": more}
 
 

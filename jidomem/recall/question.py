@@ -77,7 +77,7 @@ _NO_SUBJECT = TELL_LITTLE | {*_GENERAL.split()}
 _SPEAKING = frozenset(_SAYING.split())
 #: Words of a question that asks for a time alone; one with "should" asks for advice.
 _OF_TIME_ALONE = frozenset(("since", "until", "till", "between", "list", "show", "day", "said"))
-_WITHOUT_SUBJECT = (_NO_SUBJECT | _SPEAKING | _OF_TIME_ALONE) - {"should"}
+WITHOUT_SUBJECT = (_NO_SUBJECT | _SPEAKING | _OF_TIME_ALONE) - {"should"}
 _NAME, _WORD, _WORDS, _DIGIT = (re.compile(each) for each in (r"\b([^\W\d_]+)(?:['’]s)?\b", r"\w", r"\w+", r"\d"))
 
 
@@ -278,7 +278,7 @@ def requested_days(question: str, day: date, years: Iterable[int]) -> tuple[list
     limits = [limit for limit in _LIMIT.finditer(text) if any(taken[limit.end() : limit.end() + 1])]
     if limits and spans:
         spans = [_range(limits[0][1].lower(), sorted(spans), day)]
-    subject = frozenset(word for word in map(str.lower, words) if word not in _WITHOUT_SUBJECT)
+    subject = frozenset(word for word in map(str.lower, words) if word not in WITHOUT_SUBJECT)
     return (sorted(spans, key=lambda each: (-each.first.year, each)) if words else []), subject
 
 

@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from heapq import merge
-from math import exp, inf, log, sqrt
+from math import exp, log, sqrt
 from typing import NamedTuple
 
+from jidomem.base.words import words_of
 from jidomem.index.search_index import Readable
 from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.journal import Stream
-from jidomem.rdf.vocab import JIDO
+from jidomem.rdf.vocab import JIDO, local_name
 from jidomem.recall import bm25, question
 from jidomem.recall.candidates import RecallQuery, VectorQuery, gather, merge_questions
 from jidomem.recall.question import (
@@ -229,7 +230,7 @@ class _PreparedQuery:
     def of(cls, question: Question, candidates: Sequence[Candidate]) -> _PreparedQuery:
         """Return *question* analysed; a person it names is not a search word, but the probable speaker."""
         named = frozenset(name for name in question.speakers if name.casefold() not in ROLES)
-        names = {part.casefold() for name in named for part in name.split()}
+        names = {part.casefold() for name in named for part in (*name.split(), *words_of(name))}
         days, spans = _days_and_spans(question, candidates)
         stems = {stem: word for stem, word in question.stems.items() if word not in names} or question.stems
         unknown = {stem: word for stem, word in question.unknown.items() if word not in names}
@@ -624,27 +625,31 @@ def _scored(
         score = line.probability(one.score)
         if names_speaker and one.parts.get("speaker"):
             score = max(score, MIN_SCORE)  # no subject: every turn of the speaker answers
-        if (place := _place_in_time(one, question, profile)) is not None:
+        place = _place_in_time(one, question)
+        if place is not None and not one.parts.get("other_kind"):
             in_time.append((place, _moment(one.candidate), ScoredCandidate(one, ANSWERS_TIME, question)))
         else:
-            most = 1.0 if not question.spans else ANSWERS_TIME if one.candidate.kind == "memory" else MIN_SCORE / 2
+            most = 1.0 if not question.spans else MIN_SCORE / 2 if place is None else ANSWERS_TIME
             scored.append(ScoredCandidate(one, min(score, most), question))
     return [*(known for _, _, known in sorted(in_time, key=lambda each: each[:2])), *scored]
 
 
-def _place_in_time(one: Ranked, question: Question, profile: Profile) -> int | None:
-    """Return the place of the span of *question* that a candidate is of, or that its text names; None if it is of none,
-    by another speaker, or of another kind than the question asks for.
+def _place_in_time(one: Ranked, question: Question) -> int | None:
+    """Return the place of the span of *question* that a candidate is of, or in which the days are that its text names;
+    None if it is of none, or by another speaker.
     """
     passage = one.candidate.passage
-    if one.parts.get("other_kind") or (question.speakers and passage.speakers
-                                       and {*question.speakers}.isdisjoint(passage.speakers)):  # fmt: skip
+    speakers = (local_name(one.candidate.agent),) if one.candidate.kind == "memory" else passage.speakers
+    if question.speakers and speakers and {*question.speakers}.isdisjoint(speakers):
         return None
     for place, (first, after) in enumerate(question.spans):
         if first <= passage.said_at < after:
             return place
-    is_named = question.spans and one.parts.get("event", 0.0) >= float(profile.get("event", inf))
-    return len(question.spans) if is_named and one.candidate.kind == "memory" else None
+    if not question.spans or one.candidate.kind != "memory":
+        return None
+    named = spoken_of(passage.text[:LONGEST_TEXT], day_of(passage.said_at))
+    is_named = any(asked.shared(each) == len(each) for asked in map(days_of, question.spans) for each in named)
+    return len(question.spans) if is_named else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,8 +289,8 @@ class MemoryRecall(RecallResult):
     @property
     def below_notice(self) -> str:
         """Return the sentence on the matches with a lower score than the least that is shown."""
-        count, least = self.metadata.get("below", 0), self.metadata.get("min_score", 0.0)
-        return f"{count:,} more with a score below {least:.2g}: add min_score=0" if count else ""
+        count = self.metadata.get("below", 0)
+        return f"{count:,} weaker match{'es' * (count != 1)} left out: add min_score=0" if count else ""
 
     @property
     def doubt_notice(self) -> str:
@@ -300,7 +300,7 @@ class MemoryRecall(RecallResult):
         if not words or best >= DOUBT_BELOW_SCORE or self.metadata.get("questions"):
             return ""
         named = ", ".join(map(quoted_name, words[:_NAMED]))
-        return f"perhaps nothing here answers this: the best score is {best:.2g}, and no memory has {named}"
+        return f"perhaps nothing here answers this: the best score is {best:.2g}, and no text has the word {named}"
 
     def kinds_notice(self, option: str = 'kinds=["{}"]') -> str:
         """Return the sentence on the matching entries and turns if no memory matches, and the *option* for them."""
