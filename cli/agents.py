@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 
 import click
 
+from jidomem.base.json_values import parse_json
 from jidomem.errors import JidomemError, NotFound
 from jidomem.read.derived import COLUMNS, sessions
-from jidomem.records.intent import parse_json
 from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.working import Memory, is_list, is_map
 from jidomem_cli.fields import json_or_text

@@ -15,6 +15,7 @@ from jidomem import Jidomem
 from jidomem.base.clock import json_value
 from jidomem.base.words import ANSWERS, cut
 from jidomem.errors import InvalidRequest
+from jidomem.rdf.statements import value_text
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.derived import trust
@@ -143,7 +144,8 @@ def _memory_lines(
 ) -> list[tuple[str, Any]]:
     """Return the fields of a memory for people, the important first, with *texts* in place of IRIs; no empty ones."""
     properties = {
-        name: [texts.get(str(each), each) for each in values] for name, values in record["properties"].items()
+        name: [texts.get(str(each), value_text(each)) for each in values]
+        for name, values in record["properties"].items()
     }
     head = [
         ("id", short(record["iri"])),
@@ -170,11 +172,13 @@ def _class_with_own(record: Mapping[str, Any]) -> str:
 
 
 def _property_label(name: str) -> str:
-    """Return the label of a property: the name of the field of an intent, else the words of the term.
+    """Return the label of a property: the name of the field of an intent, else the words of the term; an IRI as it is.
 
     >>> _property_label("derivedFrom"), _property_label("recordedIn"), _property_label("worksAt")
     ('evidence', 'commit', 'works at')
     """
+    if ":" in name:
+        return name
     field = _PROPERTY_LABELS.get(name) or FIELD_OF_PROPERTY.get(name)
     return field.replace("_", " ") if field else re.sub("([A-Z])", r" \1", name).lower().strip()
 

@@ -21,11 +21,11 @@ from typing import Any, BinaryIO
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
+from jidomem.base.json_values import JSON_FORMS, parse_json, parse_line
 from jidomem.errors import STOPPING, Conflict, InvalidRequest, TooLarge
 from jidomem.rdf.vocab import JIDO
 from jidomem.records.active import REASON as UNSAID
 from jidomem.records.active import corrected_instead
-from jidomem.records.intent import JSON_FORMS, parse_json, parse_line
 from jidomem_cli.errors import Options, RefusedIntents, acting, as_changes, as_options, print_refusal
 from jidomem_cli.fields import given_fields, intent_options, memory_iri, present_fields, set_option, with_memory_paths
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
+from jidomem.base.regex import lazy
 from jidomem.errors import InvalidRequest
 
 K = TypeVar("K")
@@ -300,3 +301,83 @@ def _checked(value: _Value, error: type[ValueError]) -> _Value:
         within = (value.values() if isinstance(value, dict) else value for value in level)
         level = [each for values in within for each in values if isinstance(each, list | dict)]
     raise error(_TOO_DEEP)
+
+
+JSON_FORMS = "send one JSON object, an array of them, or one a line"
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the JSON value in *text*; raises InvalidRequest `malformed_json` with line and column.
+
+    Duplicate keys and the non-JSON numbers NaN and Infinity are refused, as their meaning is unclear.
+    """
+    try:
+        text = text if isinstance(text, str) else text.decode("utf-8-sig")
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique_keys)
+    except _Unclear:
+        raise _unclear(str(text)) from None
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(
+            f"not UTF-8 at byte {error.start}", hint="send UTF-8 text", code="malformed_json"
+        ) from error
+    except RecursionError as error:
+        raise InvalidRequest("nested too deeply", hint="send a flat JSON object", code="malformed_json") from error
+    except json.JSONDecodeError as error:
+        raise InvalidRequest(
+            f"line {error.lineno} column {error.colno}: {error.msg}", hint=JSON_FORMS, code="malformed_json"
+        ) from error
+    except ValueError as error:
+        raise InvalidRequest(
+            "a number with thousands of digits", hint="write it as text", code="malformed_json"
+        ) from error
+
+
+def parse_line(number: int, line: str | bytes) -> Any:
+    """Return the JSON value in line *number* of a stream; raises InvalidRequest that names the line."""
+    try:
+        return parse_json(line)
+    except InvalidRequest as error:
+        detail = error.detail.removeprefix("line 1 ")
+        place = f"line {number} " if detail != error.detail else f"line {number}: "
+        hint = "send one JSON object a line" if error.hint == JSON_FORMS else error.hint
+        raise InvalidRequest(place + detail, hint=hint, code=error.code) from None
+
+
+class _Unclear(Exception):
+    """A JSON text whose meaning is unclear."""
+
+
+def _no_constant(name: str) -> Any:
+    raise _Unclear
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise _Unclear
+    return result
+
+
+_TOKEN = lazy(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}]|NaN|-?Infinity')
+
+
+def _unclear(text: str) -> InvalidRequest:
+    """Return the error for the first key of *text* that is given twice, or number that is not JSON, with its place."""
+    keys: list[set[str]] = []
+    token, fault, hint = None, "", ""
+    for token in _TOKEN.finditer(text):
+        if token[0] == "{":
+            keys.append(set())
+        elif token[0] == "}":
+            keys.pop()
+        elif token[1] is None:
+            fault, hint = f"{token[0]} is not JSON", "write a finite number, or leave it out"
+            break
+        elif token[2]:
+            if (key := json.loads(token[1])) in keys[-1]:
+                fault, hint = f"the key {key!r} is given twice", "give it once"
+                break
+            keys[-1].add(key)
+    at = token.start() if token else 0
+    place = f"line {text.count(chr(10), 0, at) + 1} column {at - text.rfind(chr(10), 0, at)}"
+    return InvalidRequest(f"{place}: {fault}", hint=hint, code="malformed_json")

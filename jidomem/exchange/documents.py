@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 import pyoxigraph as ox
 
-from jidomem.base.json_values import check_turtle
+from jidomem.base.json_values import check_turtle, parse_json
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest
 from jidomem.journal.commit import COMMIT, Commit
@@ -40,7 +40,7 @@ from jidomem.rdf.terms import (
     short_parse_error,
 )
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.intent import CONFLICT_KEY, JUDGED, parse_json
+from jidomem.records.intent import CONFLICT_KEY, JUDGED
 from jidomem.schema.ontology import Schema
 from jidomem.write.normalize import ITEM_LISTS
 from jidomem.write.snapshot import ITEM_MARK

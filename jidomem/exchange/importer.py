@@ -18,6 +18,7 @@ from itertools import chain, groupby
 from typing import Any
 
 from jidomem.base.containers import grouped
+from jidomem.base.json_values import parse_line
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.exchange import documents
 from jidomem.exchange.documents import OWL, DocumentFormat, parse
@@ -25,7 +26,7 @@ from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.terms import Literal, Term, Triple, iri, ntriples_line, plain_value, value_of
 from jidomem.rdf.vocab import BASE, RDF, RDFS, TYPE, jido, local_name
 from jidomem.records.file_anchor import plain_path
-from jidomem.records.intent import WRITER_ONLY, MemoryUpdateIntent, Receipt, parse_line
+from jidomem.records.intent import WRITER_ONLY, MemoryUpdateIntent, Receipt
 from jidomem.schema.ontology import Schema
 from jidomem.write.conflict import NEARBY
 from jidomem.write.triples import SINGLE_VALUED

@@ -16,13 +16,13 @@ from types import MappingProxyType
 from typing import Any
 
 from jidomem.base.clock import parse_moment
+from jidomem.base.json_values import parse_line
 from jidomem.base.words import escape_invisible
 from jidomem.errors import InvalidRequest
 from jidomem.exchange.importer import ForeignEntry, Reading, line_of, objects, text_of
 from jidomem.rdf.terms import Term, literal
 from jidomem.rdf.vocab import BASE, JIDO, MARKER, jido, local_name
 from jidomem.records.file_anchor import anchors_of
-from jidomem.records.intent import parse_line
 
 _TASK = {"open": "Planned", "in_progress": "InProgress", "hooked": "InProgress", "pinned": "Planned",
          "blocked": "Blocked", "deferred": "Planned", "closed": "Completed"}  # fmt: skip

@@ -10,6 +10,7 @@ always a literal, even if its text is an IRI.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -193,6 +194,37 @@ def to_value(term: Term | None) -> Value:
         return _READERS.get(datatype, str)(text)
     except (ValueError, OverflowError, KeyError):
         return text
+
+
+def own_value(term: Term) -> Value | dict[str, str]:
+    """Return a term as JSON-LD has it: a text, number or truth as itself, any other as an object that loses nothing.
+
+    >>> own_value('"hi"@en'), own_value('"7"^^<http://www.w3.org/2001/XMLSchema#integer>'), own_value("<urn:a>")
+    ({'@value': 'hi', '@language': 'en'}, 7, {'@id': 'urn:a'})
+    """
+    if not term.startswith('"'):
+        return {"@id": plain_value(term)}
+    text, datatype, language = parse_literal(term)
+    if language:
+        return {"@value": text, "@language": language}
+    if datatype == XSD + "string":
+        return text
+    value = to_value(term)
+    if datatype in _NATIVE and json.dumps(value) == text and (datatype != XSD + "integer" or len(text) < _EXACT_DIGITS):
+        return value
+    return {"@value": text, "@type": datatype}
+
+
+def value_text(value: object) -> object:
+    """Return a value of `own_value` for people: the text, and its language."""
+    if not isinstance(value, Mapping):
+        return value
+    language = f" @{value['@language']}" if "@language" in value else ""
+    return value.get("@id") or value["@value"] + language
+
+
+#: The datatypes with a form of their own in JSON, and the digits from which many readers of JSON round a number.
+_NATIVE, _EXACT_DIGITS = frozenset(XSD + name for name in ("integer", "double", "boolean")), 16
 
 
 def _moment(text: str) -> datetime:

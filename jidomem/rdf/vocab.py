@@ -49,6 +49,11 @@ def local_name(term_or_iri: str) -> str:
     return term_or_iri.strip("<>").rstrip("/").rsplit("#", 1)[-1].rsplit("/", 1)[-1]
 
 
+def property_name(term: str) -> str:
+    """Return the local name of a property of this ontology, and the IRI of any other: two never share a name."""
+    return term.strip("<>").removeprefix(JIDO)
+
+
 #: The characters of a short id: UUIDv7 ids begin alike, and differ in the last ones.
 SHORT_ID_CHARS, _LEAST_ID_CHARS = 8, 4
 

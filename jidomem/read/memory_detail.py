@@ -20,9 +20,20 @@ from jidomem.base.words import is_remark, normal_text, shortened
 from jidomem.errors import NotFound, nearest_names
 from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex
-from jidomem.rdf.statements import to_value
+from jidomem.rdf.statements import own_value, to_value
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import BASE, JIDO, TYPE, family, graph_iri, jido, local_name, short_id, type_and_class
+from jidomem.rdf.vocab import (
+    BASE,
+    JIDO,
+    TYPE,
+    family,
+    graph_iri,
+    jido,
+    local_name,
+    property_name,
+    short_id,
+    type_and_class,
+)
 from jidomem.records.active import ACTIVE, OVER, PENDING, WAITING, EndedDecision, is_accepted, state, validity
 from jidomem.records.file_anchor import anchors_of, path_of
 from jidomem.records.intent import CONFLICT_KEY
@@ -144,7 +155,7 @@ def _is_titled(index: OxigraphIndex, project: str, item: Term, text: str) -> boo
     )
 
 
-_COMMIT = "urn:jido:commit:"
+_COMMIT, _OURS = "urn:jido:commit:", f"<{JIDO}"
 _OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("recordedAt")
 _ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalidatedBy")}
 _LEAST = 4
@@ -478,9 +489,12 @@ class _Item:
             "iri": plain_value(self._item),
             "type": kind,
             "class": cls,
-            "own_classes": [plain_value(each) for each in classes if not each.startswith(f"<{JIDO}")],
+            "own_classes": [plain_value(each) for each in classes if not each.startswith(_OURS)],
             "status": self._status(now),
-            "properties": {local_name(p): [to_value(term) for term in terms] for p, terms in self._properties.items()},
+            "properties": {
+                property_name(p): [*map(to_value if p.startswith(_OURS) else own_value, terms)]
+                for p, terms in self._properties.items()
+            },
             **self._ends,
             "commit": commits[0] if commits else None,
             "recorded_at": to_value(self._properties[_RECORDED][0]),

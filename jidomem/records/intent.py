@@ -22,7 +22,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from jidomem.base import clock
-from jidomem.base.json_values import json_type
+from jidomem.base.json_values import json_type, parse_json
 from jidomem.base.regex import lazy
 from jidomem.base.words import misspelling_of, normal_text, topic_key
 from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation, hint_fields, nearest_names
@@ -322,56 +322,6 @@ def properties_of(*forms: str) -> dict[str, str]:
 
 
 #: The forms of intents as JSON.
-JSON_FORMS = "send one JSON object, an array of them, or one a line"
-
-
-def parse_json(text: str | bytes) -> Any:
-    """Return the JSON value in *text*; raises InvalidRequest `malformed_json` with line and column.
-
-    Duplicate keys and the non-JSON numbers NaN and Infinity are refused, as their meaning is unclear.
-    """
-    try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique_keys)
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(
-            f"not UTF-8 at byte {error.start}", hint="send UTF-8 text", code="malformed_json"
-        ) from error
-    except RecursionError as error:
-        raise InvalidRequest("nested too deeply", hint="send a flat JSON object", code="malformed_json") from error
-    except json.JSONDecodeError as error:
-        raise InvalidRequest(
-            f"line {error.lineno} column {error.colno}: {error.msg}", hint=JSON_FORMS, code="malformed_json"
-        ) from error
-    except ValueError as error:
-        raise InvalidRequest(
-            "a number with thousands of digits", hint="write it as text", code="malformed_json"
-        ) from error
-
-
-def parse_line(number: int, line: str | bytes) -> Any:
-    """Return the JSON value in line *number* of a stream; raises InvalidRequest that names the line."""
-    try:
-        return parse_json(line)
-    except InvalidRequest as error:
-        detail = error.detail.removeprefix("line 1 ")
-        place = f"line {number} " if detail != error.detail else f"line {number}: "
-        hint = "send one JSON object a line" if error.hint == JSON_FORMS else error.hint
-        raise InvalidRequest(place + detail, hint=hint, code=error.code) from None
-
-
-def _no_constant(name: str) -> Any:
-    raise InvalidRequest(f"{name} is not JSON", hint="write a number from 0 to 1", code="malformed_json")
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise InvalidRequest(f"the key {twice!r} is given twice", hint="give it once", code="malformed_json")
-    return result
-
-
 _OWN_PROPERTY = lazy(r"(?:[A-Za-z][\w-]*:[A-Za-z_][\w-]*|(?:https?://|urn:)[^\s<>\"]+)")
 
 

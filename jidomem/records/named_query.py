@@ -318,7 +318,7 @@ class NamedQuery:
                 missing = [param.name for param in self.params if param.default is None and param.name not in values]
                 free = [each for each in (*known, "limit", "cursor") if each not in values]
                 near = missing[:1] if len(missing) == 1 else [*filter(None, [misspelling_of(name, free)])]
-                takes = ", ".join(map(snake, known)) or "no parameters"
+                takes = ", ".join(snake(each) for each in (*known, "limit", "cursor") if each != "project")
                 hint = f"did you mean {snake(near[0])!r}?" if near else f"it takes {takes}"
                 if (other := f"{values[name]}-{self.name.partition('-')[2]}".lower()) in queries:
                     hint = f"the query {other} has these; {self.name} takes {takes}"

@@ -176,12 +176,14 @@ class Conversation:
         answered_by: str | None = None,
         tools: Sequence[ToolUse] = (),
         timestamp: object = None,
+        idempotency_key: str | None = None,
     ) -> Turn:
         """Record the next turn, durably: a prompt, its answer, and the tools used; return the turn.
 
-        The default of *answered_by* is the agent of the conversation, of *timestamp* now. A session that is not
-        open is opened. A memory derived from the turn names its `iri` as evidence. Raises InvalidRequest, TooLarge,
-        IntentRefused, Busy and Failed; then nothing of the turn was stored.
+        A retry of the same agent with the same *idempotency_key* in the same conversation gets the stored turn, or
+        IdempotencyMismatch if it has other words. The default of *answered_by* is the agent of the conversation, of
+        *timestamp* now. A session that is not open is opened. A memory derived from the turn names its `iri` as
+        evidence. Raises InvalidRequest, TooLarge, IntentRefused, Busy and Failed; then nothing of the turn was stored.
         """
         for name, agent, words in (("asked_by", asked_by, prompt), ("answered_by", answered_by, answer)):
             if agent is not None and words is None:
@@ -195,20 +197,20 @@ class Conversation:
             tuple(tools),
             self._moment(timestamp),
         )
-        receipt = self._record(texts, agent)
+        receipt = self._record(texts, agent, idempotency_key)
         self._catch_up(self.project)
         return turn(self._index, self.project, f"<{receipt.iri}>")
 
-    def _record(self, texts: TurnTexts, agent: str) -> Receipt:
+    def _record(self, texts: TurnTexts, agent: str, key: str | None) -> Receipt:
         """Store a turn, and return its receipt; a session that is not open is opened first."""
         with suppress(NotOpened):
-            return self._writer.keep_turn(self.project, self.session, texts)
+            return self._writer.keep_turn(self.project, self.session, texts, key)
         try:
             self._writer.start_session(self.project, self.session, agent=agent)
         except IntentRefused as refused:
             if refused.code != "iri_exists":  # another process has opened it meanwhile
                 raise
-        return self._writer.keep_turn(self.project, self.session, texts)
+        return self._writer.keep_turn(self.project, self.session, texts, key)
 
     def turns(self, last: int | None = None, *, as_of: object = None) -> list[Turn]:
         """Return the turns in order, or only the *last* ones, recorded by *as_of*.

@@ -33,11 +33,12 @@ def show_conversation(site: RequestContext, project: str, session: str) -> Respo
 
 
 def record(site: RequestContext, project: str, session: str) -> Response:
-    """Record the next turn of a conversation, and return it."""
+    """Record the next turn of a conversation, and return it; a retry with its key returns the stored one."""
     wire.arguments()
     values = wire.json_object(RECORDING)
     conversation = site.memory.conversation(session, project, writer=site.writer)
-    return wire.answer(conversation.record(**{**values, "tools": tool_uses(values.get("tools", ()))}).to_dict(), 201)
+    values |= {"tools": tool_uses(values.get("tools", ())), "idempotency_key": wire.idempotency_key()}
+    return wire.answer(conversation.record(**values).to_dict(), 201)
 
 
 #: The arguments of recall besides the request, with their types.

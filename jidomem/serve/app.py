@@ -32,7 +32,7 @@ from jidomem.serve.server_state import Operation, RequestContext
 
 _METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS"
 _HEADERS = "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id"
-_EXPOSED = "Allow, Link, Retry-After, Warning, X-Request-Id"
+_EXPOSED = "Allow, Link, Location, Retry-After, Warning, X-Request-Id"
 #: Seconds for which a browser may cache a preflight answer.
 _AGE = "600"
 
@@ -158,6 +158,8 @@ class AccessGate:
     def answer(self, route: Route, **parts: str) -> Response:
         """Return the answer of *route*; raise NotFound and PolicyDenied for projects that the caller may not access."""
         caller: ApiToken | None = g.caller
+        if route.writes and route.statuses:
+            wire.check_headers(route.headers)
         project = parts.get("project")
         if caller is None:
             if route.writes:
@@ -188,6 +190,8 @@ class AccessGate:
         """Add the headers of every answer to *response*."""
         for name, value in headers(self._keyring).items():
             response.headers.setdefault(name, value)
+        if request.method == "OPTIONS":
+            response.headers.pop("Content-Type", None)  # there is no body
         return response
 
 

@@ -15,8 +15,9 @@ from typing import Any
 from flask import Response, g, request
 
 from jidomem.base.background import BackgroundTask
+from jidomem.base.json_values import parse_line
 from jidomem.errors import STOPPING, Busy, InvalidRequest, JidomemError, TooLarge
-from jidomem.records.intent import Receipt, parse_line
+from jidomem.records.intent import Receipt
 from jidomem.runtime.user_config import RootLimits
 from jidomem.runtime.worker_pool import is_disconnected
 from jidomem.serve import wire
@@ -86,7 +87,6 @@ CHUNK = 500
 #: The refusals after which nothing more of a request is submitted: one may take a hundred times as much as its intent.
 MOST_REFUSALS = 1_000
 _READ = 64 * 1024
-_KEY = "Idempotency-Key"
 Outcome = Receipt | JidomemError
 
 
@@ -110,18 +110,18 @@ def submit(site: RequestContext, project: str) -> Response:
 
 def _keyed(values: Any) -> Any:
     """Return the intent with the idempotency key of the header; raise InvalidRequest if it has a different one."""
-    key = request.headers.get(_KEY)
+    key = wire.idempotency_key()
     if key is None or not isinstance(values, dict):
         return values
     if values.get("idempotency_key", key) != key:
-        raise InvalidRequest(f"the header {_KEY} and idempotency_key differ", hint="give the key once")
+        raise InvalidRequest(f"the header {wire.KEY} and idempotency_key differ", hint="give the key once")
     return {**values, "idempotency_key": key}
 
 
 def _refuse_key() -> None:
-    if _KEY in request.headers:
+    if wire.KEY in request.headers:
         raise InvalidRequest(
-            f"the header {_KEY} is for one intent, and these are several", hint="give each its own idempotency_key"
+            f"the header {wire.KEY} is for one intent, and these are several", hint="give each its own idempotency_key"
         )
 
 

@@ -45,7 +45,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 _ORIGIN = re.compile(r"https?://([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
-_PUBLIC_URL_HINT = "give scheme and host as clients ask them: --public-url https://memory.example.org"
+_PUBLIC_URL_HINT = (
+    "give scheme and host as clients ask them, without a path, as the server needs a host of its own:"
+    " --public-url https://memory.example.org"
+)
 
 
 def parse_origins(

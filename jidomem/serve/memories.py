@@ -366,7 +366,7 @@ def revise(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
     dry_run = wire.flag(wire.arguments("dry_run"), "dry_run")
     values = wire.json_object(CORRECTION_FIELDS)
     author: dict[str, Any] = {name: values.pop(name) for name in _WHO if name in values}
-    if key := request.headers.get("Idempotency-Key"):
+    if (key := wire.idempotency_key()) is not None:
         author["idempotency_key"] = key
     changes = values.pop("set", {})
     if taken := [*(changes.keys() & (*_WHO, "idempotency_key", "reason"))]:
@@ -437,7 +437,7 @@ def change_feed(site: RequestContext, project: str) -> Response:
 
 
 def _feed_integer(given: Mapping[str, str], name: str, least: int, most: int) -> int | None:
-    value = wire.whole(given, name)
+    value = wire.whole(given, name, most)
     if value is not None and not least <= value <= most:
         raise InvalidRequest(f"{name}={value} is not from {least} to {most:,}", hint=f"give {name}={most} or less")
     return value
@@ -480,7 +480,7 @@ class _Feed:
         if not self.site.operation.feeds.acquire(blocking=False):
             raise Busy(
                 "too many readers are waiting for commits",
-                hint="try again, or leave out wait",
+                hint="try again, or ask for lines without wait",
                 code="too_many_requests",
             )
 

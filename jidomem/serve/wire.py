@@ -21,11 +21,12 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.http import parse_options_header
 
 from jidomem.base.clock import format_timestamp
+from jidomem.base.json_values import parse_json
 from jidomem.errors import COMMAND, SHELL, InvalidRequest, JidomemError, NotServed, TooLarge, did_you_mean
 from jidomem.rdf.vocab import BASE
 from jidomem.records.active import REASON, SimilarMemory, similar_choices
 from jidomem.records.entry import WriteResult
-from jidomem.records.intent import Receipt, parse_json
+from jidomem.records.intent import Receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +381,42 @@ def _listed(names: Collection[str]) -> str:
     return ", ".join(names) or "none"
 
 
+#: The header with the key by which a retry is recognised.
+KEY = "Idempotency-Key"
+#: Headers with a condition for a write, which no route can honour.
+_CONDITIONS = ("If-Match", "If-Unmodified-Since")
+
+
+def idempotency_key() -> str | None:
+    """Return the key in the header, in UTF-8; raise InvalidRequest for one that is empty, repeated or not UTF-8."""
+    given = request.headers.get(KEY)
+    if given is None:
+        return None
+    try:
+        key = given.encode("latin-1").decode()  # WSGI has each byte as a character
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"the header {KEY} is not UTF-8", hint="send a key of ASCII letters and digits") from None
+    if not key.strip() or ", " in key:
+        raise InvalidRequest(f"the header {KEY} is empty or repeated", hint="give one key")
+    return key
+
+
+def check_headers(takes: Collection[str]) -> None:
+    """Raise InvalidRequest for a header that changes how a write is done, unless the route *takes* it."""
+    if KEY in request.headers and KEY not in takes:
+        raise InvalidRequest(
+            f"{request.path} takes no {KEY}",
+            hint="leave it out; an entry's id, a session's name and expected_rev make a retry safe here",
+        )
+    for name in _CONDITIONS:
+        if name in request.headers:
+            raise InvalidRequest(
+                f"{request.path} takes no {name}",
+                hint="leave it out: a change of a memory that another one replaced is refused with 409 and names"
+                " that one; working memory takes expected_rev",
+            )
+
+
 def flag(given: Mapping[str, str], name: str) -> bool:
     """Return the boolean argument *name*, by default False; raise InvalidRequest for any other value."""
     value = given.get(name, "false")
@@ -391,14 +428,14 @@ def flag(given: Mapping[str, str], name: str) -> bool:
 _TRUTHS = {"1": True, "true": True, "0": False, "false": False}
 
 
-def whole(given: Mapping[str, str], name: str) -> int | None:
-    """Return the integer *name*, by default None; raise InvalidRequest for any other value."""
+def whole(given: Mapping[str, str], name: str, example: int = 50) -> int | None:
+    """Return the integer *name*, by default None; raise InvalidRequest for any other value, with an *example*."""
     value = given.get(name)
     if value is None:
         return None
     if not (value.isascii() and value.isdigit() and len(value) < 10):
         raise InvalidRequest(
-            f"{name}={value!r} is not a positive whole number", hint=f"give {name}=50, or leave it out"
+            f"{name}={value!r} is not a whole number from 0", hint=f"give {name}={example}, or leave it out"
         )
     return int(value)
 
@@ -408,11 +445,15 @@ def content_type(*known: str) -> str:
     given, options = parse_options_header(request.content_type)
     if given.lower() not in known:
         raise _unsupported(f"{given or 'of no stated type'}, and {request.path} takes {_listed(known)}", known[0])
-    if options.get("charset", "utf-8").lower() != "utf-8":
+    if options.get("charset", "utf-8").lower() not in ("utf-8", "utf8"):
         raise _unsupported(f"in {options['charset']}, and {request.path} takes UTF-8", f"{known[0]}; charset=utf-8")
     coding = request.headers.get("Content-Encoding", "identity")
     if coding.lower() != "identity":
-        raise _unsupported(f"packed ({coding}), and {request.path} takes it as it is", known[0])
+        raise NotServed(
+            f"the body is packed ({coding}), and {request.path} takes it as it is",
+            hint="send it unpacked, without the header Content-Encoding",
+            code="unsupported_media_type",
+        )
     return given.lower()
 
 
@@ -446,7 +487,9 @@ MOST_ITEMS = 10_000
 def json_body() -> Any:
     """Return the JSON value in the body; raises InvalidRequest, and TooLarge for an array of too many items."""
     content_type(JSON)
-    values = parse_json(body())
+    if not (data := body()).strip():
+        raise InvalidRequest("the body is empty", hint=f"send JSON, as /openapi.json describes it for {request.path}")
+    values = parse_json(data)
     if isinstance(values, list) and len(values) > MOST_ITEMS:
         detail = f"the array has {len(values):,} items; it holds at most {MOST_ITEMS:,}"
         raise TooLarge(detail, hint="send fewer at once, or intents as application/x-ndjson")

@@ -18,12 +18,12 @@ from typing import Any, Literal, NamedTuple
 
 from jidomem.base import clock
 from jidomem.base.clock import format_timestamp, parse_moment
-from jidomem.base.json_values import to_json_value
+from jidomem.base.json_values import parse_json, to_json_value
 from jidomem.errors import InvalidRequest, JidomemError, NotFound, did_you_mean
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Triple, date_time, iri, literal
 from jidomem.rdf.vocab import JIDO, TYPE, XSD, jido
-from jidomem.records.intent import MemoryItem, Receipt, parse_json
+from jidomem.records.intent import MemoryItem, Receipt
 from jidomem.working.container import TO_ONTOLOGY
 
 MAX_TOKENS = 100_000

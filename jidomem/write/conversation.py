@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
+from uuid import UUID
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.json_values import is_unicode, to_json_value
 from jidomem.base.words import slug
-from jidomem.errors import InvalidRequest, NotFound, PolicyDenied
+from jidomem.errors import IdempotencyMismatch, InvalidRequest, NotFound, PolicyDenied
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, date_time, integer, iri, literal, plain_value
+from jidomem.rdf.terms import Term, Triple, date_time, integer, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, conv, jido
 from jidomem.records.entry import Entry, ToolUse
 from jidomem.records.intent import Receipt
@@ -23,7 +24,7 @@ from jidomem.write.context import WritePart, project_node
 from jidomem.write.normalize import check_size
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
-from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Outcome
+from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Outcome, commit_of
 
 _IN_PARTS = "split it, or store a summary and the place of the full text"
 
@@ -261,13 +262,20 @@ class _NewTurn:
     texts: TurnTexts
     agent: Term
     project: Term
+    key: str | None
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         pipeline.check_other_write("description", self.agent, view, "answered_by")
         if not view.types(self.session):
             name = plain_value(self.session)
             raise NotOpened(f"no session {name}", hint="open it with: jidomem agent session start NAME")
-        node, conversation = _new_node("turns", pipeline, view), conversation_of(self.session)
+        conversation = conversation_of(self.session)
+        if self.key is None:
+            node = _new_node("turns", pipeline, view)
+        else:
+            node = self._node_of_key(conversation, self.key)
+            if view.types(node):
+                return self._retry(node, conversation, pipeline, view)
         index = next_index(conversation, view)
         rows = describe_turn(node, index, conversation, self.texts, pipeline.literal)
         rows += [] if view.types(conversation) else describe_conversation(conversation, self.session, self.project)
@@ -278,6 +286,31 @@ class _NewTurn:
         rows += pipeline.stubs(agents, self.project, view)
         decision = _append_rows(node, rows, pipeline, view)
         return replace(decision, receipt=replace(decision.receipt, filled={"index": index}))
+
+    def _node_of_key(self, conversation: Term, key: str) -> Term:
+        """Return the turn of an idempotency key: the same for each request of this agent in this conversation."""
+        named = json.dumps([conversation, self.agent, key]).encode()
+        return iri(f"{vocab.BASE}turns/{UUID(bytes=blake2b(named, digest_size=16).digest())}")
+
+    def _retry(self, node: Term, conversation: Term, pipeline: Pipeline, view: WriteSnapshot) -> Decision:
+        """Return the decision for a turn that is stored; raise IdempotencyMismatch if the stored one is another."""
+        index = int(parse_literal(view.first(node, conv("turnIndex")) or literal("0")).text)
+        given = {
+            row
+            for row in describe_turn(node, index, conversation, self.texts, pipeline.literal)
+            if row[0] != conversation and row[1] != conv("timestamp")
+        }
+        properties = {predicate for _, predicate, _ in given} | _HAS_PARTS
+        stored = {row for subject in {row[0] for row in given} for row in view.about(subject) if row[1] in properties}
+        if given != stored:
+            raise IdempotencyMismatch(
+                f"the idempotency key {self.key!r} was used for another turn ({plain_value(node)})",
+                hint="use a new key for a new turn, or send the first one unchanged",
+            )
+        return Decision(Receipt(plain_value(node), *commit_of(node, view), "deduplicated", {"index": index}))
+
+
+_HAS_PARTS = {conv("hasPrompt"), conv("hasAnswer"), conv("involvesToolInvocation"), conv("hasResult"), jido("saidBy")}
 
 
 class ConversationWriter(WritePart):
@@ -309,15 +342,17 @@ class ConversationWriter(WritePart):
 
         return self._context.queues.of(project_id, HISTORY).submit_planned(self._context.pipeline, submissions)
 
-    def keep_turn(self, project_id: str, session: str, texts: TurnTexts) -> Receipt:
+    def keep_turn(self, project_id: str, session: str, texts: TurnTexts, key: str | None = None) -> Receipt:
         """Return the receipt of a turn, the next one in the conversation of *session*, a name or an IRI.
 
-        `filled` has its index. Raises NotOpened for an unknown session, InvalidRequest for a value that JSON cannot
-        hold, TooLarge, IntentRefused for a likely secret, and PolicyDenied for the words of another agent.
+        `filled` has its index. A retry with the idempotency *key* of a stored turn gets the receipt of that turn.
+        Raises IdempotencyMismatch if that turn is another, NotOpened for an unknown session, InvalidRequest for a value
+        that JSON cannot hold, TooLarge, IntentRefused for a likely secret, and PolicyDenied for the words of another
+        agent.
         """
         node = self._context.pipeline.node(session, "sessions")
         agent = texts.answered_by or self._context.agent_node
-        turn = _NewTurn(node, texts, agent, project_node(project_id))
+        turn = _NewTurn(node, texts, agent, project_node(project_id), key)
         return self._context.submit(project_id, turn, stream=HISTORY)
 
     def refuse_words(self, texts: Mapping[str, str]) -> None:

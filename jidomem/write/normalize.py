@@ -45,6 +45,12 @@ MOMENT_FIELDS = ("timestamp", "expires_on", "valid_from", "valid_until")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # as XML 1.0 forbids
 
 
+def _trimmed(text: str) -> str:
+    """Return *text* without white space at its ends; of several lines the first keeps its indentation, as in code."""
+    trimmed = text.strip()
+    return re.sub(r"\A\s*\n", "", text.rstrip()) if "\n" in trimmed else trimmed
+
+
 def short_repr(value: Any) -> str:
     """Return *value* as Python writes it, cut to 200 characters."""
     try:
@@ -144,7 +150,7 @@ class FieldNormalizer:
 
     def text(self, name: str, value: str) -> str:
         """Return *value* trimmed, empty if it is refused for a control character; raises TooLarge for a long one."""
-        return self.verbatim(name, value).strip()
+        return _trimmed(self.verbatim(name, value))
 
     def verbatim(self, name: str, value: str) -> str:
         """Return *value* unchanged, empty if it is refused; raises TooLarge for a long one."""
@@ -211,7 +217,7 @@ class FieldNormalizer:
         return match or given
 
 
-_EXTRA = "extra_triples"
+_EXTRA, _STRING = "extra_triples", vocab.XSD + "string"
 #: Properties whose text is a pattern for the guard, in which blanks count, and all whose text is stored unchanged.
 PATTERNS = frozenset((f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern"))
 _VERBATIM = PATTERNS | {f"{vocab.JIDO}checkCommand"}
@@ -271,20 +277,24 @@ def _object(normalizer: FieldNormalizer, predicate: str, value: Any) -> dict[str
     if predicate in _VERBATIM and isinstance(value, str):
         return _spelt_out(normalizer, predicate, {"@value": value})
     if not isinstance(value, str) or not value.strip():
-        normalizer.refuse("invalid_argument", _EXTRA, value, "an object is text, a finite number, a boolean or an IRI")
+        message = "an object is text, a finite number, an integer of 64 bits, a boolean or an IRI"
+        hint = f'give the digits of {predicate} as {{"@value": "...", "@type": "xsd:integer"}}'
+        normalizer.refuse("invalid_argument", _EXTRA, value, message, hint=hint if isinstance(value, int) else "")
         return None
     if value.strip().startswith("_:"):
         normalizer.refuse("invalid_iri", _EXTRA, value, f"the blank node {value} has no name: give it an IRI")
         return None
-    text = normalizer.text(_EXTRA, value)
-    datatype = datatype_of(normalizer, predicate)
+    given = normalizer.verbatim(_EXTRA, value)
+    text, datatype = _trimmed(given), datatype_of(normalizer, predicate)
     if datatype is None and (is_reference(text, prose=True) or normalizer.schema.expand(text)):
         return {"@id": normalizer.iri(_EXTRA, text)}
     if is_short_id(text) and (declared := normalizer.schema.properties.get(iri(predicate))) and declared.is_object:
         return {"@id": text}
     if datatype == vocab.XSD + "dateTime":
         text = moment(text) or text
-    return _typed(normalizer, predicate, text, datatype or vocab.XSD + "string")
+    if datatype in (None, _STRING) and not predicate.startswith(vocab.JIDO):  # an own property is stored as given
+        text = given
+    return _typed(normalizer, predicate, text, datatype or _STRING)
 
 
 def datatype_of(normalizer: FieldNormalizer, predicate: str) -> str | None:
@@ -306,8 +316,8 @@ def _spelt_out(normalizer: FieldNormalizer, predicate: str, value: Mapping[str, 
     if not value["@value"].strip() and not (value["@value"] and predicate in PATTERNS):
         normalizer.refuse("invalid_argument", _EXTRA, value, "an object that is text is not blank")
         return None
-    datatype = normalizer.iri(_EXTRA, value.get("@type", vocab.XSD + "string"))
-    is_text = datatype == vocab.XSD + "string" and predicate not in LIFTED  # fields are trimmed
+    datatype = normalizer.iri(_EXTRA, value.get("@type", _STRING))
+    is_text = datatype == _STRING and predicate not in LIFTED  # fields are trimmed
     text = normalizer.verbatim(_EXTRA, value["@value"]) if is_text else normalizer.text(_EXTRA, value["@value"])
     if "@language" in value:
         if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", value["@language"]):

@@ -474,7 +474,7 @@ def session_opening(
     """Return the triples that open *session* at *at*; raises IntentRefused if it exists, NotFound for *continues*."""
     if view.describes(session):
         raise IntentRefused(
-            [Violation("iri_exists", f"{session[1:-1]} was opened already", field="session", value=session[1:-1])],
+            [Violation("iri_exists", f"{session[1:-1]} was opened already", field="name", value=session[1:-1])],
             hint="choose another name, or move this one with: jidomem agent session phase|pause|resume|close",
         )
     triples = session_stub(session, project, agent, at)

@@ -5,7 +5,7 @@ from conftest import intent
 from reader_world import new_index, reader_of, triples, world_index
 
 from jidomem.errors import IntentRefused, NotFound
-from jidomem.rdf.vocab import graph_iri, short_id
+from jidomem.rdf.vocab import XSD, graph_iri, short_id
 
 M = "https://jido.ai/memory/"
 
@@ -150,3 +150,26 @@ def test_an_active_memory_is_suggested_before_a_more_similar_ended_one(memory):
         memory.reader.resolve("p", "Loaves are scored before baking")
 
     assert [*error.value.candidates] == [new, old]
+
+
+def test_an_own_property_shares_no_name_with_another_and_is_given_as_json_ld(memory):
+    given = {
+        "https://crm.example/tier": "gold",
+        "https://sla.example/tier": ["24h", 7, 0.5, True, "\tx\n", "https://a.example/b"],
+        "https://crm.example/topic": {"@value": "eigen", "@language": "de"},
+        "urn:x:summary": [
+            {"@value": "2026-01-02", "@type": f"{XSD}date"},
+            {"@value": "9" * 20, "@type": f"{XSD}integer"},
+        ],
+    }
+    item = memory.writer.submit_intent("p", intent(**given)).iri
+
+    properties = memory.reader.get_memory("p", item)["properties"]
+    assert properties["summary"] == [intent()["summary"]]
+    assert properties.keys().isdisjoint({"topic", "tier"})
+    assert properties["https://crm.example/tier"] == ["gold"]
+    values = ["24h", 7, 0.5, True, "\tx\n", {"@id": "https://a.example/b"}]
+    assert sorted(map(str, properties["https://sla.example/tier"])) == sorted(map(str, values))
+    for name in ("https://crm.example/topic", "urn:x:summary"):
+        expected = given[name] if isinstance(given[name], list) else [given[name]]
+        assert sorted(map(str, properties[name])) == sorted(map(str, expected))

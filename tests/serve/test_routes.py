@@ -220,6 +220,88 @@ def test_an_idempotency_key_in_the_header_gives_a_retry_the_first_receipt(client
     assert both.json["code"] == "invalid_argument"
 
 
+def test_a_key_beyond_ascii_in_the_header_is_that_of_the_field(client):
+    header = {"Idempotency-Key": "Fall-ü9".encode().decode("latin-1")}  # as WSGI gives each byte
+
+    first = client.post("/projects/p/intents", json=intent(), headers=header)
+    other = client.post("/projects/p/intents", json=intent(summary="another", idempotency_key="Fall-ü9"))
+
+    assert (first.status_code, other.json["code"]) == (201, "idempotency_mismatch")
+    for wrong in ("", " ", "a, b", "\xfc"):
+        refused = client.post("/projects/p/intents", json=intent(), headers={"Idempotency-Key": wrong})
+        assert (refused.status_code, refused.json["code"]) == (400, "invalid_argument"), wrong
+
+
+def test_a_turn_with_a_key_is_recorded_once(client, memory):
+    def record(key, path="c", **texts):
+        headers = {} if key is None else {"Idempotency-Key": key}
+        return client.post(f"/projects/p/conversations/{path}", json=texts, headers=headers)
+
+    tools = [{"name": "grep", "parameters": {"q": "x"}, "result": [1]}]
+    first, again = (record("k", prompt="hello", answer="hi", tools=tools) for _ in range(2))
+    other, shorter = record("k", prompt="bye"), record("k", prompt="hello", answer="hi")
+    elsewhere, plain = record("k", "d", prompt="hello"), [record(None, prompt="hello").json["index"] for _ in range(2)]
+
+    assert (first.status_code, again.status_code, again.json) == (201, 201, first.json)
+    assert [each.json["code"] for each in (other, shorter)] == ["idempotency_mismatch"] * 2
+    assert (elsewhere.json["index"], plain) == (0, [1, 2])
+    assert [turn.prompt for turn in memory.conversation("c", "p").turns()] == ["hello"] * 3
+
+
+@pytest.mark.parametrize(
+    "route", [each for each in ROUTES if each.writes and each.statuses], ids=lambda each: f"{each.method} {each.path}"
+)
+def test_a_header_that_a_write_cannot_honour_is_refused(client, memory, route):
+    path, before = re.sub(r"\{\w+\}", "p", route.path), memory.catch_up("p")
+
+    for header in ("If-Match", "If-Unmodified-Since", "Idempotency-Key"):
+        if header in route.headers:
+            continue
+        refused = client.open(path, method=route.method, json={}, headers={header: '"x"'})
+        assert (refused.status_code, refused.json["code"]) == (400, "invalid_argument")
+        assert header in refused.json["detail"]
+        assert refused.json["hint"].startswith("leave it out")
+    assert memory.catch_up("p") == before
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "says"),
+    [
+        (b"{}", {"Content-Encoding": "gzip"}, 415, ("packed", "without the header Content-Encoding")),
+        (b" ", {}, 400, ("the body is empty", "send JSON")),
+        ('{"a": 1}'.encode("utf-16"), {}, 400, ("not UTF-8", "UTF-8")),
+        (b'[{"a": 1},\n {"a": 1, "a": 2}]', {}, 400, ("line 2 column 11: the key 'a' is given twice", "once")),
+        (b'{"\\"{": {"a": 0},\n "limit": NaN}', {}, 400, ("line 2 column 11: NaN is not JSON", "finite")),
+    ],
+)
+def test_an_unreadable_body_is_refused_with_its_place_and_repair(client, body, headers, status, says):
+    headers = {"Content-Type": "application/json; charset=utf8", **headers}
+    refused = client.post("/projects/p/intents", data=body, headers=headers)
+
+    assert refused.status_code == status
+    assert all(part in refused.json[name] for part, name in zip(says, ("detail", "hint"), strict=True)), refused.json
+
+
+@pytest.mark.parametrize(
+    ("path", "repair"),
+    [
+        ("journal?wait=abc", "journal?wait=30"), ("journal?limit=x", "journal?limit=10000"),
+        ("queries/facts?limit=x", "queries/facts?limit=50"),
+    ],
+)  # fmt: skip
+def test_the_number_in_a_hint_is_accepted(client, memory, path, repair):
+    memory.writer.submit_intent("p", intent())
+    name = repair.partition("?")[2]
+
+    assert client.get(f"/projects/p/{path}").json["hint"] == f"give {name}, or leave it out"
+    assert client.get(f"/projects/p/{repair}").status_code == 200
+
+
+def test_the_parameters_in_a_hint_are_accepted(client):
+    hint = client.get("/projects/p/queries/facts?page=2").json["hint"]
+    assert hint == "it takes as_of, valid_at, include_inactive, limit, cursor"
+
+
 def test_each_intent_of_an_array_has_its_outcome_in_order(client):
     values = [intent(summary="first"), intent(type="fakt"), 7, intent(summary="last")]
     mixed, sound = client.post("/projects/p/intents", json=values), client.post("/projects/p/intents", json=values[:1])

@@ -160,8 +160,8 @@ def test_an_unknown_field_without_a_similar_one_has_no_nearest_field():  # C001
     ("text", "expected"),
     [
         ('{"type": "fact",}', "line 1 column"),
-        ('{"summary": "a", "summary": "b"}', "'summary' is given twice"),
-        ('{"confidence": NaN}', "NaN is not JSON"),
+        ('{"summary": "a", "summary": "b"}', "line 1 column 18: the key 'summary' is given twice"),
+        ('{"confidence": NaN}', "line 1 column 16: NaN is not JSON"),
         ('{"confidence": -Infinity}', "-Infinity is not JSON"),
         (b'{"summary": "\xff"}', "not UTF-8 at byte 13"),
         ("[" * 200_000, "nested too deeply"),

@@ -69,6 +69,11 @@ def test_text_is_trimmed_in_fields_and_lists():  # C032
     )
 
 
+def test_a_text_of_several_lines_keeps_the_indentation_of_the_first():
+    result = normalized(detailed_explanation="\n \n    retry: 3\n      wait: 5\n", rationale=" one line \n")
+    assert (result.detailed_explanation, result.rationale) == ("    retry: 3\n      wait: 5", "one line")
+
+
 @pytest.mark.parametrize("blank", ["", "   ", "\n\t", "  ", "　"])
 def test_a_blank_summary_counts_as_missing(writer, blank):  # C033
     assert normalized(rationale=blank).rationale is None

@@ -48,7 +48,8 @@ def shown(item):
 
 def own(item):
     memory = shown(item)
-    return {name: memory["properties"][name] for name in ("severity", "pages") if name in memory["properties"]}
+    known = {name: memory["properties"].get(SHOP + name) for name in ("severity", "pages")}
+    return {name: values for name, values in known.items() if values is not None}
 
 
 @pytest.mark.parametrize("name", ["Runbook", "runbook", "shop:Runbook", SHOP + "Runbook"])
@@ -182,9 +183,9 @@ def test_an_own_property_of_memories_takes_a_short_id(root):
     first = run("remember", "restart", "--type", "Runbook").stdout.strip()
 
     item = run("remember", "stop", "--type", "Runbook", "--set", f"shop:needs={first[-8:]}").stdout.strip()
-    assert shown(item)["properties"]["needs"] == [first]
+    assert shown(item)["properties"][SHOP + "needs"] == [{"@id": first}]
     item = run("edit", item[-8:], "--set", "shop:pages=1").stdout.strip()
-    assert shown(item)["properties"]["needs"] == [first]
+    assert shown(item)["properties"][SHOP + "needs"] == [{"@id": first}]
     assert "has no memory 'deadbeef'" in run("edit", item, "--set", "shop:needs=deadbeef", code=3).stderr
 
 

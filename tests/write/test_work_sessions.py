@@ -61,7 +61,7 @@ def test_a_session_name_is_unique(memory):
 
     assert (error.code, error.detail) == ("iri_exists", f"{SESSIONS}s was opened already")
     assert error.hint == "choose another name, or move this one with: jidomem agent session phase|pause|resume|close"
-    assert [(v.field, v.value) for v in error.violations] == [("session", SESSIONS + "s")]
+    assert [(v.field, v.value) for v in error.violations] == [("name", SESSIONS + "s")]
     assert triples_of(memory) == before
 
 

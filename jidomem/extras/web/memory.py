@@ -20,6 +20,7 @@ from jidomem.extras.web.cards import AS_OF, PageRequest, Screen
 from jidomem.index.store import write_triples
 from jidomem.index.timeline import FACETS, STATES, Facets, TimelineEntry, among
 from jidomem.journal.journal import Stream
+from jidomem.rdf.statements import value_text
 from jidomem.rdf.terms import Triple
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import BASE, REDACTED, TYPE_OF_CLASS, jido, local_name, short_id
@@ -84,7 +85,7 @@ def show_memory(page: PageRequest, id: str) -> Mapping[str, Any]:  # noqa: A002 
 def _properties(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the properties listed on the page, texts first."""
     names = [name for name in properties if name not in (*_SHOWN_PROPERTIES, *ANSWERS)]
-    return {name: properties[name] for name in (*ANSWERS, *names) if name in properties}
+    return {name: [*map(value_text, properties[name])] for name in (*ANSWERS, *names) if name in properties}
 
 
 def _linked(page: PageRequest, one: Mapping[str, Any]) -> dict[str, Any]:
