@@ -109,7 +109,13 @@ def test_a_root_cannot_set_bind_and_the_error_names_both_choices(nobody):
     [
         ("confidance", "confidence", True, "did you mean 'confidence'"),
         ("typ", "type", True, "did you mean 'type'"),
-        ("bogus", "about", False, "leave 'bogus' out, and say it in `summary`, `topic` or `about`"),
+        (
+            "bogus",
+            "about",
+            False,
+            "leave 'bogus' out, say it in `summary`, `topic` or `about`, "
+            "or give an own property, whose key is an IRI: https://example.org/tag",
+        ),
     ],
 )
 def test_only_a_slip_of_the_pen_is_repaired_without_asking(memory, key, field, repaired, words):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.regex import lazy
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.rdf.statements import to_value
+from jidomem.rdf.statements import Value, to_value
 from jidomem.rdf.terms import Term, iri, literal, plain_value
 from jidomem.rdf.vocab import TYPE, TYPE_OF_CLASS, graph_iri, jido, local_name, type_and_class, type_of
 from jidomem.read import memory_detail
@@ -166,7 +166,7 @@ class Governing(NamedTuple):
     row: Row
     nearness: tuple[int, int]
     force: str
-    recorded: str
+    recorded: Value
 
     @property
     def item(self) -> str:
@@ -235,12 +235,12 @@ def _ranked(index: OxigraphIndex, project: str, nearest_rows: Mapping[tuple[str,
         ranked.append(Governing(path, row, distance, binding, recorded))
     order = {path: number for number, path in enumerate(dict.fromkeys(path for path, _ in nearest_rows))}
     ranked.sort(key=lambda one: one.item)
-    ranked.sort(key=lambda one: one.recorded, reverse=True)
+    ranked.sort(key=lambda one: str(one.recorded), reverse=True)
     ranked.sort(key=lambda one: (-order[one.path], one.nearness, -FORCES.index(one.force)), reverse=True)
     return ranked
 
 
-def _force_and_time(index: OxigraphIndex, project: str, item: str, level: str | None) -> tuple[str, str]:
+def _force_and_time(index: OxigraphIndex, project: str, item: str, level: str | None) -> tuple[str, Value]:
     """Return the force of a memory with this enforcement level, and when it was recorded."""
 
     def values(name: Term) -> list[Term]:
@@ -249,7 +249,7 @@ def _force_and_time(index: OxigraphIndex, project: str, item: str, level: str | 
     states = [] if level else values(_ERROR_STATUS)
     _, kind = type_and_class([] if level or states else values(TYPE))
     state = local_name(plain_value(states[0])) if states else None
-    return force(kind, local_name(level or ""), state, is_error=bool(states)), str(to_value(values(_RECORDED)[0]))
+    return force(kind, local_name(level or ""), state, is_error=bool(states)), to_value(values(_RECORDED)[0])
 
 
 @dataclass(frozen=True, slots=True)

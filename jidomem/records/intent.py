@@ -373,11 +373,11 @@ def _unknown_field(key: Any, values: Mapping[str, Any], kind: object) -> Violati
         nearest, hint = None, f"leave {text!r} out: `{nearest}` is given"
     elif nearest is None or nearest not in has:
         message += f"; a {kind} has no {nearest}" if nearest else ""
-        ended = _ENDED_BY if name in _OUTCOMES else "leave {!r} out, and say it in `summary`, `topic` or `about`"
+        ended = _ENDED_BY if name in _OUTCOMES else f"leave {{!r}} out, say it in `summary`, `topic` or `about`, {_OWN}"
         nearest, hint = None, ended.format(text)
     elif isinstance(values[key], list) and nearest not in LIST_FIELDS:  # such as tags
         message += f", and {nearest!r} is one text"
-        nearest, hint = None, f"leave it out, or give `{nearest}`"
+        nearest, hint = None, f"leave it out, give `{nearest}`, {_OWN}"
     else:
         message += f"; did you mean {nearest!r}?{_listed(nearest, kind)}"
         hint = "" if is_certain else f"write `{nearest}` for {text!r}"
@@ -391,6 +391,9 @@ def _unknown_field(key: Any, values: Mapping[str, Any], kind: object) -> Violati
         repair=partial(_renamed, old=key, new=nearest) if nearest and is_certain and nearest not in values else None,
         hint=hint,
     )
+
+
+_OWN = "or give an own property, whose key is an IRI: https://example.org/tag"
 
 
 def intended_field(key: str, fields: Collection[str]) -> tuple[str | None, bool]:

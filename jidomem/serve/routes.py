@@ -245,7 +245,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 def _refusals(route: Route) -> list[int]:
     """Return the statuses with which *route* refuses a request."""
-    statuses = {400, 403, 500}
+    statuses = {400, 403, 408, 414, 431, 500}
     statuses |= set() if route.public and not route.has_details else {401}
     statuses |= {404, 503} if "{project}" in route.path or route.takes else set()
     statuses |= {406} if len(route.gives) > 1 else set()
@@ -253,6 +253,7 @@ def _refusals(route: Route) -> list[int]:
     statuses |= {409, 422, 507} if route.writes else set()
     statuses |= {413} if route.is_open else set()
     statuses |= {413, 429} if "text/turtle" in route.gives and "application/trig" in route.gives else set()
+    statuses |= {429} if route.answer in (memories.change_feed, memories.check) else set()
     return sorted(statuses)
 
 
@@ -262,11 +263,14 @@ _REFUSALS = {
     403: "The role does not allow it, the interface does not, or the host is another.",
     404: "Unknown project, memory, query, session or graph.",
     406: "None of the accepted formats is available.",
+    408: "The rest of the request did not arrive in time.",
     409: "A conflict with an active memory, or an idempotency key of another intent.",
     413: "The body or the answer is too large.",
+    414: "The address is too long.",
     415: "The type, charset or encoding of the body is not supported.",
     422: "The intent breaks a rule.",
-    429: "Too many queries at once; see Retry-After.",
+    429: "Too many queries, checks or waiting readers at once; see Retry-After.",
+    431: "The headers are too long.",
     500: "The root is damaged or wrongly configured, or the server has a bug.",
     503: "A timeout, or a lock of another process; see Retry-After.",
     507: "The disk is full.",
@@ -308,6 +312,13 @@ def _object(properties: dict[str, Any], required: tuple[str, ...]) -> dict[str, 
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
+def _whole(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with all *members*: names, separated by blanks, and their schema."""
+    properties = {name: schema for names, schema in members.items() for name in names.split()}
+    optional = {"reasons", "parts"}  # of a hit, if asked for
+    return _object(properties, tuple(name for name in properties if name not in optional))
+
+
 def _closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the schema of an object without further properties."""
     return {**_object(properties, required), "additionalProperties": False}
@@ -317,6 +328,7 @@ def _schemas() -> dict[str, Any]:
     fields: dict[str, Any] = {name: _TEXTS if name in LIST_FIELDS else _TEXT for name in INTENT_FIELDS}
     fields["type"] = {"type": "string", "examples": sorted(vocab.CLASS_OF_TYPE)}
     fields["confidence"] = {"type": ["string", "number"], "description": "low, medium, high, or from 0 to 1."}
+    fields["due"] = {**_TEXT, "description": "Of a task: another name of expires_on."}
     fields["extra_triples"] = {"type": "array", "items": {"type": "array"}}
     conflicts = _array({"type": "object"})
     receipt = {
@@ -334,25 +346,31 @@ def _schemas() -> dict[str, Any]:
         "violations": _array({"type": "object"}),
         "fixed_intent": {"type": ["object", "null"]},
         "conflicts": conflicts,
+        "choices": _array(_MAPPING),
+        "position": _NUMBER,
         "request_id": _TEXT,
     }
-    page = {"rows": _array({"type": "object"}), "cursor": {"type": ["string", "null"]}}
     return {
         "Text": _TEXT,
         "Object": {"type": "object"},
         "Linked": {"type": ["object", "array"]},
         "Query": _object({name: _ARGUMENTS[name] for name in _SPARQL_PARAMETERS}, ("query",)),
-        "Intent": _closed(fields),
+        "Intent": {
+            **_closed(fields),
+            "patternProperties": {_OWN: {"description": "An own property: a value or several."}},
+        },
         "Intents": {"oneOf": [_ref("Intent"), _array(_ref("Intent"))]},
         "Receipt": _object(receipt | {"similar": _array({"type": "object"})}, tuple(receipt)),
         "Outcomes": {
             "oneOf": [_ref("Receipt"), {"type": "array", "items": {"anyOf": [_ref("Receipt"), {"type": "object"}]}}]
         },
-        "Page": _object(page, tuple(page)),
         "Problem": _object(problem, ("type", "title", "status", "code", "detail", "hint")),
         "Correction": _closed({name: _JSON_TYPES[kind] for name, kind in memories.CORRECTION_FIELDS.items()}),
-        "Recall": _closed({name: _JSON_TYPES[kind] for name, kind in memories.RECALL_FIELDS.items()}, ("query",)),
-        "Entry": _object(_ENTRY, tuple(_ENTRY)),
+        "Recall": _closed(
+            {name: _JSON_TYPES[kind] for name, kind in memories.RECALL_FIELDS.items()} | {"limit": _RECALLED["limit"]},
+            ("query",),
+        ),
+        **{name: _whole(members) for name, members in _ANSWERS.items()},
         "EntryWrite": _closed({"entry": _ENTRY_GIVEN, "metadata": _MAPPING}, ("entry",)),
         "EntryWrites": {"oneOf": [_ref("EntryWrite"), _array(_ref("EntryWrite"))]},
         "EntryWritten": _object({"entry": _ref("Entry"), "status": {"const": "ok"}, "metadata": _MAPPING}, _WRITTEN),
@@ -364,25 +382,20 @@ def _schemas() -> dict[str, Any]:
         ),
         "EntriesRemoved": _object({"removed": {"type": "integer"}}, ("removed",)),
         "EntryRecall": _closed(_RECALLED, ("query",)),
-        "EntriesFound": _object(
-            {
-                "query": _TEXT,
-                "entries": _array(_ref("Entry")),
-                "metadata": _MAPPING,
-                "inactive": _ref("Inactive"),
-            },
-            ("query", "entries", "metadata"),
-        ),
-        "Inactive": _object({"count": _NUMBER, "statuses": _MAPPING, "notice": _TEXT}, ("count", "statuses", "notice")),
         "SessionStart": _closed(dict.fromkeys(agents.OPENING, _TEXT), ("name",)),
         "SessionMove": _closed(dict.fromkeys(agents.MOVING, _TEXT)),
         "Turn": _object({"iri": _TEXT, "index": _NUMBER, "tools": _array(_USE)}, ("iri", "index")),
         "TurnSaid": _closed(_FIELD_DESCRIPTIONS),
-        "WorkingMemory": _object(_MEMORY_SCHEMA, tuple(_MEMORY_SCHEMA)),
         "WorkingChanges": _closed({"changes": _array(_CHANGE), "expected_rev": _NUMBER}, ("changes",)),
     }
 
 
+_OR_NONE, _LOGICAL = {"type": ["object", "null"]}, {"type": "boolean"}
+#: The names of own properties in an intent: an IRI, or a prefixed name.
+_OWN = r"^([A-Za-z][\w-]*:|https?://|urn:)"
+_PROPERTIES = (
+    "By the name of the ontology's property, or the IRI of another; a value of another may be an object of JSON-LD."
+)
 _NUMBER, _MAPPING = {"type": "integer"}, {"type": "object"}
 _NULLABLE = {"type": ["string", "null"]}
 _ENTRY = {"id": _TEXT, "agent_id": _TEXT, "session_id": _NULLABLE, "content": _TEXT, "metadata": _MAPPING}
@@ -396,8 +409,6 @@ _RECALLED = {
     "limit": {"type": "integer", "minimum": 1, "maximum": LARGEST_LIMIT},
     "metadata": _MAPPING,
 }
-_MEMORY_SCHEMA = {"id": _TEXT, "rev": _NUMBER, "created_at": _NUMBER, "updated_at": _NUMBER, "spaces": _MAPPING,
-         "metadata": _MAPPING}  # fmt: skip
 _USE = {"type": "object", "properties": {"name": _TEXT, "parameters": {}, "result": {}}, "required": ["name"],
         "additionalProperties": False}  # fmt: skip
 _FIELD_DESCRIPTIONS = {
@@ -405,6 +416,52 @@ _FIELD_DESCRIPTIONS = {
     "tools": _array(_USE),
 }
 _CHANGE = {"type": "object", "properties": {"do": {"enum": [*CHANGES]}}, "required": ["do"]}
+
+
+_VERSIONED = {"project version": _TEXT, "last_commit": _NULLABLE}
+_SECTION = {"name title ask": _TEXT, "entries": _array(_MAPPING), "left_out": _NUMBER, "more": _LOGICAL}
+#: The answers about memories.
+_ANSWERS: dict[str, dict[str, Any]] = {
+    "Memory": {
+        "iri class status recorded_at": _TEXT,
+        "own_classes superseded_by invalidated_by": _TEXTS,
+        "type commit": _NULLABLE,
+        "properties": {"type": "object", "additionalProperties": {"type": "array"}, "description": _PROPERTIES},
+    },
+    "Why": {
+        "iri class status recorded_at excerpt": _TEXT,
+        "own_classes asserted_by asserted_in settled_by": _TEXTS,
+        "summary rationale explanation reason confidence timestamp valid_from valid_until expires_on state commit"
+        " committer": _NULLABLE,
+        "source evidence replaced replaced_by revived_by derived conflicts": _array(_MAPPING),
+        "outcome in_its_place": _OR_NONE, "shown": {"type": ["array", "null"], "items": _MAPPING},
+        "judged_by": _MAPPING,
+        "more_derived": _LOGICAL,
+    },
+    "Hit": {
+        "id agent_id content excerpt": _TEXT, "session_id": _NULLABLE, "metadata parts": _MAPPING, "reasons": _TEXTS,
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+    },
+    "Recalled": {
+        "query": _TEXT, "entries": _array(_ref("Hit")), "metadata": _MAPPING, "inactive": _ref("Inactive"),
+        "nearest": _OR_NONE,
+    },
+    "Briefing": {
+        "project text": _TEXT, "agent role": _NULLABLE, "about notes": _TEXTS, "budget_tokens tokens": _NUMBER,
+        "sections": _array(_whole(_SECTION)),
+    },
+    "Governing": {
+        "rows": _array(_MAPPING), "count": _NUMBER, "inactive": _ref("Inactive"), "whole_project": _OR_NONE,
+        "missing": _array(_whole({"path": _TEXT, "nearest": _NULLABLE})),
+    },
+    "Project": {**_VERSIONED, "ontology_version": _TEXT, "counts history": _MAPPING, "damage": _array(_MAPPING)},
+    "Projects": {"projects": _array(_whole(_VERSIONED)), "default": _NULLABLE},
+    "EntriesFound": {"query": _TEXT, "entries": _array(_ref("Entry")), "metadata": _MAPPING},
+    "Inactive": {"count": _NUMBER, "statuses": _MAPPING, "notice": _TEXT},
+    "Page": {"rows": _array(_MAPPING), "cursor": _NULLABLE},
+    "Entry": {"id agent_id content": _TEXT, "session_id": _NULLABLE, "metadata": _MAPPING},
+    "WorkingMemory": {"id": _TEXT, "rev created_at updated_at": _NUMBER, "spaces metadata": _MAPPING},
+}  # fmt: skip
 
 
 _READY = {200: "The answer.", 503: "An index is behind its journal, or a journal is damaged; the same, and which."}
@@ -487,8 +544,15 @@ ROUTES: tuple[Route, ...] = (
         statuses=_WRITE_RESPONSES,
         writes=True,
     ),
-    Route("GET", "/projects", memories.projects, "List the projects"),
-    Route("GET", "/projects/{project}", memories.project, "Summarise a project", takes={**MOMENT_PARAMETERS, **AT}),
+    Route("GET", "/projects", memories.projects, "List the projects", gives={JSON: "Projects"}),
+    Route(
+        "GET",
+        "/projects/{project}",
+        memories.project,
+        "Summarise a project",
+        gives={JSON: "Project"},
+        takes={**MOMENT_PARAMETERS, **AT},
+    ),
     Route("GET", "/projects/{project}/queries", memories.playbook, "List the named queries"),
     Route(
         "GET",
@@ -504,7 +568,7 @@ ROUTES: tuple[Route, ...] = (
         "/projects/{project}/memories/{id}",
         memories.memory,
         "Show one memory, by its IRI or a unique part of its id",
-        gives={JSON: "Object", memories.TURTLE: "Text", memories.LINKED: "Linked"},
+        gives={JSON: "Memory", memories.TURTLE: "Text", memories.LINKED: "Linked"},
         takes={**MOMENT_PARAMETERS, **AT},
     ),
     Route(
@@ -512,6 +576,7 @@ ROUTES: tuple[Route, ...] = (
         "/projects/{project}/memories/{id}/why",
         memories.why,
         "Explain one memory: author, time, evidence, rules, predecessors and successors",
+        gives={JSON: "Why"},
         takes={**MOMENT_PARAMETERS, **AT},
     ),
     Route(
@@ -574,7 +639,7 @@ ROUTES: tuple[Route, ...] = (
         "/projects/{project}/briefing",
         memories.briefing,
         "Return the most important memories within a token budget",
-        gives={JSON: "Object", memories.MARKDOWN: "Text"},
+        gives={JSON: "Briefing", memories.MARKDOWN: "Text"},
         takes={
             "agent": "The agent: its tasks come first, and memories that are new to it.",
             "role": "The role whose memories come first (default: that of the agent).",
@@ -590,6 +655,7 @@ ROUTES: tuple[Route, ...] = (
         "/projects/{project}/governing",
         memories.governing,
         "List the rules, decisions, errors and lessons that govern files, nearest first",
+        gives={JSON: "Governing"},
         takes={
             "file": "A path relative to the folder of the root; may be repeated.",
             "limit": "Memories per file, at most (default: 10); count is the total.",
@@ -603,7 +669,7 @@ ROUTES: tuple[Route, ...] = (
         "/projects/{project}/recall",
         memories.recall,
         "Find memories by words, best first",
-        gives={JSON: "Object", memories.MARKDOWN: "Text"},
+        gives={JSON: "Recalled", memories.MARKDOWN: "Text"},
         takes=AT,
         reads={JSON: "Recall"},
     ),

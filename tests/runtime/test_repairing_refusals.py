@@ -15,7 +15,9 @@ def memory(tmp_path):
 def test_an_unknown_field_is_refused_with_the_fields_for_its_content(memory):
     with pytest.raises(IntentRefused) as refusal:
         memory.remember("the order is late", customer="acme")
-    assert refusal.value.hint == "leave 'customer' out, and say it in `summary`, `topic` or `about`"
+    assert refusal.value.hint == (
+        "leave 'customer' out, say it in `summary`, `topic` or `about`, or give an own property, whose key is an IRI: https://example.org/tag"
+    )
 
 
 def test_an_unknown_id_is_refused_with_a_hint_to_recall(memory):

@@ -935,7 +935,11 @@ def test_an_oversized_text_is_not_reported_as_missing_too(memory):
 
 def test_a_list_for_an_unknown_field_is_not_renamed_to_a_text_field(memory):
     (fault,) = refusal(memory.writer.submit_intent, "p", {**intent(), "tags": ["a"]}).violations
-    assert (fault.field, fault.nearest, fault.hint) == ("tags", None, "leave it out, or give `topic`")
+    assert (fault.field, fault.nearest, fault.hint) == (
+        "tags",
+        None,
+        "leave it out, give `topic`, or give an own property, whose key is an IRI: https://example.org/tag",
+    )
 
 
 def test_a_memory_of_another_agent_can_be_submitted_as_its_repair(memory):
