@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
-from uuid import UUID
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.json_values import is_unicode, to_json_value
@@ -290,7 +289,7 @@ class _NewTurn:
     def _node_of_key(self, conversation: Term, key: str) -> Term:
         """Return the turn of an idempotency key: the same for each request of this agent in this conversation."""
         named = json.dumps([conversation, self.agent, key]).encode()
-        return iri(f"{vocab.BASE}turns/{UUID(bytes=blake2b(named, digest_size=16).digest())}")
+        return iri(f"{vocab.BASE}turns/{blake2b(named, digest_size=16).hexdigest()}")
 
     def _retry(self, node: Term, conversation: Term, pipeline: Pipeline, view: WriteSnapshot) -> Decision:
         """Return the decision for a turn that is stored; raise IdempotencyMismatch if the stored one is another."""

@@ -98,4 +98,4 @@ def test_an_unknown_parameter_is_refused_with_the_query_of_its_value():
     with pytest.raises(InvalidRequest) as refusal:
         playbook.get("tasks").bind({"status": "Completed"}, playbook)
 
-    assert refusal.value.hint.startswith("the query completed-tasks has these; open-tasks takes project, ")
+    assert refusal.value.hint.startswith("the query completed-tasks has these; open-tasks takes as_of, ")
