@@ -277,9 +277,7 @@ def _object(normalizer: FieldNormalizer, predicate: str, value: Any) -> dict[str
     if predicate in _VERBATIM and isinstance(value, str):
         return _spelt_out(normalizer, predicate, {"@value": value})
     if not isinstance(value, str) or not value.strip():
-        message = "an object is text, a finite number, an integer of 64 bits, a boolean or an IRI"
-        hint = f'give the digits of {predicate} as {{"@value": "...", "@type": "xsd:integer"}}'
-        normalizer.refuse("invalid_argument", _EXTRA, value, message, hint=hint if isinstance(value, int) else "")
+        normalizer.refuse("invalid_argument", _EXTRA, value, "an object is text, a finite number, a boolean or an IRI")
         return None
     if value.strip().startswith("_:"):
         normalizer.refuse("invalid_iri", _EXTRA, value, f"the blank node {value} has no name: give it an IRI")

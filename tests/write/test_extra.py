@@ -114,10 +114,7 @@ def test_an_integer_of_64_bits_or_more_is_refused_with_the_form_that_is_accepted
 @pytest.mark.parametrize("raw", [float("nan"), float("inf"), None, [], "", " \n"])
 def test_an_unsupported_value_is_refused_as_an_object(normalizer, raw):
     ((code, _, message),) = refused(normalizer, [P, raw])
-    assert (code, message) == (
-        "invalid_argument",
-        "an object is text, a finite number, an integer of 64 bits, a boolean or an IRI",
-    )
+    assert (code, message) == ("invalid_argument", "an object is text, a finite number, a boolean or an IRI")
 
 
 @pytest.mark.parametrize(
