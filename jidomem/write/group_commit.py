@@ -539,7 +539,9 @@ class CommitQueues:
     @property
     def waiting(self) -> int:
         """Return the number of pending submissions."""
-        return sum(queue.waiting for queue in [*self._queues.values(), *self._unused.values()])
+        with self._lock:
+            queues = [*self._queues.values(), *self._unused.values()]
+        return sum(queue.waiting for queue in queues)
 
     def of(self, project: str, name: str = "memory") -> CommitQueue:
         """Return the queue of a stream; raises NotFound for a project that may not be created."""
