@@ -68,7 +68,7 @@ from jidomem.journal.stream_files import missing_parent
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, is_iri, moment_in, plain_value
 from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name, short_id
-from jidomem.records.active import is_accepted
+from jidomem.records.active import FINISHED, is_accepted
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.repository.other_tools import kind_of
@@ -106,7 +106,7 @@ def orphans(source: TripleSource) -> list[UnplacedFinding]:
     return [UnplacedFinding(node, ORPHAN, "violation", text) for node in alone]
 
 
-_DONE = {jido("Completed"), jido("Abandoned")}
+_DONE = {*map(jido, FINISHED)}
 _STATES = ("OPEN", "CLOSED")
 _COMMAND = "gh issue list --state all --limit 10000 --json number,url,state > issues.json"
 
@@ -476,6 +476,7 @@ def _due(rows: Iterable[Mapping[str, Any]], options: Options) -> Iterator[Unplac
 #: The reason why a memory is due, in words, and the fields that confirming it needs.
 _OF_DUE = {
     "review_due": ("it was to be looked at again by {}", " --set expires_on=DATE"),
+    "overdue": ("this task was due by {} (done: --set status=Completed)", " --set expires_on=DATE"),
     "no_longer_valid": ("it was valid until {}", " --set valid_until=DATE"),
     "no_review_date": ("it is assumed, and has no day to look at it again", " --set expires_on=DATE"),
     "basis_withdrawn": ("it rests on a memory that was withdrawn on {}", ""),

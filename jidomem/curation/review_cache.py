@@ -32,7 +32,8 @@ _DUE = (
     """
 SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
   {
-    ?item jido:expiresOn ?due BIND("review_due" AS ?reason)
+    ?item jido:expiresOn ?due
+    BIND(IF(EXISTS { ?item jido:hasTaskStatus ?any }, "overdue", "review_due") AS ?reason)
   } UNION {
     ?item jido:validUntil ?due BIND("no_longer_valid" AS ?reason)
   } UNION {
@@ -53,6 +54,7 @@ SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
   FILTER NOT EXISTS { ?item jido:hasAssertionStatus jido:Proposed }
 """
     + active.accepted()
+    + active.unfinished()
     + """
   FILTER NOT EXISTS {
     ?item jido:supersededBy|jido:invalidatedBy ?end

@@ -37,6 +37,7 @@ from jidomem.write.writer import MemoryWriter
 #: Reason for a review -> its question.
 QUESTIONS = {
     "review_due": "Does it still hold? It was to be looked at again by then.",
+    "overdue": "Is it done? It was due by then.",
     "no_longer_valid": "What holds now? It said that it would hold until then.",
     "basis_withdrawn": "Does it still hold? It rests on a withdrawn memory.",
     "no_review_date": "When is it looked at again? It is assumed, and nobody set a date.",

@@ -31,7 +31,17 @@ from jidomem.recall.briefing import (
 )
 from jidomem.recall.governing import active_anchors, anchors_by_item, rank, related_memories
 from jidomem.recall.nearness import FORCES, disagreement, is_about, is_general, nearness
-from jidomem.records.active import ACTIVE, DUE, OUTCOME, UNTIL, dates_text, outcome_text, state_text
+from jidomem.records.active import (
+    ACTIVE,
+    DUE,
+    FINISHED,
+    OUTCOME,
+    UNTIL,
+    dates_text,
+    outcome_text,
+    state_text,
+    unfinished,
+)
 from jidomem.records.file_anchor import Anchor
 from jidomem.records.named_query import FOREVER, judged_at, to_term
 from jidomem.records.recall import DifferingMemory
@@ -57,7 +67,6 @@ _DOCUMENT = "ExternalDocumentSource"
 #: The sort key of a memory that names no place.
 _EVERYWHERE = (0, 0)
 _SEVERITIES = ("critical", "high", "medium", "low", None)
-_ENDED = ("Completed", "Abandoned")
 _AGAINST = "against "
 _SHOWN_DATES = {DUE: "expiresOn", UNTIL: "validUntil"}
 _DETAILS = f"""SELECT ?item ?summary ?recorded ?about ?blob ?line {{{{ VALUES ?item {{{{ {{items}} }}}}
@@ -82,7 +91,8 @@ _LAST = f"""SELECT (MAX(?recorded) AS ?last) WHERE {{{{ VALUES ?by {{{{ {{agent}
 _SETTLED = f"SELECT ?item ?settler WHERE {{{{ VALUES ?item {{{{ {{items}} }}}} {_SETTLER} }}}}"
 _IN_FORCE = f"""MINUS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }}}}
 MINUS {{{{ ?item {jido("decisionStatus")} ?standing FILTER(?standing != "accepted") }}}}
-FILTER EXISTS {{{{ ?item {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("summary")} ?said }}}}"""
+FILTER EXISTS {{{{ ?item {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("summary")} ?said }}}}
+{unfinished().replace("{", "{{").replace("}", "}}")}"""
 _DUE = f"""SELECT ?item ?due WHERE {{{{ ?item {{by}} ?due FILTER(?due <= {{moment}}) {_IN_FORCE}
 FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}}
 FILTER NOT EXISTS {{{{ ?item {jido("validUntil")} ?due ; {jido("recordedAt")} ?at FILTER(?at >= ?due) }}}} }}}}
@@ -106,6 +116,7 @@ FILTER(?ended <= {{moment}}) }}}} }}}}"""
 _SESSIONS, _COUNTED = 200, 100
 _REASONS = (
     ("review due", _DUE, jido("expiresOn")),
+    ("overdue", _DUE, f"{jido('hasTaskStatus')} ?any ; {jido('expiresOn')}"),
     ("no longer valid", _DUE, jido("validUntil")),
     ("no review date", _UNDATED, ""),
     ("basis withdrawn", _BASELESS, ""),
@@ -339,7 +350,7 @@ class BriefingBuilder:
                 seen.add(blocker["superseded_by"][0])
                 blocker = self._memory_or_none(blocker["superseded_by"][0])
             states = [local_name(state) for state in blocker["properties"].get("hasTaskStatus", [])] if blocker else []
-            if blocker and blocker["status"] == "active" and not set(states) & set(_ENDED):
+            if blocker and blocker["status"] == "active" and not set(states) & set(FINISHED):
                 blockers.append(blocker["iri"])
         return blockers
 

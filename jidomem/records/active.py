@@ -20,7 +20,7 @@ from typing import Any
 from jidomem.base.words import normal_text, quoted
 from jidomem.errors import REASON as REASON
 from jidomem.errors import Conflict
-from jidomem.rdf.vocab import DECISION_STATUS, local_name, short_id
+from jidomem.rdf.vocab import DECISION_STATUS, jido, local_name, short_id
 
 #: The end of the interval of a node that nothing ends, and of one that is never active.
 FOREVER = 2**62
@@ -134,11 +134,21 @@ def valid_now(item: str = "item") -> str:
 """
 
 
+#: The states of a finished task.
+FINISHED = ("Completed", "Abandoned")
+
+
 def accepted(item: str = "item") -> str:
     """Return the SPARQL that excludes decisions that are not accepted."""
     return f"""\
   FILTER NOT EXISTS {{ ?{item} jido:decisionStatus ?standing FILTER(?standing != "accepted") }}
 """
+
+
+def unfinished(item: str = "item") -> str:
+    """Return the SPARQL that excludes finished tasks, which nobody looks at again."""
+    states = ", ".join(map(jido, FINISHED))
+    return f"FILTER NOT EXISTS {{ ?{item} {jido('hasTaskStatus')} ?state FILTER(?state IN ({states})) }}"
 
 
 def unended(item: str = "item") -> str:
@@ -352,7 +362,7 @@ def valid_since(spans: Iterable[Interval], until: int) -> int:
 
 
 #: The states of a task or an error that has ended, and those of one that waits.
-OVER = ("Completed", "Abandoned", "Resolved")
+OVER = (*FINISHED, "Resolved")
 WAITING = ("Blocked", "Deferred")
 #: The states of a memory that says nothing any more.
 _INACTIVE = frozenset([*ENDED, *UNACCEPTED, REJECTED])

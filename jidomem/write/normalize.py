@@ -399,6 +399,8 @@ _FOLDERS = {
     "assigned_to": "agents",
     "asserted_in": "sessions",
 }
+#: The names by which an author is assigned to a task.
+_ONESELF = ("me", "myself", "self")
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,6 +536,8 @@ def _choices(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
 
 def _references(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
     """Replace names by IRIs: project, agents and sessions; in evidence and about, the entries that are references."""
+    if (values["assigned_to"] or "").casefold() in _ONESELF:
+        values["assigned_to"] = values["asserted_by"]
     for field, folder in _FOLDERS.items():
         if values[field] is not None:
             values[field] = normalizer.reference(field, values[field], folder)

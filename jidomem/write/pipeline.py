@@ -18,6 +18,7 @@ from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, 
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido
+from jidomem.records.active import FINISHED
 from jidomem.records.file_anchor import file_anchor_triples
 from jidomem.records.intent import (
     CONFLICT_KEY,
@@ -514,9 +515,11 @@ def _absent_warnings(files: Mapping[str, str | None]) -> Iterator[str]:
 
 def _moment_warnings(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, now: datetime) -> Iterator[str]:
     """Yield a warning for each likely mistake in a moment of *proposal*: an end in the past, a future timestamp."""
-    for name, word in (("valid_until", "valid no more"), ("expires_on", "due for review at once")):
+    is_over, is_task = intent.status in FINISHED, family(intent.type or "") == "task"
+    due = "overdue" if is_task else "due for review at once"
+    for name, word in (("valid_until", "valid no more"), ("expires_on", due)):
         end = parse_moment(getattr(intent, name))
-        if end is not None and end <= now:
+        if end is not None and end <= now and not is_over:
             yield f"{name} {getattr(intent, name)} is in the past: this memory is {word}"
     timestamp = parse_moment(intent.timestamp) if proposal.timestamp is not None else None
     if timestamp is not None and timestamp > now + timedelta(days=1):

@@ -11,7 +11,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.rdf.terms import Term, iri, literal, moment_in, plain_value
 from jidomem.rdf.vocab import jido
-from jidomem.records.active import is_accepted
+from jidomem.records.active import FINISHED, is_accepted
 from jidomem.records.intent import IDENTICAL, Receipt, judgement_keys
 from jidomem.write import conflict
 from jidomem.write.batch import Batches
@@ -192,9 +192,11 @@ class Settlements:
         """Return whether the active *item* is due for review *now*: by its dates, as an undated assumption, as it
         rests on a withdrawn memory, or as its check waits for a curator.
 
-        One recorded after it ended, or after that withdrawal, is not: its author knew, as a curator does who accepts
-        one.
+        A finished task is not. Nor is one recorded after it ended, or after that withdrawal: its author knew, as a
+        curator does who accepts one.
         """
+        if {*view.objects(item, jido("hasTaskStatus"))} & {*map(jido, FINISHED)}:
+            return False
         made, withdrawals = view.recorded_at(item), map(view.recorded_at, withdrawals_below(item, view))
         if any(made is None or made < at for at in withdrawals if at is not None):
             return True

@@ -17,7 +17,7 @@ from jidomem.errors import IntentRefused, Violation, nearest_names, proposing
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, jido
-from jidomem.records.active import REASON
+from jidomem.records.active import FINISHED, REASON
 from jidomem.records.file_anchor import with_slashes
 from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, ONLY_FOR, WRITER_ONLY, MemoryUpdateIntent
 from jidomem.records.policy import Policy
@@ -276,6 +276,9 @@ def _properties_of_classes(classes: frozenset[Term], schema: Schema) -> frozense
     return frozenset(term for term, declared in properties if declared.domain and declared.domain <= classes)
 
 
+_TASK_STATUS, _FINISHED = jido("hasTaskStatus"), frozenset(map(jido, FINISHED))
+
+
 def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema) -> list[str]:
     """Return the warnings of the shapes on *triples*; raise IntentRefused when a shape is violated.
 
@@ -290,12 +293,14 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
         if predicate in schema.properties or (predicate == TYPE and value in schema.classes):
             focus[subject] = None
     violations, warnings = list[Violation](), list[str]()
+    is_finished = any(value in _FINISHED and predicate == _TASK_STATUS for _, predicate, value in triples)
     known = view.about_all(described, targets)
     if steps := schema.sequence_steps:
         known += view.along([*triples, *known], steps, {*described}, DEEPEST)
     for finding in schema.judge([*triples, *known], focus):
         if finding.severity != "violation":
-            warnings.append(finding.message)
+            if not (field_of(finding.path) == "assigned_to" and is_finished):
+                warnings.append(finding.message)
             continue
         named = next((name for name in _QUOTED.findall(finding.message) if name in INTENT_FIELDS), None)
         given, field = plain_value(finding.value) if finding.value else None, named or field_of(finding.path)

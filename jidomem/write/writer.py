@@ -224,29 +224,30 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
             receipt, is_new = receipt_of(served.answer()), served.commit is not None
         if search is None or treatment == "off" or receipt.status == "deduplicated":
             return receipt
-        warnings = receipt.warnings
         if near is None and receipt.status == "asserted" and (is_new or dry_run):
-            warnings = *warnings, _NOT_COMPARED
-        similar = self._similar(search, project_id, intent, receipt)
-        if similar:
-            warnings = *(each.warning for each in similar if each.note and each.warning), *warnings
-        if similar and warnings:  # a decision about the same file is among them already
-            ids = {each.id for each in similar}
-            warnings = tuple(each for each in warnings if each.partition(NEARBY)[0] not in ids)
-        receipt = replace(receipt, warnings=warnings, similar=similar)
+            receipt = replace(receipt, warnings=(*receipt.warnings, _NOT_COMPARED))
+        receipt = self._with_similar(search, project_id, intent, receipt)
         if receipt.status == "proposed" and is_new:
             search.judge(project_id, intent, receipt)
         return receipt
 
     def _compared(self, project_id: str, receipt: Receipt) -> Receipt:
-        """Return the *receipt* of a revived memory with the memories similar to it; that of a dry run as it is."""
+        """Return the *receipt* of a correction with the memories similar to the new one; that of a dry run as it is."""
         search = self._context.search
-        if search is None or receipt.commit is None:
+        if search is None or receipt.commit is None or receipt.status == "deduplicated":
             return receipt
         intent = self.restated(project_id, receipt.iri)
-        if search.treatment(intent) == "off":
-            return receipt
-        return replace(receipt, similar=self._similar(search, project_id, intent, receipt))
+        return receipt if search.treatment(intent) == "off" else self._with_similar(search, project_id, intent, receipt)
+
+    def _with_similar(self, search: SimilarSearch, project_id: str, intent: Proposal, receipt: Receipt) -> Receipt:
+        """Return *receipt* with the memories similar to *intent*, and the warnings of those that ended."""
+        similar, warnings = self._similar(search, project_id, intent, receipt), receipt.warnings
+        if similar:
+            warnings = *(each.warning for each in similar if each.note and each.warning), *warnings
+        if similar and warnings:  # a decision about the same file is among them already
+            ids = {each.id for each in similar}
+            warnings = tuple(each for each in warnings if each.partition(NEARBY)[0] not in ids)
+        return replace(receipt, warnings=warnings, similar=similar)
 
     def _similar(self, search: SimilarSearch, project_id: str, intent: Proposal, receipt: Receipt | None) -> Similar:
         """Return the memories similar to *intent*; None if they are not found in time, or too many searches run.
@@ -387,9 +388,10 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         Raises what `submit_intent` raises.
         """
         with self._corrections.successor_hint(project_id, item, set=changes, reason=reason):
-            return self._corrections.revise(
+            receipt = self._corrections.revise(
                 project_id, item, changes=changes, reason=reason, dry_run=dry_run, under=under
             )
+        return self._compared(project_id, receipt) if under is None and "summary" in changes else receipt
 
     def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
         """Return the receipt of a marker that withdraws *item* for *reason*, without a successor."""
@@ -449,7 +451,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
             raise IntentRefused(unknown_fields(fields, self.restated(project_id, item).get("type")))
         ways = {"supersede": supersede, "invalidate": invalidate, "confirm": confirm, "undo": undo}
         receipt = self._corrections.correct(project_id, item, ways, changes, reason, who or {}, dry_run=dry_run)
-        return self._compared(project_id, receipt) if undo else receipt
+        return self._compared(project_id, receipt) if undo or supersede or "summary" in fields else receipt
 
     def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
         """Raise PolicyDenied unless the writer's agent may correct *item*, with *asserted* as more than a proposal."""

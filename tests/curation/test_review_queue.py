@@ -238,6 +238,20 @@ def test_a_due_memory_is_renewed_or_withdrawn(memory, clock, action, expected_st
     assert pending(memory) == []
 
 
+def test_a_task_is_overdue_until_it_is_finished(memory, clock):
+    task = record(memory, "verify signatures", type="task", expires_on="2026-12-01")
+    clock.pass_days(20)
+    assert [(entry.kind, entry.why) for entry in pending(memory)] == [("overdue", QUESTIONS["overdue"])]
+    assert 'overdue: "verify signatures"' in memory.briefing("p").text
+
+    done = memory.writer.correct("p", task, changes={"status": "Completed"})
+
+    assert (done.warnings, pending(memory)) == ((), [])
+    assert "verify signatures" not in memory.briefing("p").text
+    with pytest.raises(InvalidRequest):
+        settle(memory, done.iri, "accept")
+
+
 @pytest.mark.parametrize("settlement", [
     ("accept", "urn:none"), ("shrug", None), ("supersede", None), ("keep-both", None), ("accept", "settled"),
 ])  # fmt: skip
@@ -434,6 +448,10 @@ def record_due_memories(memory, clock):
     for number in range(3):
         record(memory, f"held until {number}", valid_until=clock.now + timedelta(days=1))
         record(memory, f"looked at by {number}", expires_on=clock.now + timedelta(days=1))
+    task = {"type": "task", "expires_on": clock.now + timedelta(days=1)}
+    record(memory, "is late", **task)
+    record(memory, "is done", **task, status="Completed")
+    record(memory, "was dropped", **task, status="Abandoned", valid_until=clock.now + timedelta(days=2))
     record(memory, "both", valid_until=clock.now + timedelta(days=1), expires_on=clock.now + timedelta(days=2))
     ended = record(memory, "ended", expires_on=clock.now + timedelta(days=1))
     record(memory, "ends it", supersedes=[ended])
@@ -501,7 +519,7 @@ def test_the_due_items_equal_the_rows_of_the_query_stale(memory, clock):
     assert due_rows == {(row["item"], row["reason"], row["due"]) for row in stale}
     assert reviewed == {(row["item"], row["reason"], row["summary"], row["question"]) for row in stale}
     assert sorted({row["reason"] for row in stale}) == [
-        "basis_withdrawn", "no_longer_valid", "no_review_date", "review_due",
+        "basis_withdrawn", "no_longer_valid", "no_review_date", "overdue", "review_due",
     ]  # fmt: skip
     for moment in (None, before, before - timedelta(seconds=6)):
         items = {row["item"] for row in memory.reader.ask("stale", project="p", valid_at=clock.now, as_of=moment)}

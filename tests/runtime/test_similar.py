@@ -66,6 +66,18 @@ def test_a_receipt_names_a_repeated_memory(memory):
     assert 0.5 <= known.likeness <= 1.0
 
 
+def test_the_receipt_of_a_corrected_text_names_similar_memories_but_not_the_one_it_replaces(memory):
+    old = memory.remember("Short names everywhere").iri
+    other = memory.remember(RECURSION, asserted_by="ben").iri
+
+    supersede = memory.writer.correct("p", old, supersede=REPHRASED)
+    revised = memory.writer.revise("p", supersede.iri, changes={"summary": REPHRASED + " now"}, reason=None)
+    tagged = memory.writer.correct("p", revised.iri, changes={"topic": "loops"})
+
+    assert [relations(each) for each in (supersede, revised)] == [[(other, "repeats")]] * 2
+    assert tagged.similar is None
+
+
 @pytest.mark.parametrize("choice", ["supersede", "confirm"])
 def test_the_choices_of_a_similar_memory_are_calls_that_settle_it(memory, choice):
     first = memory.remember(RECURSION)

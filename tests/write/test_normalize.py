@@ -164,6 +164,12 @@ def test_iris_of_agents_are_unchanged_and_prefixed_names_expanded():  # C036
     assert normalized(asserted_by="jido:me").asserted_by == "https://jido.ai/ontology#me"
 
 
+@pytest.mark.parametrize("name", ["me", "Myself", " self "])
+def test_a_task_assigned_to_me_is_assigned_to_its_author(name):
+    task = normalized(type="task", assigned_to=name, asserted_by="codex")
+    assert task.assigned_to == task.asserted_by == "https://jido.ai/agents/codex"
+
+
 def test_moments_are_written_in_utc():  # C031
     east = datetime(2026, 11, 21, 10, 0, tzinfo=timezone(timedelta(hours=2)))
     assert normalized(timestamp=east).timestamp == "2026-11-21T08:00:00.000000Z"
