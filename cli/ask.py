@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import quote
+from shutil import which
 from typing import Any
 
 import click
@@ -374,10 +375,19 @@ def _begun(
     memory = app.open()
     if not memory.settings.root.is_dir() or memory.project not in memory.projects():
         return {}
-    if hook_input.get("source") == "compact" and memory.read_log is not None:  # earlier rules were lost
-        GuardLog(memory.read_log, memory.project).forget_shown(session_of(hook_input) or "")
-    result = memory.briefing(agent=agent or CLIENTS[client].agent, role=role, budget_tokens=budget_tokens)
-    return {"context": result.text} if any(section.entries or section.left_out for section in result.sections) else {}
+    agent, session = agent or CLIENTS[client].agent, session_of(hook_input) or ""
+    result = memory.briefing(agent=agent, role=role, budget_tokens=budget_tokens)
+    if memory.read_log is not None:
+        log = GuardLog(memory.read_log, memory.project)
+        if hook_input.get("source") == "compact":  # earlier rules were lost
+            log.forget_shown(session)
+        log.add_briefing(session, agent)  # so that its first recall does not repeat it
+    text = (result if which("jidomem") else result.for_tools()).text
+    has_memories = any(section.entries or section.left_out for section in result.sections)
+    if (working := memory.agent(agent).get()) is not None:  # its values are the agent's, and may be long
+        show = f"the tool working, or jidomem agent working show --agent {quote(agent)}"
+        text = f"{text * has_memories}Your working memory (revision {working.rev}) is shown by {show}\n"
+    return {"context": text} if has_memories or working is not None else {}
 
 
 _MAX_RELATED, _LONG = 5, 100

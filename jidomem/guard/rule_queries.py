@@ -26,7 +26,7 @@ from jidomem.write.permissions import check_waits
 _PREFIX = "PREFIX jido: <https://jido.ai/ontology#>\n"
 _FAMILIES = ("Convention", "Decision", "Error", "RootCause", "LessonLearned")
 _ITEMS = (
-    """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?commit ?dated WHERE {
+    """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?commit ?dated ?cause WHERE {
   VALUES ?kind { %s }
   ?item a ?kind ; jido:appliesToProject <%s> ; jido:summary ?summary ; jido:recordedAt ?recorded ;
     jido:assertedBy ?agent .
@@ -35,6 +35,7 @@ _ITEMS = (
     + """
   OPTIONAL { ?item jido:hasEnforcementLevel ?level }
   OPTIONAL { ?item jido:hasErrorStatus ?state }
+  OPTIONAL { ?item jido:detailedExplanation ?cause }
   OPTIONAL { ?item jido:hasTimestamp ?dated FILTER NOT EXISTS { ?item jido:isUndated true } }
   OPTIONAL { ?item jido:validFrom ?from }
   OPTIONAL { ?item jido:validUntil ?until }
@@ -162,7 +163,7 @@ class _RuleRows:
         label = _LABELS.get(binds) or (binds if family == "Error" else TYPE_OF_CLASS.get(kind, kind).replace("_", " "))
         return Rule(row["item"], binds, label, row["summary"], _moment(row["recorded"]), local_name(row["agent"]),
                     _moment(row["from"]), _moment(row["until"]), () if waits else checks, waits,
-                    dated=_moment(row["dated"]))  # fmt: skip
+                    dated=_moment(row["dated"]), cause=row["cause"] or "" if family == "Error" else "")  # fmt: skip
 
     def named(self, row: Mapping[str, Any]) -> list[str]:
         """Return the texts that name the files governed by a memory."""

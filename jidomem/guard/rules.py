@@ -55,7 +55,8 @@ class Rule:
     """One active memory that governs files: its text, its force, its validity, and its checks.
 
     *about* are the texts that name the files: `""` is every file. *rivals* are the memories in conflict with it,
-    *differs* says in words from which near memories it differs in a value, *dated* is its own date, empty if unknown.
+    *differs* says in words from which near memories it differs in a value, *dated* is its own date, empty if unknown,
+    *cause* the explanation of an error.
     A check is effective once a curator has accepted it: `waits` is True if one is not accepted yet.
     """
 
@@ -73,6 +74,7 @@ class Rule:
     rivals: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
     dated: str = ""
+    cause: str = ""
 
     @property
     def short_id(self) -> str:
@@ -164,7 +166,7 @@ def places(path: str) -> Iterator[str]:
 
 
 FOLDER = Path("cache", "guard")
-FORM = 8
+FORM = 9
 _INDEX = "index"
 _STREAMS = ("memory", "history", "codebase", "system")
 #: Two changes of a folder within so many nanoseconds may have the same modification time.
@@ -332,13 +334,13 @@ def _rule_values(rule: Rule) -> list[object]:
     checks = [[check.kind, check.text] for check in rule.checks]
     return [rule.item, rule.force, rule.label, rule.summary, rule.recorded, rule.agent, rule.valid_from,
             rule.valid_until, checks, rule.waits, list(rule.about), list(rule.rivals), list(rule.differs),
-            rule.dated]  # fmt: skip
+            rule.dated, rule.cause]  # fmt: skip
 
 
 def _rule(values: list[object]) -> Rule:
-    *plain, checks, waits, about, rivals, differs, dated = values
+    *plain, checks, waits, about, rivals, differs, dated, cause = values
     made = tuple(Check(*check) for check in checks)  # type: ignore[attr-defined]
-    return Rule(*plain, made, waits, tuple(about), tuple(rivals), tuple(differs), dated)  # type: ignore[arg-type,call-arg]
+    return Rule(*plain, made, waits, tuple(about), tuple(rivals), tuple(differs), dated, cause)  # type: ignore[arg-type,call-arg]
 
 
 def _head(path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from jidomem.base.clock import parse_moment
 from jidomem.base.words import TELL_LITTLE, answer_sentences, misspelling_of, quoted_name, slug
-from jidomem.errors import InvalidRequest, NotFound
+from jidomem.errors import InvalidRequest, NotFound, Violation
 from jidomem.index.results import Solutions
 from jidomem.index.search_documents import ENTRY, TURN, namespace
 from jidomem.index.search_index import Readable, Texts, TextsSoFar
@@ -455,7 +455,9 @@ class Recalling:
                 near = misspelling_of(kind.lower(), names)
                 usual = ", ".join([GUIDE_TYPES[0], *GUIDE_TYPES[6:], *SPOKEN])
                 hint = f"did you mean {near!r}?" if near else f"there are {usual} and others: jidomem ontology show"
-                raise InvalidRequest(f"{kind!r} is not a kind of memory", hint=hint)
+                message = f"{kind!r} is not a kind of memory"
+                fault = Violation("invalid_argument", message, field="kinds", value=kind, nearest=near, hint=hint)
+                raise InvalidRequest(message, hint=hint, violations=(fault,))
             kinds.update(map(plain_value, self.schema.subclasses(cls)))
         return frozenset(kinds)
 

@@ -477,7 +477,8 @@ class BriefingBuilder:
         properties = {key: values[0] for key, values in memory["properties"].items() if values}
         summary, is_cut = shortened(str(properties.get("summary", REDACTED)), MAX_SUMMARY_CHARS)
         text = quoted(summary, MAX_SUMMARY_CHARS)[0]
-        answer = excerpt(memory["properties"], MAX_EXCERPT_CHARS) if "rationale" in properties else ""
+        is_explained = not properties.keys().isdisjoint(("rationale", "hasErrorStatus"))
+        answer = excerpt(memory["properties"], MAX_EXCERPT_CHARS) if is_explained else ""
         label = label or memory["type"] or memory["class"]
         files = self._freshness(name)
         stale = [

@@ -189,6 +189,8 @@ class ReadLog:
 SHOWN, STOPPED, HEEDED, OVERRIDDEN = "shown", "stopped", "heeded", "overridden"
 #: The events that the next edit of a file is allowed, and that this permission was used.
 _LET, _USED = "let", "used"
+#: The event that a client gave its agent a briefing.
+_BRIEFED = "briefed"
 _LET_FOR = timedelta(hours=1)
 _COUNTED = (SHOWN, STOPPED, HEEDED, OVERRIDDEN)
 _INSERT_GUARDED = "INSERT INTO guarded (project, session, path, item, what, at, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -210,6 +212,16 @@ class GuardLog:
         if self.seen(session):
             sql = "UPDATE guarded SET session = session || ' before' WHERE project = ? AND session = ? AND what = ?"
             self._keep(sql, [(self._project, session, SHOWN)])
+
+    def add_briefing(self, session: str, agent: str) -> None:
+        """Record that the client of *session* gave its *agent* a briefing."""
+        self._keep(_INSERT_GUARDED, [(self._project, session, f"agent:{agent}", "", _BRIEFED, self._at(), None)])
+
+    def is_briefed(self, agent: str, since: datetime) -> bool:
+        """Return whether a client gave *agent* a briefing after *since*."""
+        rows = self._rows("SELECT MAX(at) FROM guarded WHERE project = ? AND path = ? AND what = ?",
+                          f"agent:{agent}", _BRIEFED)  # fmt: skip
+        return any(at is not None and at > format_timestamp(since) for (at,) in rows)
 
     def stopped(self, path: str) -> set[str]:
         """Return the memories that blocked the last edit of *path*, without an outcome yet."""

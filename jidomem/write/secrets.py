@@ -35,11 +35,14 @@ class SecretPattern(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-_SECRET_WORDS = ("pass", "pwd", "secret", "key", "token", "_auth")
+#: The words for a password, also in other languages.
+_PASSWORDS = r"(?:pass(?:wor[dt]|wd|phrase)|kennwort|wachtwoord|contrase[nñ]a|mot de passe|\bpw|pwd)"
+_PASSWORD_WORDS = ("pass", "kennwort", "wachtwoord", "contrase", "pw")
+_SECRET_WORDS = (*_PASSWORD_WORDS, "secret", "key", "token", "_auth")
 
 
 _NAMES = (
-    r"(?:pass(?:word|wd|phrase)|(?<=_)pass|pwd|secret"
+    rf"(?:{_PASSWORDS}|(?<=_)pass|secret"
     r"|(?:api|access|secret|private|auth|account)[_-]?(?:key|token)|client[_-]?secret)"
 )
 _HEX, _WORD = "[0-9a-f]", "[A-Za-z0-9_-]"
@@ -47,6 +50,9 @@ _HEX, _WORD = "[0-9a-f]", "[A-Za-z0-9_-]"
 _BLANKS = r"[^\S\n]*"
 #: What a password or key is for, between its name and its value.
 _FOR = r"(?: (?:for|of|to|on|at|in)(?: [^\s:=]{1,40}){1,4})?"
+#: A password in prose, with a digit and a letter, and a look-ahead for one with a sign that words do not have.
+_MIXED = r"(?=\S{0,99}[0-9])(?=\S{0,99}[A-Za-z])(?P<value>[^\s,;()/]{6,}+)"
+_SIGN = r"[^\s,;()/]{0,99}[!#%^&*+?@$]"
 #: Kinds of tokens: name, prefixes, and the pattern of the rest.
 _TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("an AWS access key", ("AKIA", "ASIA"), "[A-Z2-7]{16}(?![A-Z0-9])"),
@@ -133,13 +139,15 @@ FORMS: tuple[SecretPattern, ...] = (
         rf"(?i:{_NAMES}[\"']?{_FOR}{_BLANKS}:{_BLANKS})(?=\S{{0,99}}(?:[0-9#%^&*+]|!\S))(?P<value>[^\s,;()]{{6,}}+)(?!\()",
         _SECRET_WORDS,
     ),
-    SecretPattern(
-        "a password",
-        " is ",
-        rf"(?i:\b(?:password|passphrase|passwd){_FOR} is )(?=\S{{0,99}}[0-9])"
-        r"(?=\S{0,99}[A-Za-z])(?P<value>[^\s,;()]{6,}+)",
-        _SECRET_WORDS,
+    *(
+        SecretPattern("a password", sign, rf"(?i:\b{_PASSWORDS}{_FOR}{sign}){_MIXED}", _PASSWORD_WORDS)
+        for sign in (" is ", " ist ")
     ),
+    SecretPattern("a password", " ", rf"(?i:\b{_PASSWORDS}{_FOR} )(?={_SIGN}){_MIXED}", _PASSWORD_WORDS),
+    SecretPattern(
+        "a password", "ogin", rf"(?i:\blogin(?: (?:is|ist|for|at|on)|:)?) [\w.@-]{{1,40}}(?::| ?/ ?(?={_SIGN})){_MIXED}"
+    ),
+    SecretPattern("a credential", "earer ", r"\b[Bb]earer (?P<value>(?=\S{0,99}[0-9])[A-Za-z0-9+/_.~=-]{24,}+)"),
     *(
         SecretPattern(
             "a token",
@@ -164,7 +172,7 @@ FORMS: tuple[SecretPattern, ...] = (
 #: Words in the sample passwords and keys of manuals.
 _SAMPLES = (
     "access|account|api|app|auth|change|client|db|default|demo|dummy|example|fake|here|key|me|my|needed|new|not"
-    "|pass|passphrase|passwd|password|placeholder|private|provider|proxy|pwd|sample|secret|super|test|the|token"
+    "|pass|passphrase|passwd|password|passwort|placeholder|private|provider|proxy|pwd|sample|secret|super|test|the|token"
     "|user|value|your"
 )
 #: A placeholder for a secret: a word, a variable, a call or an attribute, stars; or its kind of encoding.
@@ -182,8 +190,8 @@ _MARKUP = lazy(r"[`\u3000-\u303f\uff00-\uffef]")
 _PREFIX = lazy(r"([A-Za-z][A-Za-z0-9]*)[_-]\Z")
 #: Tokens that no maker issues: a character many times, or the words of a manual.
 _MADE_UP = lazy(r"([A-Za-z0-9.*])\1{5}|EXAMPLE|(?i:your)[_-]")
-_COMMON_MARKS = ("=", ":", "://", "--", "</", " is ")
-_WORD_MARKS = ("PRIVATE KEY", "uthorization", "curl")
+_COMMON_MARKS = ("=", ":", "://", "--", "</", " is ", " ist ", " ")
+_WORD_MARKS = ("PRIVATE KEY", "uthorization", "curl", "ogin", "earer ")
 #: The marks that identify a form by themselves; the forms with other marks; and a word long enough for a token.
 _MARKS = tuple(form.mark for form in FORMS if form.mark not in (*_COMMON_MARKS, *_WORD_MARKS))
 _UNMARKED = tuple(form for form in FORMS if form.mark in (*_COMMON_MARKS, *_WORD_MARKS))

@@ -18,6 +18,8 @@ from jidomem.guard import rules
 from jidomem.guard.guard import Guard
 from jidomem.records.policy import PolicyChange
 from jidomem.runtime.settings import load
+from jidomem.serve.mcp.client_session import ClientSessions, call
+from jidomem.serve.mcp.tools import TOOLS
 
 NOW = "2026-06-01T00:00:00.000000Z"
 PATHS = ("src/a.py", "src/billing/api.py", "lib/x/y.rs", "a.py", "docs/how.md", "src/a", "src/[b]/c.py")
@@ -311,6 +313,43 @@ def test_a_memory_is_shown_again_after_the_client_compacts_its_context(repositor
     assert first == compacted != ""
 
 
+def test_the_first_recall_of_a_client_repeats_no_briefing_that_its_hook_gave(repository):
+    record(repository, convention("never block", level="Strict"))
+    recall = next(tool for tool in TOOLS if tool.name == "recall")
+
+    def first_recall(client):
+        with jidomem.open(repository / ".jidomem", project="p") as memory:
+            return call(recall, ClientSessions(memory).of(client), {"query": "quota"}).words()
+
+    assert "never block" in first_recall("Claude Code")
+    start = {"session_id": "s", "hook_event_name": "SessionStart", "source": "startup", "cwd": str(repository)}
+    assert "never block" in run("agent", "briefing", "--hook", "claude", stdin=json.dumps(start)).stdout
+    assert "never block" not in first_recall("Claude Code")
+    assert "never block" in first_recall("cursor-vscode")
+
+
+def test_the_briefing_of_a_hook_names_the_working_memory_of_its_agent(repository):
+    record(repository, choice("Use Oxigraph", "src/a.py"))
+    start = json.dumps({"session_id": "s", "source": "compact", "cwd": str(repository)})
+    assert "working memory" not in run("agent", "briefing", "--hook", "claude", stdin=start).stdout
+
+    run("agent", "working", "put", "current", "step 2 of 4", "--agent", "claude-code")
+
+    named = "Your working memory (revision 1) is shown by the tool working, or jidomem agent working show"
+    assert named in run("agent", "briefing", "--hook", "claude", stdin=start).stdout
+
+
+def test_the_briefing_of_a_hook_names_the_command_only_if_it_is_on_the_path(repository, monkeypatch, tmp_path):
+    record(repository, convention("never block " * 90, level="Strict"))
+    (tmp_path / "jidomem").write_text("#!/bin/sh\n")
+    (tmp_path / "jidomem").chmod(0o755)
+    start = json.dumps({"session_id": "s", "hook_event_name": "SessionStart", "cwd": str(repository)})
+
+    for folders, words in (("/usr/bin:/bin", "[cut; why "), (f"{tmp_path}:/usr/bin:/bin", "[cut; jidomem show ")):
+        monkeypatch.setenv("PATH", folders)
+        assert words in run("agent", "briefing", "--hook", "claude", stdin=start).stdout
+
+
 def test_the_guard_prints_nothing_without_rules_and_creates_nothing_without_a_root(repository, tmp_path, monkeypatch):
     silent = hooked(repository, "Write", file_path=f"{repository}/src/a.py", content="y")
     record(repository, choice("Use Oxigraph", "src/b.py"))
@@ -331,6 +370,17 @@ def test_the_guard_prints_nothing_without_rules_and_creates_nothing_without_a_ro
     assert (plain.exit_code, plain.stdout, plain.stderr) == (0, "", "")
     assert list((tmp_path / "none").iterdir()) == []
     assert not (tmp_path / "data-home").exists()
+
+
+def test_an_error_is_shown_with_its_cause_by_the_guard_and_the_briefing(repository):
+    cause = "the cart was locked twice; release the lock in finally"
+    error = {"type": "error", "summary": "Checkout failed", "about": ["src/a.py"], "status": "Resolved"}
+    record(repository, intent(**error, detailed_explanation=cause))
+
+    text = context_of(hooked(repository, "Write", file_path=f"{repository}/src/a.py", content="y"))
+    assert f'past error: "Checkout failed"; cause: "{cause}" (' in text
+    with jidomem.open(repository / ".jidomem") as memory:
+        assert f'; text: "{cause}"' in memory.briefing(about=["src/a.py"]).text
 
 
 def test_a_summary_is_quoted_on_one_line(repository):

@@ -98,7 +98,7 @@ def test_a_pattern_that_ends_with_a_blank_matches_that_blank_alone(repository):
         return denied(hooked(repository, "Write", file_path=f"{repository}/src/a.py", content=text))
 
     assert written("putstr\n") == ""
-    assert r'line 1 has "  puts ", which "^\\s*puts " forbids' in written("  puts 1\n")
+    assert r'line 1 has "  puts ", which "^\s*puts " forbids' in written("  puts 1\n")
 
 
 def test_a_trusted_command_is_the_stored_one(repository):

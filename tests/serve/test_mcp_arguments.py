@@ -68,3 +68,30 @@ def test_an_empty_list_is_a_list(ask):
 
     assert answer.text == '{"rows": [], "cursor": null}'
     assert json.loads(answer.text) == answer.values
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "retry"),
+    [
+        ("recall", {"query": "quota", "limit": "3"}, {"limit": 3}),
+        ("recall", {"query": "quota", "min_score": "0.2", "explain": "True"}, {"min_score": 0.2, "explain": True}),
+        ("recall", {"query": "quota", "kinds": ["decisions", "fact"]}, {"kinds": ["decision", "fact"]}),
+        ("recall", {"query": "quota", "kinds": '["fact"]'}, {"kinds": ["fact"]}),
+        ("remember", {"text": "a", "topic": ["redis", "port"]}, {"topic": "redis port"}),
+        ("remember", {"text": "a", "fields": '{"due": "2030-01-01"}'}, {"fields": {"due": "2030-01-01"}}),
+        ("ask", {"name": "open-tasks", "params": "{}"}, {"params": {}}),
+    ],
+)
+def test_an_argument_of_another_type_has_the_corrected_call(ask, tool, arguments, retry):
+    refused = ask(tool, **arguments)
+
+    assert refused.is_error
+    assert refused.values["retry"] == {**arguments, **retry}
+    assert not ask(tool, **refused.values["retry"]).is_error
+
+
+def test_a_number_without_a_fraction_is_an_integer(ask):
+    assert ask("recall", query="quota", limit=1.0).values == ask("recall", query="quota", limit=1).values
+    refused = ask("recall", query="quota", limit=1.5)
+    assert refused.is_error
+    assert "retry" not in refused.values

@@ -10,7 +10,9 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied,
 from jidomem.records.active import REASON
 from jidomem.records.intent import FIELD_ALIASES, INTENT_FIELDS, Receipt
 from jidomem.runtime.agent_memory import AgentMemory
+from jidomem.runtime.logs import GuardLog
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.user_config import ApiToken
 from jidomem.serve.wire import for_callers, for_tools
@@ -49,6 +52,8 @@ _FIELD = re.compile(r"`([a-z_]+)`(?! in `)")
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "number": (int, float),
 }  # fmt: skip
+#: The time within which a client starts this server and gives its agent a briefing.
+_STARTING = timedelta(minutes=5)
 
 
 class ClientSession:
@@ -62,12 +67,14 @@ class ClientSession:
         *,
         is_named: bool = False,
         caller: ApiToken | None = None,
+        since: datetime | None = None,
         log_fault: Callable[[JidomemError, str], None] = lambda error, agent: None,
         log_commit: Callable[[str, ApiToken], None] = lambda commit, caller: None,
     ) -> None:
         """Work for *agent*, whose name was given by the operator if *is_named*, or for the *caller*.
 
-        A *session* given by the operator is neither opened nor closed here. *log_fault* logs an error of which the
+        A *session* given by the operator is neither opened nor closed here. With a briefing of its client after *since*
+        the agent gets no other one. *log_fault* logs an error of which the
         caller is told the code only, *log_commit* a commit of the caller.
         """
         self.memory = memory
@@ -78,7 +85,11 @@ class ClientSession:
             self.writer = own.acting_as(caller.agent, caller.role, lambda commit: log_commit(commit, caller))
         self.agent = agent
         self._caller, self._is_named, self._log_fault = caller, is_named, log_fault
-        self.is_briefed = False
+        log = memory.read_log
+        #: Whether the agent has a briefing, of this session or of its client.
+        self.is_briefed = (
+            log is not None and since is not None and GuardLog(log, memory.project).is_briefed(agent, since)
+        )
         self._session = session
         self._is_ours = session is None
         self._is_open = False
@@ -178,6 +189,7 @@ class ClientSessions:
         self.log_commit: Callable[[str, ApiToken], None] = lambda commit, caller: None
         self._agent, self._session = agent, session
         self._sessions: dict[tuple[str, str | None], ClientSession] = {}
+        self._since = memory.sources.now() - _STARTING
         self._lock = Lock()
 
     def of(self, client: str | None, caller: ApiToken | None = None) -> ClientSession:
@@ -199,6 +211,7 @@ class ClientSessions:
                     self._session,
                     is_named=is_named,
                     caller=caller,
+                    since=self._since,
                     log_fault=self.log_fault,
                     log_commit=self.log_commit,
                 )
@@ -268,6 +281,7 @@ def call(tool: Tool, session: ClientSession, given: Arguments) -> ToolResult:
     try:
         if not tool.reads:
             session.check_writes()
+        given = {name: _whole(value, tool.takes.get(name, {})) for name, value in given.items()}
         if faults := [*_faults(tool, given)]:
             return _corrected(tool, session, given, faults)
         return tool.does(session, given)
@@ -276,6 +290,13 @@ def call(tool: Tool, session: ClientSession, given: Arguments) -> ToolResult:
         if retry is not None and (retry == given or any(_faults(tool, retry)) or _violations(tool, session, retry)):
             retry = None
         return _refused(tool, session.shown(error), retry, _instead(tool, session, given, error))
+
+
+def _whole(value: Any, schema: Schema) -> Any:
+    """Return 2.0 as 2 where *schema* takes an integer, as it is one in JSON Schema; any other value unchanged."""
+    return (
+        int(value) if isinstance(value, float) and value.is_integer() and "integer" in schema.get("type", "") else value
+    )
 
 
 def _instead(tool: Tool, session: ClientSession, given: Arguments, error: JidomemError) -> Arguments:
@@ -324,7 +345,7 @@ def _violations(tool: Tool, session: ClientSession, given: Arguments) -> tuple[V
 
 
 def _in_form(tool: Tool, given: Arguments) -> Arguments | None:
-    """Return the arguments in the places where the tool takes them, single texts as lists; None if faults remain."""
+    """Return the arguments in the places and of the types that the tool takes; None if faults remain."""
     repaired: Arguments = {}
     inner: Arguments = {}
     for name, value in given.items():
@@ -336,14 +357,29 @@ def _in_form(tool: Tool, given: Arguments) -> Arguments | None:
         if len(place) > 1:
             inner[name] = value
             continue
-        takes_texts = tool.takes[place[0]] == {**tool.takes[place[0]], "type": "array", "items": {"type": "string"}}
-        repaired[place[0]] = [value] if takes_texts and isinstance(value, str) else value
+        repaired[place[0]] = _of_type(value, tool.takes[place[0]])
     if inner:
         held = repaired.get(_holder(tool), {})
         if not isinstance(held, dict) or held.keys() & inner.keys():
             return None
         repaired[_holder(tool)] = {**held, **inner}
     return None if repaired == given or any(_faults(tool, repaired)) else repaired
+
+
+def _of_type(value: Any, schema: Schema) -> Any:
+    """Return *value* as the type of *schema* that it was meant as, and any other value unchanged.
+
+    A text may be written JSON, or the one entry of a list; a list of texts may be the words of one.
+    """
+    kinds = schema.get("type", "string")
+    if isinstance(value, str) and "string" not in kinds:
+        with suppress(ValueError):
+            meant = json.loads(value.lower() if kinds == "boolean" else value)
+            if not [*_faults_of_type("", "", meant, schema)]:
+                return meant
+        return [value] if kinds == "array" else value
+    words = isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return " ".join(value) if words and kinds == "string" else value
 
 
 def _holder(tool: Tool) -> str:

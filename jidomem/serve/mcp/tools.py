@@ -137,8 +137,6 @@ def _table(rows: Sequence[Mapping[str, Any]], rest: Mapping[str, Any]) -> str:
 _OWN_TEXTS = ("summary", "rationale", "explanation", "reason")
 #: The default number of rows, small since a model reads them.
 ROWS = 50
-#: The tokens of the briefing that precedes the first recall of a client without one.
-OPENING = 600
 _TEXT, _TRUTH, _WHOLE, _OBJECT, _LIST = ({"type": kind} for kind in ("string", "boolean", "integer", "object", "array"))
 _TEXTS = {"type": "array", "items": _TEXT}
 _MAYBE = {"type": ["string", "null"]}
@@ -274,12 +272,18 @@ def _recall(session: ClientSession, given: Arguments) -> ToolResult:
     result = session.memory.recall(arguments.pop("query"), agent_id=session.agent, **arguments)
     values, text = json_value(result.to_dict()), markdown(result, show="why {}")
     if not session.is_briefed and not {*given} - {"query", "limit", "budget_tokens", "about", "explain"}:
-        text = f"{_briefing(session, {'budget_tokens': OPENING}).text}\n{text}"
+        text = f"{_briefing(session, {}).text}\n{text}"
     metadata = {name: value for name, value in in_brief(values["metadata"]).items() if value not in (0, False)}
     rest = in_brief({name: values[name] for name in ("query", "nearest", "inactive")})
     if not values["inactive"]["count"]:
         rest.pop("inactive")
     return ToolResult({**rest, "entries": [*map(_hit_in_brief, values["entries"])], "metadata": metadata}, text)
+
+
+def _repaired_kinds(given: Arguments, error: JidomemError) -> Arguments | None:
+    """Return the arguments with the nearest name of a kind in place of one that is none."""
+    near = {each.value: each.nearest for each in error.violations if each.field == "kinds" and each.nearest}
+    return {**given, "kinds": [near.get(kind, kind) for kind in given["kinds"]]} if near else None
 
 
 def _briefing(session: ClientSession, given: Arguments) -> ToolResult:
@@ -444,6 +448,7 @@ TOOLS: tuple[Tool, ...] = (
         _recall,
         required=("query",),
         always=("entries", "metadata"),
+        repair=_repaired_kinds,
     ),
     Tool(
         "why",
