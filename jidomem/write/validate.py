@@ -276,9 +276,6 @@ def _properties_of_classes(classes: frozenset[Term], schema: Schema) -> frozense
     return frozenset(term for term, declared in properties if declared.domain and declared.domain <= classes)
 
 
-_TASK_STATUS, _FINISHED = jido("hasTaskStatus"), frozenset(map(jido, FINISHED))
-
-
 def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema) -> list[str]:
     """Return the warnings of the shapes on *triples*; raise IntentRefused when a shape is violated.
 
@@ -293,13 +290,12 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
         if predicate in schema.properties or (predicate == TYPE and value in schema.classes):
             focus[subject] = None
     violations, warnings = list[Violation](), list[str]()
-    is_finished = any(value in _FINISHED and predicate == _TASK_STATUS for _, predicate, value in triples)
     known = view.about_all(described, targets)
     if steps := schema.sequence_steps:
         known += view.along([*triples, *known], steps, {*described}, DEEPEST)
     for finding in schema.judge([*triples, *known], focus):
         if finding.severity != "violation":
-            if not (field_of(finding.path) == "assigned_to" and is_finished):
+            if field_of(finding.path) != "assigned_to" or not {*map(jido, FINISHED)} & {row[2] for row in triples}:
                 warnings.append(finding.message)
             continue
         named = next((name for name in _QUOTED.findall(finding.message) if name in INTENT_FIELDS), None)

@@ -242,8 +242,9 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
     def _with_similar(self, search: SimilarSearch, project_id: str, intent: Proposal, receipt: Receipt) -> Receipt:
         """Return *receipt* with the memories similar to *intent*, and the warnings of those that ended."""
         similar, warnings = self._similar(search, project_id, intent, receipt), receipt.warnings
-        if similar:
-            warnings = *(each.warning for each in similar if each.note and each.warning), *warnings
+        for each in reversed(similar or ()):
+            if each.note and each.warning:
+                warnings = each.warning, *warnings
         if similar and warnings:  # a decision about the same file is among them already
             ids = {each.id for each in similar}
             warnings = tuple(each for each in warnings if each.partition(NEARBY)[0] not in ids)
