@@ -106,8 +106,7 @@ def orphans(source: TripleSource) -> list[UnplacedFinding]:
     return [UnplacedFinding(node, ORPHAN, "violation", text) for node in alone]
 
 
-_DONE = {*map(jido, FINISHED)}
-_STATES = ("OPEN", "CLOSED")
+_DONE, _STATES = {*map(jido, FINISHED)}, ("OPEN", "CLOSED")
 _COMMAND = "gh issue list --state all --limit 10000 --json number,url,state > issues.json"
 
 

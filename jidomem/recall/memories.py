@@ -445,11 +445,8 @@ class Recalling:
         """Return the requested classes with their subclasses, or None if none is requested."""
         if not narrowing.kinds:
             return None
-        kinds: set[str] = set()
-        for kind in narrowing.kinds:
-            if kind in SPOKEN:
-                kinds.add(SPOKEN[kind])
-                continue
+        kinds = {SPOKEN[kind] for kind in narrowing.kinds if kind in SPOKEN}
+        for kind in (kind for kind in narrowing.kinds if kind not in SPOKEN):
             if (cls := self.schema.kind_named(kind)) is None:
                 names = [*CLASS_OF_TYPE, *map(local_name, self.schema.subclasses(ITEM)), *SPOKEN]
                 near = misspelling_of(kind.lower(), names)
