@@ -291,7 +291,7 @@ class _BuildNeeded(Exception):
 
 
 class TextsSoFar:
-    """The texts of a root to which a thread adds many memories: those that were added so far.
+    """The texts of a root; while a thread adds many memories, those that were added so far.
 
     `searched` has the least number of commits whose memories a read had, and the number of all; None if no read lacked
     some.
@@ -308,6 +308,8 @@ class TextsSoFar:
 
     def read(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
         """Return `use(reader)` for the texts of *stream* added so far."""
+        if not self._texts.is_being_built(stream):
+            return self._texts.read(stream, use)
 
         def use_part(file: SearchIndexReader) -> T:
             if stream.name == "memory" and (part := self._texts.part(stream, file)) is not None:
@@ -434,16 +436,13 @@ class Texts:
         return min(added, total - 1), total
 
     def read_part(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
-        """Return the result of `read`; while a thread builds the file, that for the memories added so far."""
-        name = name_of(stream)
-        if not self._is_being_built(name):
-            return self.read(stream, use)
+        """Return `use(reader)` for the memories that a thread has added to the file of *stream* so far."""
 
         def use_part(file: SearchIndexReader) -> T:
             with file.reading():
                 return use(file)
 
-        return self._parts.use(name, use_part)
+        return self._parts.use(name_of(stream), use_part)
 
     def read_lagging(
         self, stream: Stream, use: Callable[[SearchIndexReader], T], known: Collection[int], most: int

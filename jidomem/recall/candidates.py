@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from itertools import accumulate, islice
 from math import log
 
@@ -109,11 +110,9 @@ class Lookups:
         self._pieces: dict[int, list[bytes]] = {}
         self._cosines: dict[bytes, float | None] = {}
         self._rows: dict[int, SearchRow | None] = {}
-        self._passages: dict[int, search_tables.Passage] = {}
         self._around: dict[int, tuple[list[int], list[int]]] = {}
         self._scored: dict[int, ScoredPassage] = {}
-        #: The candidates of the rankings so far, and the best texts within each filter.
-        self.candidates: dict[Hashable, Candidate] = {}
+        #: The best texts within each filter.
         self.best: dict[Hashable, list[int]] = {}
 
     def are_current(self) -> bool:
@@ -189,12 +188,6 @@ class Lookups:
             self._rows |= dict.fromkeys(new) | {row.number: row for row in rows}
         return {number: row for number in numbers if (row := self._rows[number]) is not None}
 
-    def passages(self, numbers: Collection[int]) -> Mapping[int, search_tables.Passage]:
-        """Return the passages of *numbers*, and maybe of others."""
-        if new := [number for number in numbers if number not in self._passages]:
-            self._passages |= self._file.passages.get(new)
-        return self._passages
-
     def around(self, numbers: Collection[int]) -> Mapping[int, tuple[list[int], list[int]]]:
         """Return the turns before and after each of *numbers*, and maybe of others, the nearest first."""
         if new := [number for number in numbers if number not in self._around]:
@@ -205,11 +198,12 @@ class Lookups:
     def scored(self, rows: Mapping[int, SearchRow]) -> dict[int, ScoredPassage]:
         """Return each of *rows* scored for the question."""
         new = {number: row for number, row in rows.items() if number not in self._scored}
-        cosines, passages = self.cosines(new), self.passages(new)
+        cosines = self.cosines(new)
         for number, row in new.items():
-            _, text, speakers, said_at, *_ = passages[number]
             words, cosine = _words(row.fields, self.weight), cosines.get(number)
-            self._scored[number] = ScoredPassage(row.item, text, words, row.length, cosine, speakers, said_at)
+            self._scored[number] = ScoredPassage(
+                row.item, row.text, words, row.length, cosine, row.speakers, row.said_at
+            )
         return {number: self._scored[number] for number in rows}
 
 
@@ -231,18 +225,18 @@ class _Gathering:
             asked = replace(within, agents=self._agents) if self._agents else within
             first = [*dict.fromkeys([*file.during(spans, asked, self._query.limit + 1), *first])]
         runs = self._runs(first)
-        around = {number: sides for run, middle in runs for number, sides in _sides(run, middle)}
-        rows = lookups.rows(file.within(around, within))
+        around = _contexts(runs)
+        known = lookups.rows({number for run, _ in runs for number in run})
+        rows = {number: known[number] for number in file.within(around, within)}
         if within.inactive:  # successors of candidates are ranked before them, if they match
             rows = self._with_later(rows)
+            known = {**known, **rows}
         active = rows.keys() if self._query.active is None else file.within(rows, self._query.active)
         if self._query.active is not None and rows.keys() <= active:
             return [], self._question([], spans)
-        known = {**rows, **lookups.rows({number for run, _ in runs for number in run} - rows.keys())}
-        scored, passages = lookups.scored(known), lookups.passages(known)
+        scored = lookups.scored(known)
         candidates = [
-            self._candidate(row, passages[number].talk, scored, around.get(number, ((), ())), number in active)
-            for number, row in rows.items()
+            self._candidate(row, scored, around.get(number, ((), ())), number in active) for number, row in rows.items()
         ]
         question = self._question(scored.values(), spans)
         return _with_expected(candidates, lookups.weight, question), question
@@ -252,10 +246,10 @@ class _Gathering:
         text, day = self._query.text, date.fromisoformat(self._query.now[:10] or str(date.min))
         if not requested_days(text, day, [day.year])[0]:
             return ()
-        passages = self._lookups.passages(numbers)
-        years = {int(passages[number].said_at[:4]) for number in numbers if passages[number].said_at} | {day.year}
+        rows = self._lookups.rows(numbers).values()
+        years = {int(row.said_at[:4]) for row in rows if row.said_at} | {day.year}
         days, words = requested_days(text, day, years)
-        names = {part.casefold() for number in numbers for name in passages[number].speakers for part in name.split()}
+        names = {part.casefold() for row in rows for name in row.speakers for part in name.split()}
         if not words <= names:  # agents are looked up only if a word may name one
             agents = {
                 name: set(_WORDS.findall(local_name(name).casefold()))
@@ -349,40 +343,26 @@ class _Gathering:
     def _candidate(
         self,
         row: SearchRow,
-        talk: str,
         scored: Mapping[int, ScoredPassage],
         around: tuple[Sequence[int], Sequence[int]],
         is_active: bool,
     ) -> Candidate:
         before, after = around
-        key = row.number, *before, None, *after, row.successors, is_active
-        if key not in self._lookups.candidates:
-            self._lookups.candidates[key] = self._new_candidate(row, talk, scored, around, is_active)
-        return self._lookups.candidates[key]
-
-    def _new_candidate(
-        self,
-        row: SearchRow,
-        talk: str,
-        scored: Mapping[int, ScoredPassage],
-        around: tuple[Sequence[int], Sequence[int]],
-        is_active: bool,
-    ) -> Candidate:
-        before, after = around
+        moment = self._within.moment
         return Candidate(
-            passage=scored[row.number],
-            kind=next((_KIND_OF_CLASS[name] for name in row.types if name in _KIND_OF_CLASS), "memory"),
-            types=row.types,
-            recorded=row.recorded,
-            confidence=row.confidence,
-            agent=row.agent,
-            session=row.session,
-            talk=talk,
-            before=tuple([scored[number] for number in before if number in scored]),
-            after=tuple([scored[number] for number in after if number in scored]),
+            scored[row.number],
+            _kind_of(row.types),
+            row.types,
+            row.recorded,
+            row.confidence,
+            row.agent,
+            row.session,
+            row.talk,
+            tuple([scored[number] for number in before if number in scored]),
+            tuple([scored[number] for number in after if number in scored]),
             is_about=row.number in self._lookups.about,
             is_active=is_active,
-            ended=row.ended if self._within.moment is None or (row.ended or "") <= self._within.moment else None,
+            ended=row.ended if moment is None or (row.ended or "") <= moment else None,
             successors=row.successors,
         )
 
@@ -430,10 +410,22 @@ def _moments(days: Days) -> tuple[str, str]:
     return format_timestamp(first), format_timestamp(after)
 
 
-def _sides(run: Sequence[int], middle: int) -> Iterator[tuple[int, tuple[Sequence[int], Sequence[int]]]]:
-    """Yield the turns of a *run* that have its middle in their context, with the turns before and after each."""
-    for at in range(max(middle - AFTER, 0), min(middle + BEFORE + 1, len(run))):
-        yield run[at], (run[max(at - BEFORE, 0) : at][::-1], run[at + 1 : at + 1 + AFTER])
+def _contexts(runs: Sequence[tuple[Sequence[int], int]]) -> dict[int, tuple[Sequence[int], Sequence[int]]]:
+    """Return each turn that has the middle of one of *runs* in its context, with the turns before and after it.
+
+    They are those of the last such run: a turn that has ended is only in the run of which it is the middle.
+    """
+    around: dict[int, tuple[Sequence[int], Sequence[int]]] = {}
+    for run, middle in reversed(runs):
+        for at in range(max(middle - AFTER, 0), min(middle + BEFORE + 1, len(run))):
+            if run[at] not in around:
+                around[run[at]] = run[max(at - BEFORE, 0) : at][::-1], run[at + 1 : at + 1 + AFTER]
+    return around
+
+
+@lru_cache(256)
+def _kind_of(types: Sequence[str]) -> str:
+    return next((_KIND_OF_CLASS[name] for name in types if name in _KIND_OF_CLASS), "memory")
 
 
 def _in_turn(item: str, successors: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -452,10 +444,9 @@ def _words(fields: Sequence[str], stems: Mapping[str, float]) -> dict[str, float
     """Return the weighted count of each of *stems* in the *fields*."""
     words_of: dict[str, float] = {}
     for weight, text in zip(FIELD_WEIGHTS.values(), fields, strict=True):
-        if text and (present := [stem for stem in stems if stem in text]):
-            words = text.split()
-            for stem in present:
-                if count := words.count(stem):
+        if text:
+            for stem in stems:
+                if stem in text and (count := text.split().count(stem)):
                     words_of[stem] = words_of.get(stem, 0.0) + weight * count
     return words_of
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import islice
@@ -175,7 +176,7 @@ def other_sessions(texts: Readable, stream: Stream, within: SearchFilter) -> dic
     """
     if within.own is None or within.own.sessions is None:
         return {}
-    every = replace(within, kinds=within.own.kinds, own=replace(within.own, sessions=None))
+    every = replace(within, kinds=within.own.kinds, own=replace(within.own, sessions=None), valid_at=None)
     counts = texts.read(stream, lambda file: file.names("session", every))
     left = {name: count for name, count in counts.items() if name not in within.own.sessions}
     return {OTHER_SESSIONS: left} if left else {}
@@ -246,7 +247,7 @@ class Recalling:
     pages are requested. `lookups` are shared by the rankings of one recall.
     """
 
-    texts: Texts | TextsSoFar
+    texts: TextsSoFar
     index: OxigraphIndex
     schema: Schema
     now: str
@@ -261,12 +262,12 @@ class Recalling:
         Entries and turns are searched if `kinds` names them. If only memories are searched and there are no vectors,
         all that contain a word of the query are candidates; else the best by words and by similarity are.
         """
-        ranking = self._ranking(project, request, narrowing)
+        within = self._within(project, request, narrowing)
+        ranking = self._ranking(project, request, narrowing, within)
         hits = [(one.candidate.passage.words if one.candidate else one.parts["words"], hit) for one in ranking.best
                 if (hit := self._hit(project, one, ranking.weights, narrowing)) is not None]  # fmt: skip
         metadata = {**ranking.metadata}
         if "entry" in narrowing.kinds and narrowing.session is None and request.scope == "agent":
-            within = self._within(project, request, narrowing)
             metadata |= other_sessions(self.texts, Stream(project, "history"), within)
         is_of_time = names_time(request.query, self.now)  # then the newest is not wanted
         return MemoryRecall(request, [hit for _, hit in hits] if is_of_time else newest_first(hits), metadata)
@@ -281,6 +282,8 @@ class Recalling:
         if narrowing.include_inactive:
             return Inactive()
         entries = [hit.id for hit in recalled.entries]
+        if _is_of_talk(narrowing.kinds):  # only memories have such a status
+            return Inactive(better=0 if entries else None)
         ranking = self._ranking_with_inactive(project, request, narrowing, {*entries})
         names = [one.name for one in ranking.best]
         reaching = {one.name for one in ranking.best if one.score >= recalled.metadata["min_score"]}
@@ -304,15 +307,13 @@ class Recalling:
         self, project: str, request: RecallRequest, narrowing: Narrowing, entries: Set[str]
     ) -> _Ranking:
         """Return the best of all memories, active or not, down to the last of *entries*; none if all are active."""
-        active, wide = (
-            self._within(project, request, narrowing),
-            replace(narrowing, include_inactive=True, explain=False),
-        )
+        wide = replace(narrowing, include_inactive=True, explain=False)
+        active, within = (self._within(project, request, each) for each in (narrowing, wide))
         limit = max(request.limit, DEFAULT_LIMIT)
         while self.alike is not None and 4 * limit < CLOSELY:  # up to there a ranking is the same, and only longer
             limit *= 4
         while True:
-            ranking = self._ranking(project, replace(request, limit=limit), wide, active)
+            ranking = self._ranking(project, replace(request, limit=limit), wide, within, active)
             names = {one.name for one in ranking.best}
             if entries <= names or not ranking.metadata["more"] or limit == LARGEST_LIMIT:
                 return ranking
@@ -322,11 +323,9 @@ class Recalling:
         """Return the status of a memory; None for an unknown one."""
         if ":" not in name:  # a page of MemoryOS has an id, not an IRI
             return None
-        try:
-            memory = self._load(project, name, narrowing)
-        except NotFound:
-            return None
-        return str(memory["status"])
+        with suppress(NotFound):
+            return str(self._load(project, name, narrowing)["status"])
+        return None
 
     def _load(self, project: str, name: str, narrowing: Narrowing) -> dict[str, Any]:
         """Return a memory as known at `as_of`, valid at `valid_at`; raises NotFound if there is none."""
@@ -334,10 +333,14 @@ class Recalling:
         return memory_detail.load_memory(self.index, project, name, *moments, now=lambda: self.now)
 
     def _ranking(
-        self, project: str, request: RecallRequest, narrowing: Narrowing, active: SearchFilter | None = None
+        self,
+        project: str,
+        request: RecallRequest,
+        narrowing: Narrowing,
+        within: SearchFilter,
+        active: SearchFilter | None = None,
     ) -> _Ranking:
         """Return up to `limit` names that answer the query, the best first; none if all pass the filter *active*."""
-        within = self._within(project, request, narrowing)
         stems = query_stems(self.texts.stemmer, request.query)
         now = within.moment or self.now
         query = RecallQuery(
@@ -372,7 +375,7 @@ class Recalling:
     def _sources(self, project: str, within: SearchFilter, narrowing: Narrowing) -> list[RankingSource]:
         """Return the sources to search: memories, unless only other kinds are requested, and those of other kinds."""
         others = {kind for kind in narrowing.kinds if kind in SPOKEN}
-        streams = [] if others and others >= {*narrowing.kinds} else [Stream(project)]
+        streams = [] if _is_of_talk(narrowing.kinds) else [Stream(project)]
         streams += [Stream(project, "history")] if others - {"page"} else []
         sources = [RankingSource(self.texts, stream, within, self.alike) for stream in streams]
         if "page" in others and self.pages is not None:
@@ -460,9 +463,8 @@ class Recalling:
 
     def _hit(self, project: str, one: _Place, weights: Mapping[str, float], narrowing: Narrowing) -> Hit | None:
         """Return the hit of a result, or None for a memory that this process has not yet read from the journal."""
-        parts = dict(one.parts) if narrowing.explain else None
         if one.candidate is None or one.candidate.kind == "memory":
-            return self._memory(project, one, weights, parts, narrowing)
+            return self._memory(project, one, weights, narrowing)
         passage, recorded = one.candidate.passage, parse_moment(one.candidate.recorded)
         metadata = {"kind": one.candidate.kind, "status": "asserted", "recorded_at": recorded,
                     "time": parse_moment(passage.said_at), "said_at": parse_moment(passage.said_at),
@@ -471,17 +473,10 @@ class Recalling:
             local_name(name) if name.startswith(BASE) else name for name in (one.candidate.agent, one.candidate.session)
         )
         return Hit(id=one.name, agent_id=agent or "unknown", session_id=session or None, score=one.score,
-                   content=passage.text or one.name, metadata=metadata, parts=parts,
-                   reasons=one.reasons)  # fmt: skip
+                   content=passage.text or one.name, metadata=metadata,
+                   parts=dict(one.parts) if narrowing.explain else None, reasons=one.reasons)  # fmt: skip
 
-    def _memory(
-        self,
-        project: str,
-        one: _Place,
-        weights: Mapping[str, float],
-        parts: Mapping[str, Any] | None,
-        narrowing: Narrowing,
-    ) -> Hit | None:
+    def _memory(self, project: str, one: _Place, weights: Mapping[str, float], narrowing: Narrowing) -> Hit | None:
         """Return the hit of a memory; *weights* of the question choose the sentences of the excerpt."""
         try:
             memory = self._load(project, one.name, narrowing)
@@ -508,12 +503,17 @@ class Recalling:
         content = str(properties.get("summary") or REDACTED)
         return Hit(id=one.name, agent_id=agent or "unknown", session_id=session, content=content,
                    excerpt=self._excerpt(memory["properties"], weights), score=one.score, metadata=metadata,
-                   parts=parts, reasons=one.reasons)  # fmt: skip
+                   parts=dict(one.parts) if narrowing.explain else None, reasons=one.reasons)  # fmt: skip
 
     def _excerpt(self, properties: Mapping[str, Sequence[object]], weights: Mapping[str, float]) -> str:
         sentences = answer_sentences(properties)
         stems = [{stem for _, stem in each} for each in self.texts.stemmer.stems_of_each(sentences)]
         return matching_excerpt(sentences, stems, weights)
+
+
+def _is_of_talk(kinds: Collection[str]) -> bool:
+    """Return whether all *kinds*, one at least, are others than memories."""
+    return bool(kinds) and SPOKEN.keys() >= {*kinds}
 
 
 def _merged(rankings: Sequence[_Ranking], limit: int) -> _Ranking:

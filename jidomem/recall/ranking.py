@@ -173,12 +173,16 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
     worth = {name: float(profile[name]) * (alone if name in WORD_SIGNS else 1) for name in SIGNS if name in profile}
     silent = {sign: each * 0.0 for sign, each in worth.items()}
     signs = [(sign, each, SIGNS[sign]) for sign, each in worth.items() if sign not in query.silent]
+    fits, others = ([one for one in signs if (one[0] in FITS) is is_fit] for is_fit in (True, False))
     ranked_candidates = []
     for one in candidates:
-        parts = silent.copy()
-        for sign, each, value in signs:
-            parts[sign] = each * value(query, one)
-        if _is_alike(one.passage) or any(parts.get(sign, 0.0) > 0 for sign in FITS):
+        parts, is_match = silent.copy(), _is_alike(one.passage)
+        for sign, each, value in fits:
+            parts[sign] = part = each * value(query, one)
+            is_match = is_match or part > 0
+        if is_match:
+            for sign, each, value in others:
+                parts[sign] = each * value(query, one)
             if (total := sum(parts.values())) < 0:  # no sum is below 0, the least of a text that does not match
                 parts[min(parts, key=parts.__getitem__)] -= total
             parts |= _beside(one, max(total, 0.0), question)
@@ -249,7 +253,7 @@ class _PreparedQuery:
         codes = {*identifiers(question.text)}
         holding = {stem: question.counts.holding.get(stem, 0) for stem, word in {**unknown, **stems}.items()
                    if word in codes}  # fmt: skip
-        silent |= {*_OF_CODES} if not holding else set()
+        silent |= ({*_OF_CODES} if not holding else set()) | ({*_OF_VECTORS} if not question.has_vectors else set())
         rarity = {stem: 1 / count if count else 0.0 for stem, count in holding.items()}
         return cls(weight, whole, average, named, days, spans, subject, rarity, sorted(map(_moment, candidates)), kinds,
                    frozenset(silent), question.has_vectors)  # fmt: skip
@@ -330,7 +334,7 @@ def _lexical(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _coverage(query: _PreparedQuery, one: Candidate) -> float:
-    return query.share(dict.fromkeys(one.passage.words, 1.0))
+    return query.share(dict.fromkeys(one.passage.words, 1.0)) if one.passage.words else 0.0
 
 
 def _coverage_around(query: _PreparedQuery, one: Candidate) -> float:
@@ -512,7 +516,7 @@ SIGNS: Mapping[str, Sign] = {
     "answered": _answered,
 }
 #: The features of the days that a question names, and those of the kind of answer that it needs: 0 without them.
-_OF_DAYS, _OF_CODES = ("date", "event", "other_time"), ("exact", "lacks")
+_OF_DAYS, _OF_CODES, _OF_VECTORS = ("date", "event", "other_time"), ("exact", "lacks"), ("likeness", "likeness_around")
 _OF_KIND = {"other_kind": "decision", "gives_time": "time", "gives_number": "number", "answered": "answerer",
             "instruction": "help"}  # fmt: skip
 #: The features from words, and their factor if there are no vectors.

@@ -67,6 +67,7 @@ class RecallApi:
             hits = self._hits(search, request, narrowing, project)
             if is_whole := "index" not in hits.metadata:
                 hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))
+            search.lookups.clear()  # before the garbage collector examines them
         memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGE_KIND]
         freshness = fresh(self._memory.index, self._memory.tree, project, iter(memories))
         shown = {hit.id for hit in hits.entries} if is_whole else set[str]()
@@ -128,8 +129,6 @@ class RecallApi:
         return self._hits(self._search(request, narrowing, project), request, narrowing, project)
 
     def _hits(self, search: Recalling, request: RecallRequest, narrowing: Narrowing, project: str) -> MemoryRecall:
-        from jidomem.index.search_index import TextsSoFar
-
         if self.reranker is None:
             hits = search.recall(project, request, narrowing)
         else:
@@ -140,7 +139,7 @@ class RecallApi:
                 rerank(wide, self.reranker, request.limit, self._memory.settings.reranker.seconds), request=request
             )
         metadata = self.lag(project)
-        if isinstance(search.texts, TextsSoFar) and (part := search.texts.searched):
+        if part := search.texts.searched:
             # later commits may have ended a memory added so far
             entries = [hit for hit in hits.entries if narrowing.include_inactive or hit.metadata["status"] not in STATES
                        or hit.metadata["status"] == ACTIVE]  # fmt: skip
@@ -155,12 +154,12 @@ class RecallApi:
         from jidomem.recall.memories import SPOKEN, Recalling
 
         self._memory.catch_up(project)  # first, as an unknown project must start no embedding
-        texts = TextsSoFar(self.texts) if self.texts.starts_build(Stream(project)) else self.texts
+        self.texts.starts_build(Stream(project))
         in_talk = not SPOKEN.keys().isdisjoint({*narrowing.kinds} - {PAGE_KIND})
         vector = self.vector_query(request.query, project, moment_of(narrowing.as_of, "as_of"), in_talk=in_talk)
         agent = narrowing.agent or request.agent_id
         pages = self._page_search(agent, project, vector) if PAGE_KIND in narrowing.kinds else None
-        return Recalling(texts, self._memory.index, self._memory.schema, self.now(), vector, pages)
+        return Recalling(TextsSoFar(self.texts), self._memory.index, self._memory.schema, self.now(), vector, pages)
 
     def vector_query(self, query: str, project: str, moment: str | None, *, in_talk: bool) -> VectorQuery | None:
         """Return the vector of *query* with the vectors of *project*; None without an embedder or if it fails.

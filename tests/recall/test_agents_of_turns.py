@@ -53,6 +53,13 @@ def test_entries_of_an_agent_are_recalled_by_each_spelling_of_its_name(memory):
     assert "unknown_agent" not in memory.recall("xyzzy", kinds=["entry"], agent="Letter Writer").metadata
 
 
+def test_an_agent_that_writes_after_a_recall_is_recalled_by_another_spelling(memory):
+    assert memory.recall("cargo", kinds=["entry"], agent="Port Master").entries == []
+    memory.entries.write(WriteRequest(Entry(agent_id="port-master", content="the cargo is here")))
+    recalled = memory.recall("cargo", kinds=["entry"], agent="Port Master")
+    assert [hit.agent_id for hit in recalled.entries] == ["port-master"]
+
+
 def test_an_unknown_agent_is_reported_for_turns_with_the_nearest_name(memory):
     recalled = memory.recall("password", kinds=["turn"], agent="maira")
     assert recalled.entries == []
