@@ -393,7 +393,7 @@ _RECALL_OPENING = (
 )
 _FENCE = "```memory\n"
 _END = "```\n"
-_NEEDED = "the best match needs budget_tokens={}\n"
+_NEEDED = "{} left out; the best needs {} tokens\n"
 _LEFT_OUT = "At least {} more matched.\n"
 #: The mark of omitted sentences: at the beginning or end of a text, or between two sentences.
 _GAP_MARK, _CUT_STEP = "…", 20
@@ -410,12 +410,11 @@ def markdown(result: MemoryRecall, option: str = _OPTIONS[0], show: str = _SHOW)
     """
     beside = {hit.id for hit in result.entries}
     lines = [_line(hit, show, beside) for hit in result.entries] or [_nothing(result, show)]
-    if "needed_tokens" in result.metadata:
-        lines = [_NEEDED.format(result.metadata["needed_tokens"])]
     left = result.metadata["left_out"] or int(result.metadata["more"])
-    return "".join(
-        [_RECALL_OPENING, _FENCE, *lines, _END, *([_LEFT_OUT.format(left)] if left else []), _notice(result, option)]
-    )
+    more = _LEFT_OUT.format(left) if left else ""
+    if (needed := result.metadata.get("needed_tokens")) is not None:
+        lines, more = [_NEEDED.format(left, needed)], ""
+    return "".join([_RECALL_OPENING, _FENCE, *lines, _END, more, _notice(result, option)])
 
 
 def _nothing(result: MemoryRecall, show: str = _SHOW) -> str:
@@ -495,7 +494,12 @@ def fit_recall_to_budget(result: MemoryRecall, budget: int | None) -> MemoryReca
     """
     entries = result.entries
     if budget is not None:
-        frame = [_RECALL_OPENING, _FENCE, _END, _NEEDED.format(10**4), _LEFT_OUT.format(10**6)]
+        frame = [
+            _RECALL_OPENING,
+            _FENCE,
+            _END,
+            _NEEDED.format(10**6, 10**4),
+        ]  # the longest of the lines on what is left out
         frame.append(max((_notice(result, option) for option in _OPTIONS), key=len))
         left = budget - sum(map(tokens, frame))
         if left < 0:

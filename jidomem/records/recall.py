@@ -15,7 +15,7 @@ from jidomem.base.words import TELL_LITTLE, quoted, quoted_name
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
 from jidomem.rdf.vocab import short_id
 from jidomem.records.active import ACTIVE, Inactive
-from jidomem.records.differences import contrast, share_half
+from jidomem.records.differences import differences, says_much_more, share_half
 from jidomem.records.entry import Entry, fields_from, frozen_metadata
 from jidomem.records.interfaces import NAMESPACE, CorpusStats
 
@@ -371,7 +371,10 @@ def _may_correct(new: tuple[frozenset[str], Hit], old: tuple[frozenset[str], Hit
         return False
     if {hit.metadata["kind"], other.metadata["kind"]} & NON_MEMORY_KINDS or hit.metadata["status"] != ACTIVE:
         return False
-    return share_half(hit.content, other.content) and bool(contrast(hit.content, other.content))
+    if says_much_more(hit.content, other.content) or not share_half(hit.content, other.content):
+        return False
+    values = differences(hit.content, other.content)  # a plain word in the place of another one tells too little
+    return any(each.kind != "name" or not (each.value + each.other).islower() for each in values)
 
 
 def _stated(hit: Hit) -> datetime:
