@@ -16,7 +16,7 @@ from jidomem.records.active import SimilarMemory
 from jidomem.records.intent import Receipt
 from jidomem.records.policy import CURATORS, AccessPolicy
 from jidomem.write import permissions
-from jidomem.write.group_commit import CommitQueues, receipt_of
+from jidomem.write.group_commit import CommitQueues
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import AnySubmission, Proposal
@@ -113,7 +113,7 @@ class WriteContext:
         queue = self.queues.of(project, stream)
         if dry_run:
             return queue.dry_run_one(self.pipeline, submission)
-        return receipt_of(queue.submit(self.pipeline, [submission])[0].answer())
+        return queue.submit(self.pipeline, [submission])[0].receipt()
 
     def authority(self, project: str) -> AccessPolicy:
         """Return the present policy of *project*: which agents may assert, propose or write nothing."""

@@ -63,6 +63,13 @@ class PendingSubmission:
         assert self.outcome is not None
         raise self.outcome
 
+    def receipt(self) -> Receipt:
+        """Return the receipt of a served submission, or raise its refusal or another failure."""
+        if isinstance(self.outcome, Receipt):
+            return self.outcome
+        assert self.outcome is not None
+        raise self.outcome
+
 
 #: How many submissions of one caller are judged in a row.
 _TURN = 25

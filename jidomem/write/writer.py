@@ -221,7 +221,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
             receipt, is_new = queue.dry_run_one(self._pipeline, submission), False
         else:
             (served,) = queue.submit(self._pipeline, [submission])
-            receipt, is_new = receipt_of(served.answer()), served.commit is not None
+            receipt, is_new = served.receipt(), served.commit is not None
         if search is None or treatment == "off" or receipt.status == "deduplicated":
             return receipt
         if near is None and receipt.status == "asserted" and (is_new or dry_run):
