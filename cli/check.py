@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -26,8 +26,7 @@ FORMATS = ("text", "json", "sarif", "junit", "github")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckArguments:
+class CheckArguments(NamedTuple):
     """The arguments of the command line."""
 
     paths: Sequence[Path]

@@ -191,7 +191,7 @@ def _together(
         return "" if each is local else f"{each.paths.folder.relative_to(local.paths.folder).as_posix()}/"
 
     def placed(each: _LocalGuard, stop: Stop) -> Stop:
-        return replace(stop, path=f"{place(each)}{stop.path}")
+        return stop._replace(path=f"{place(each)}{stop.path}")
 
     def stops(name: str) -> tuple[Stop, ...]:
         return tuple(placed(each, stop) for each, verdict, _ in outcomes for stop in getattr(verdict, name))
@@ -329,7 +329,7 @@ def _waive(local: _LocalGuard, verdict: Verdict) -> tuple[Verdict, list[tuple[St
         if (waiver := next((one for one in waivers if one.allows(stop.rule.item, stop.path, today)), None))
     ]
     without = {id(stop) for stop, _ in waived}
-    return replace(verdict, stops=tuple(stop for stop in verdict.stops if id(stop) not in without)), waived
+    return verdict._replace(stops=tuple(stop for stop in verdict.stops if id(stop) not in without)), waived
 
 
 def _staged(local: _LocalGuard) -> list[Edit]:

@@ -11,10 +11,9 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -147,8 +146,7 @@ def serve(
         _supervise(app, address, form, level, origins, count, read_only)
 
 
-@dataclass(frozen=True, slots=True)
-class _Address:
+class _Address(NamedTuple):
     """The given address of a server, the host names that requests may use, and the origin that clients use."""
 
     host: str | None

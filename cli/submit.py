@@ -13,10 +13,9 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import click
 
@@ -35,8 +34,7 @@ from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
 LIMIT = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class IntentBatch:
+class IntentBatch(NamedTuple):
     """The intents of an input, and whether there may be several; an unreadable intent is represented by its error."""
 
     many: bool

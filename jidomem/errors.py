@@ -26,10 +26,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 #: The most allowed values in a hint.
 _MAX_ALLOWED = 12
@@ -327,8 +327,7 @@ class ConflictItem:
         return {**values, "resolve_with": dict(self.resolve_with)}
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """A resolution of a conflict: the fields to resubmit with, those to be filled in by the author, and the effect.
 
     Its `name` is `choice` in JSON.
@@ -417,7 +416,7 @@ class Conflict(JidomemError):
             command = f'jidomem edit {self.conflicts[0].iri} --set valid_until={until} --reason "{REASON}"'
             later = Choice("valid_until", {}, (), f"if it holds until {until}: {command}, then submit yours again")
             effect = f"if it was wrong from the start: {ways[0].effect}; nothing holds before {until}"
-            ways = [later, replace(ways[0], effect=effect)]
+            ways = [later, ways[0]._replace(effect=effect)]
         if len(self.conflicts) == 1 and (confirming := self.conflicts[0].confirm_with):
             ways.insert(0, Choice("confirm", confirming, (), _CONFIRMED))
         if fields := self.conflicts[0].coexists_with:

@@ -204,7 +204,7 @@ def _kind(value: Any) -> str:
 
 
 def _class(name: str, value: type) -> str:
-    bases = [base for base in value.__bases__ if base is not object and base not in _hidden(value)]
+    bases = [base for base in value.__bases__ if base not in (object, tuple) and base not in _hidden(value)]
     below = ", ".join(base.__name__ for base in bases if base.__name__ != "Protocol")
     head = f"class {name}({below})" if below else f"class {name}"
     signature = "" if _is_plain(value) else _signature(value, gives=False)
@@ -254,7 +254,7 @@ def _methods(members: dict[str, Any]) -> Iterator[str]:
 def _is_plain(value: type) -> bool:
     """Return whether nobody calls *value* with arguments of its own: an error's base, a protocol."""
     return getattr(value, "_is_protocol", False) or (
-        "__init__" not in vars(value) and not dataclasses.is_dataclass(value)
+        "__init__" not in vars(value) and not dataclasses.is_dataclass(value) and not hasattr(value, "_fields")
     )
 
 
@@ -290,6 +290,7 @@ def _parameter(parameter: inspect.Parameter, function: Any) -> str:
 
 
 def _type(annotation: Any) -> str:
+    annotation = getattr(annotation, "__forward_arg__", annotation)  # of a named tuple
     return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
 
 

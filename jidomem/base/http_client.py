@@ -10,9 +10,9 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from threading import Lock
+from typing import NamedTuple
 
 import h11
 
@@ -24,8 +24,7 @@ _READ_SIZE = 256 * 1024
 _MAX_REFUSAL = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class HttpOrigin:
+class HttpOrigin(NamedTuple):
     """The server of requests."""
 
     is_secure: bool
@@ -42,8 +41,7 @@ class HttpOrigin:
         return f"{'https' if self.is_secure else 'http'}://{self.named}"
 
 
-@dataclass(frozen=True, slots=True)
-class HttpLimits:
+class HttpLimits(NamedTuple):
     """The limits of a request: seconds to connect, seconds of silence, its deadline, bytes of the answer."""
 
     connect: float
@@ -52,8 +50,7 @@ class HttpLimits:
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
+class HttpResponse(NamedTuple):
     """An answer; if its body exceeds the limit, `is_whole` is False and the body has its beginning only."""
 
     status: int
@@ -70,8 +67,7 @@ class HttpResponse:
         return ", ".join(self.values(name))
 
 
-@dataclass(frozen=True, slots=True)
-class HttpFailure:
+class HttpFailure(NamedTuple):
     """The reason why there is no answer; `may_pass` if the same request may succeed later."""
 
     why: str

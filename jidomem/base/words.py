@@ -6,9 +6,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from typing import NamedTuple
 
 from jidomem.base.regex import lazy
 
@@ -314,8 +314,7 @@ def shortened(text: str, longest: int) -> tuple[str, bool]:
     return start.text, start.is_cut
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(NamedTuple):
     """The first sentences of a text on one line, from the one that states the decision if that would be left out.
 
     `place` is the index of the first sentence, `places` are the indices of the sentences that are complete.

@@ -20,7 +20,7 @@ from io import RawIOBase
 from itertools import zip_longest
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base import clock
 from jidomem.base.json_values import decode_json
@@ -88,8 +88,7 @@ class JournalFinding:
         return {name: getattr(self, name) for name in self.__slots__ if name != "commits"}
 
 
-@dataclass(frozen=True, slots=True)
-class Exposure:
+class Exposure(NamedTuple):
     """A form of a commit, in a file, that shows redacted content: its leaves, and the id of the commit.
 
     `triples` are the exposed triples: none if the content was removed without a record.
@@ -438,16 +437,14 @@ _BUCKETS = 256
 _WHOLE = 1 << 128
 
 
-@dataclass(frozen=True, slots=True)
-class GraphDigest:
+class GraphDigest(NamedTuple):
     """The number of triples of a graph, and a digest that does not depend on their order."""
 
     triples: int
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(NamedTuple):
     """The result of a replay: the digest of each stream and each export, and the differences."""
 
     streams: dict[Stream, GraphDigest]
@@ -576,8 +573,7 @@ _DIGESTS = frozenset(map(jido, ("conflictKey", "requestDigest", "receipt", "abou
 _IDS = frozenset(map(jido, ("idempotencyKey", "localId")))
 
 
-@dataclass(frozen=True, slots=True)
-class SecretHit:
+class SecretHit(NamedTuple):
     """A triple of a commit that contains a likely secret: its kind, and the position of the first character."""
 
     head: CommitRef

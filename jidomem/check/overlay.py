@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.background import time_limited
 from jidomem.base.containers import grouped, reachable
@@ -103,8 +103,7 @@ _OF_RULES = frozenset(
 _BLANK = re.compile(r"_:f(\d+)-(.+)")
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayAdditions:
+class OverlayAdditions(NamedTuple):
     """A Turtle file of an overlay: whether it contains shapes, and its triples, with blank nodes labelled by file."""
 
     path: Path

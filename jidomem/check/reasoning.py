@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from shlex import join, quote
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.clock import parse_moment
 from jidomem.base.containers import grouped, reachable
@@ -235,8 +235,7 @@ def representatives(source: TripleSource, schema: Schema) -> tuple[list[Triple],
     return [*rows, *types], {plain_value(node) if node[0] == "<" else node: nodes for node, nodes in chosen.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """The parts of a triple that reasoning uses: classes of its ends, and its property.
 
     `group` stands for all properties with the same axioms; `individual` is the object if the ontology declares it, and
@@ -250,8 +249,7 @@ class Signature:
     datatype: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Implication:
+class _Implication(NamedTuple):
     """The signature of a triple, and whether it implies more about its subject, its object, or both together."""
 
     signature: Signature

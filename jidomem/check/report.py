@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from hashlib import blake2b
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -170,8 +170,7 @@ def merge_redactions(problems: Iterable[Problem]) -> list[Problem]:
     return [one if each is redacted[0] else each for each in problems if each is redacted[0] or each not in redacted]
 
 
-@dataclass(frozen=True, slots=True)
-class Waived:
+class Waived(NamedTuple):
     """A waived finding, with the reason, the last day of the waiver, and its author."""
 
     problem: Problem
@@ -433,8 +432,7 @@ GUARDED = "guard"
 _EXAMPLE = 'write [[waiver]] with rule = "...", item = "...", reason = "..." and until = 2027-01-31'
 
 
-@dataclass(frozen=True, slots=True)
-class Waiver:
+class Waiver(NamedTuple):
     """One accepted finding: its rule and item, by IRI or short name, the reason, the last day, and its line.
 
     Optional are its author, the project to which it is limited and, for a strict convention, the `path` of a file.
@@ -459,8 +457,7 @@ class Waiver:
         return self.rule in (problem.rule, problem.name) and self.item in (problem.item, short_id(problem.item))
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(NamedTuple):
     """The waivers of one file, in its order."""
 
     path: str

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 from jidomem.base import files
 from jidomem.base.containers import grouped, reachable
@@ -49,8 +50,7 @@ COLUMNS = ("item", "message", "severity", "property", "value")
 _BLANK = f"<{BASE}.well-known/genid/check/"
 
 
-@dataclass(frozen=True, slots=True)
-class GateQuery:
+class GateQuery(NamedTuple):
     """A query whose rows are violations; `rule` is its IRI, its `summary` states the requirement."""
 
     query: NamedQuery
@@ -130,7 +130,7 @@ def of_source(source: TripleSource, ontology: Iterable[Triple]) -> Ask:
 
     def ask(text: str) -> Solutions:
         answer = _solutions(index, text, [graph, ONTOLOGY_GRAPH])
-        return replace(answer, rows=tuple(tuple(map(_blank, row)) for row in answer.rows))
+        return answer._replace(rows=tuple(tuple(map(_blank, row)) for row in answer.rows))
 
     return ask
 

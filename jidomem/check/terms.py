@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base import files
 from jidomem.base.containers import grouped, reachable
@@ -442,8 +442,7 @@ def _unheard(own: Sequence[Triple]) -> Iterator[UnplacedFinding]:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
+class _Count(NamedTuple):
     """The least and the most values of a property that one part of a shape asks for."""
 
     shape: Term

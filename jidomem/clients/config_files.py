@@ -13,9 +13,8 @@ import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.files import atomic_file
 from jidomem.base.json_values import decode_toml
@@ -37,8 +36,7 @@ class NotJson(ValueError):
         self.why, self.at = why, at
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A value, its place in the text, and its parts.
 
     `parts` are the members of an object or the items of an array, each with its start; the key comes first.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.clients import config_files
 from jidomem.errors import Failed, JidomemError, NotFound
@@ -23,8 +23,7 @@ _EDITS = "Edit|Write|MultiEdit|NotebookEdit"
 _SECONDS = 10  # after which a client proceeds without an answer
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(NamedTuple):
     """A hook of a client: its event, the tools or sources that it matches, and the arguments of `jidomem`."""
 
     event: str
@@ -123,8 +122,7 @@ CLIENTS: Mapping[str, AgentProgram] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(NamedTuple):
     """One file before and after the change, None if it does not exist."""
 
     path: Path

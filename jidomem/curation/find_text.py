@@ -16,6 +16,7 @@ from itertools import chain, islice
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from jidomem.base.disk import LARGEST
@@ -323,8 +324,7 @@ _KEYS_OF: Mapping[Term, tuple[str, ...]] = {
 _OTHER_KEYS = ("value", "value-is")
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(NamedTuple):
     """A triple of a commit that is to be removed, and why."""
 
     commit: str
@@ -404,8 +404,7 @@ def _form_in_name(given: Sequence[Spelling], name: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """The content of a version of a file: whether it contains one of the texts, or at least a word of one."""
 
     shows: bool

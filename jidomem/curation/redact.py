@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import NamedTuple
 
 from jidomem.base.clock import Sources
 from jidomem.base.containers import grouped, reachable
@@ -131,8 +132,7 @@ class RedactionPlan:
         return Counter(trace.form for _, trace in self.traces if trace.why == SAYS)
 
 
-@dataclass(frozen=True, slots=True)
-class JournalMaintenance:
+class JournalMaintenance(NamedTuple):
     """The maintenance of the journal of `follower`, permitted to the curators of `writer`'s policy.
 
     `delete_caches` deletes the files, other than the index, that are derived from the journal, and yields the fault of

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.words import slug
 from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Waiting, queue, with_rivals
@@ -34,8 +34,7 @@ NAMED = 10
 _REWORDED = frozenset(("summary", "rationale", "detailed_explanation", "status"))
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewLine:
+class ReviewLine(NamedTuple):
     """One line of a review: the action on a pending item, and its reason."""
 
     number: int
@@ -363,8 +362,7 @@ def _bad(number: int, what: str, hint: str) -> InvalidRequest:
     return InvalidRequest(f"line {number}: {what}; nothing was done", hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """The outcome of one settlement: its line in the review, if any, its action, its memory, and the effect on two."""
 
     number: int

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from heapq import heappop, heappush
 from itertools import pairwise
 from posixpath import dirname, join, normpath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from jidomem.base.words import topic_key
@@ -32,8 +31,7 @@ _VERB = {"ends": "supersedes", "ended": "superseded by", "amends": "amends", "am
 _NOWHERE = "which is neither in these files nor in memory"
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(NamedTuple):
     """The relations of records by name, the superseded records, and the order to submit in."""
 
     ends: Mapping[str, tuple[str, ...]]
@@ -61,8 +59,7 @@ def resolve_links(
     return Links(_sorted(resolver.ends), _sorted(resolver.amends), ended, order, tuple(resolver.notes))
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
+class _Claim(NamedTuple):
     """A statement of the record `by` that *new* supersedes *old*."""
 
     new: str
@@ -218,8 +215,7 @@ def _sorted(links: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
 __all__ = ["AdrReading", "RecordNote", "read_records", "record_iri"]
 
 
-@dataclass(frozen=True, slots=True)
-class AdrReading:
+class AdrReading(NamedTuple):
     """The records as entries, each after those it supersedes or amends, and notes on the files.
 
     The key of an entry is the name of its file, or the path for a second file of the same name; its place is the path.

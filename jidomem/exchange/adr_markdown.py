@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise, zip_longest
+from typing import NamedTuple
 
 import yaml
 from markdown_it import MarkdownIt
@@ -130,8 +130,7 @@ _MARKDOWN = MarkdownIt("commonmark")
 MARK = re.compile("\x00(\\d+)\x00")
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownLine:
+class MarkdownLine(NamedTuple):
     """One line of a paragraph, list item or field: its words, with a `MARK` for each link, and the links themselves.
 
     `number` counts from 0; `links` are (text, address); `whole` is True if the line is exactly one line of the file.
@@ -148,8 +147,7 @@ class MarkdownLine:
         return MARK.sub(lambda mark: self.links[int(mark[1])][0], self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One key of the front matter, its values (one or a list; nested values as written) and its lines."""
 
     key: str
@@ -157,8 +155,7 @@ class Field:
     lines: range
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownSection:
+class MarkdownSection(NamedTuple):
     """A heading and its lines: `own_end` is the line of the next heading, `end` that of the next heading of its level
     or above.
     """
@@ -171,8 +168,7 @@ class MarkdownSection:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownPage:
+class MarkdownPage(NamedTuple):
     """A file: its lines, where the Markdown begins, the front matter, and the headings in order."""
 
     lines: tuple[str, ...]
@@ -475,8 +471,7 @@ _REASON = re.compile(
 URL = re.compile(r"https?://[^\s<>\"{}|\\^`]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A reference from one record to another: `relation` is ends, ended, amends or amended; `href` is the address of a
     link.
     """

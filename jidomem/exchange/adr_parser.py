@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from jidomem.exchange.adr_markdown import (
     DATE_KEYS,
@@ -64,8 +64,7 @@ _TABLE_KEYS = frozenset(("status", "date", *DATE_KEYS, *KEY_ALIASES))
 _APART = ("consequences", "confirmation", "options", "pros", "drivers", "links")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordNote:
+class RecordNote(NamedTuple):
     """A note on one file; `line` counts from 1."""
 
     path: str
@@ -84,8 +83,7 @@ class RecordNote:
         return self.message.removesuffix(_SKIPPED)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """A decision record as parsed from its file; `status` is a decision status or `superseded`."""
 
     path: str

@@ -12,13 +12,12 @@ from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from graphlib import CycleError, TopologicalSorter
 from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import pyoxigraph as ox
@@ -268,8 +267,7 @@ _RECORDS_OF_IRIS = frozenset(map(jido, ("settledBy", "conflictsWith")))
 _RECORDS_OF_TEXTS = frozenset(map(jido, ("proposedBecause", "aboutBlob", "judgement")))
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryStatement:
+class MemoryStatement(NamedTuple):
     """One memory of a file: its intent, and the first line of its description if known.
 
     `assumed` are the fields missing in the file. A memory that was `proposed` in the file is imported as a proposal.
@@ -283,8 +281,7 @@ class MemoryStatement:
     records: tuple[Triple, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TurtleFile:
+class TurtleFile(NamedTuple):
     """The content of a file: memories, each after those it replaces, declarations, and notes.
 
     `lines` are the numbers of the lines that begin with a name, as `line_of` takes them.

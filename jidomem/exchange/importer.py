@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.containers import grouped
 from jidomem.base.json_values import parse_line
@@ -42,8 +42,7 @@ _FENCED, _MERGED = re.compile(rb"[ \t]*(`{3,}|~{3,})"), re.compile(rb"(?:<{7}|>{
 _BEGINNING = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignEntry:
+class ForeignEntry(NamedTuple):
     """One entry of a foreign file: its `key` there (others may share it), its place, and the fields of its intent.
 
     `links` name other entries: property and key. `files` are the files it names or applies to; they are not part of its
@@ -77,8 +76,7 @@ class ForeignEntry:
         return blake2b(json.dumps(identity, sort_keys=True, ensure_ascii=True).encode(), digest_size=16).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableEntry:
+class UnreadableEntry(NamedTuple):
     """An entry that cannot be read: its place, the reason, and its key in the file if that is known."""
 
     place: str
@@ -86,8 +84,7 @@ class UnreadableEntry:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(NamedTuple):
     """A file of one of `jidomem.repository.other_tools.SOURCE_KINDS`: its path in the repository and its content."""
 
     kind: str

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
+from typing import NamedTuple
 
 from jidomem.base.words import TELL_LITTLE, line_sentences, normal_text, words
 from jidomem.exchange.importer import ForeignEntry
@@ -71,8 +72,7 @@ class SourceVersion:
         return self.summary, content.get("rationale", ""), content.get("detailedExplanation", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
+class Lineage(NamedTuple):
     """The versions of one entry, oldest first, and its state.
 
     `rejected` are the digests of versions that were ended here, not by a synchronisation. `successors` are the memories
@@ -213,8 +213,7 @@ def _lineage(
     return Lineage(tuple(group), GONE if is_gone else SETTLED, rejected)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceEntry:
+class SourceEntry(NamedTuple):
     """An entry as its source has it now: its file, the content id of the file, and its key there.
 
     A decision record has a file of its own, and no key there. `digests` are that of the entry and that of the form of
@@ -281,8 +280,7 @@ def key_in(path: str, key: str) -> str:
 _WEIGHTS, _COMPARED = (1, 2, 1), 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class RecordText:
+class RecordText(NamedTuple):
     """The words of the title, of the decision and of all other text of a record, by which a renamed one is recognised.
 
     Headings, and words that say little, are left out.

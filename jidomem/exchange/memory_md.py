@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from posixpath import dirname
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.json_values import decode_json
 from jidomem.errors import InvalidRequest
@@ -210,8 +209,7 @@ _CHECKLIST = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(NamedTuple):
     """The context of the notes of a page: name, files, whether it has rules, a file finder."""
 
     name: str

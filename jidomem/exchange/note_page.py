@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.parser_block import ParserBlock
@@ -113,8 +114,7 @@ class Text:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NotePage:
+class NotePage(NamedTuple):
     """The blocks of a page, the lines and name of each tag section, and line and reason of each hidden part."""
 
     blocks: tuple[SyntaxTreeNode, ...]

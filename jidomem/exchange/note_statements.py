@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from markdown_it.tree import SyntaxTreeNode
 
@@ -142,8 +143,7 @@ class NoteStatement:
         return "\n\n".join(filter(None, (self.written, self.more)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
+class _Scope(NamedTuple):
     """The context of a block: lead-ins and parents outermost first, and as written."""
 
     leads: tuple[str, ...] = ()

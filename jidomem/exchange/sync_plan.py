@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from posixpath import commonprefix
+from typing import NamedTuple
 
 from jidomem.exchange.adr_markdown import number_of, slug, stem
 from jidomem.exchange.lineage import (
@@ -101,8 +102,7 @@ class SyncStep:
         return self.lineage.newest.path
 
 
-@dataclass(frozen=True, slots=True)
-class PendingChange:
+class PendingChange(NamedTuple):
     """A change of an imported memory that awaits review: *proposal* would change or end it."""
 
     change: str
@@ -111,8 +111,7 @@ class PendingChange:
     proposal: str
 
 
-@dataclass(frozen=True, slots=True)
-class LocalChange:
+class LocalChange(NamedTuple):
     """A difference between memory and a source that was decided here, not a change of the source.
 
     The memory of *lineage* was `edited`, `withdrawn` or `superseded` here, the text of its source was `rejected`, or it
@@ -124,8 +123,7 @@ class LocalChange:
     lineage: Lineage
 
 
-@dataclass(frozen=True, slots=True)
-class SyncPlan:
+class SyncPlan(NamedTuple):
     """The steps of a synchronisation: one for each entry, in the order of the sources, then one for each removed.
 
     `pending` are earlier proposals for changes of the sources that await review; `unreviewed` counts the entries with

@@ -12,12 +12,12 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.regex import Unsearchable, compiled, lazy
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 _LARGEST = 4 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """An edit of one file: its path in the form of memories, and its text before and after.
 
     A text is None if there is none, or none that can be checked. Unless `whole`, the texts are only the parts that
@@ -77,7 +76,7 @@ def _read(edit: Edit) -> tuple[Edit, str | None]:
     if edit.file is None or ((text := text_of(edit.file)) is None and not os.path.lexists(edit.file)):
         return edit, None
     if text is not None:
-        return replace(edit, after=text), None
+        return edit._replace(after=text), None
     return edit, f"the file is not readable, or larger than {_LARGEST // 1024**2} MiB"
 
 
@@ -157,8 +156,7 @@ _TRACEBACK = "Traceback (most recent call last):"
 _COLOUR = lazy(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(NamedTuple):
     """The result of a check: `broken` is the fault of the edit, `unjudged` the reason why the check could not run.
 
     `line` is that of the fault in the file, if it is known.
@@ -386,8 +384,7 @@ def _named(name: str) -> str:
     return quoted(name, _LONG_PATH)[0][1:-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The verdict on edits: the `text` for the agent, the rules in it, and the stops.
 
     `overridden` are the stops that a person overrode. `earlier` is the number of rules that were shown before in the

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from jidomem.base.clock import format_timestamp
@@ -76,7 +75,7 @@ def gather_rules(memory: Jidomem, project: str) -> Rules:
             continue
         named = tuple(dict.fromkeys(plain_path(text) for text in memories.named(row)))
         if named:
-            rule = by_item[row["item"]] = replace(memories.rule(row), about=named)
+            rule = by_item[row["item"]] = memories.rule(row)._replace(about=named)
             if (rule.checks or rule.force == "strict") and row["commit"]:
                 commits[CommitRef(rule.recorded, row["commit"].removeprefix(COMMIT), 0)] = None
     now = memory.now()
@@ -88,7 +87,7 @@ def gather_rules(memory: Jidomem, project: str) -> Rules:
     for item, rule in by_item.items():
         words = differs.get(item, {})
         others = (each for each in rivals.get(item, ()) if each not in words)
-        rules.append(replace(rule, rivals=tuple(others), differs=tuple(words.values())))
+        rules.append(rule._replace(rivals=tuple(others), differs=tuple(words.values())))
     bounds = [bound for rule in rules for bound in (rule.valid_from, rule.valid_until) if bound > now]
     earlier = earlier_names(memory.reader, memory.tree, project)
     damage, files = _verified(memory, project, commits)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from jidomem.base import disk, files
 from jidomem.base.disk import create_local_marker, local_marker
@@ -42,16 +42,14 @@ _OF_COMMITS = {
 _ENDING = re.compile(r"\.[^./]*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """The check of a convention: a pattern that it `forbids` or `requires`, or a `command` to pass."""
 
     kind: Literal["forbids", "requires", "command"]
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One active memory that governs files: its text, its force, its validity, and its checks.
 
     *about* are the texts that name the files: `""` is every file. *rivals* are the memories in conflict with it,
@@ -111,8 +109,7 @@ class PathRules:
     damage: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RuleInputs:
+class RuleInputs(NamedTuple):
     """The inputs of rules: a version of the memory, empty if that is damaged, and the *kinds* that make no rule."""
 
     version: Version
@@ -138,8 +135,7 @@ def leaves_rules_unchanged(
     return predicates <= _LINKS and not any(map(is_rule, others))
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(NamedTuple):
     """The reason to stop an edit of a file: the convention, and the fault, with its line in the file if it is known."""
 
     path: str

@@ -13,9 +13,9 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from typing import NamedTuple
 
 from jidomem.base.containers import grouped, reachable
 from jidomem.base.words import loose
@@ -118,8 +118,7 @@ class NotSortable(Exception):
     """A member has no sort key that can be computed here, so the list needs the order of the SPARQL engine."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectedNode:
+class ProjectedNode(NamedTuple):
     """A node to be written: its statements, from when it is recorded, and until when nothing ends it."""
 
     statements: Statements
@@ -584,7 +583,7 @@ def _node_term(item: str) -> Term:
 @lru_cache(maxsize=256)
 def _definition(order: ListOrder) -> str:
     """Return everything that decides the rows of a list, as JSON: not its position in the text of the query."""
-    fields = asdict(order) | {"opening": 0, "closing": 0, "branches": ()}
+    fields = order._asdict() | {"opening": 0, "closing": 0, "branches": ()}
     for name in ("contains", "due", "branches"):  # a list without them is as before there were such lists
         if not fields[name]:
             del fields[name]

@@ -10,10 +10,9 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import pyoxigraph as ox
 
@@ -25,8 +24,7 @@ T = TypeVar("T")
 _PLACE = re.compile(r"(?:error )?at (\d+):(\d+): ?")
 
 
-@dataclass(frozen=True, slots=True)
-class Solutions:
+class Solutions(NamedTuple):
     """The rows of a SELECT: the variables, and for each row a term, or None where unbound, in their order."""
 
     variables: tuple[str, ...]
@@ -54,8 +52,7 @@ GRAPH_FORMATS: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Serialized:
+class Serialized(NamedTuple):
     """An answer as bytes, in the format requested for its kind."""
 
     kind: Literal["select", "ask", "graph"]
@@ -111,8 +108,7 @@ def malformed(message: str) -> InvalidRequest:
     return InvalidRequest(f"{where}{what}", hint="correct the SPARQL at that place", code="malformed_query")
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerLimits:
+class AnswerLimits(NamedTuple):
     """The most rows, or triples, and bytes of an answer."""
 
     rows: int = 100_000

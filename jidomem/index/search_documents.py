@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from jidomem.base.containers import grouped
 from jidomem.base.words import LONGEST_TEXT, is_remark
@@ -41,8 +40,7 @@ class TripleReader(Protocol):
         """Return the triples of *graph* that match."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A memory, entry or turn: `texts` are in the order of FIELD_WEIGHTS; all moments are in one form.
 
     `ended` is when an asserted memory first superseded or withdrew it, `successors` superseded it. `inactive` is the
@@ -339,8 +337,7 @@ def history_document(index: TripleReader, graph: str, node: Term) -> Document | 
     return entry_document(index, graph, node) or turn_document(index, graph, node)
 
 
-@dataclass(frozen=True)
-class DocumentReader:
+class DocumentReader(NamedTuple):
     """The functions that read the searchable documents of a graph from the index."""
 
     #: The nodes to be read again after changes: node -> properties with new values.

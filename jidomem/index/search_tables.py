@@ -10,7 +10,6 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -390,8 +389,7 @@ _BEYOND = f"SELECT COUNT(*) FROM text WHERE text MATCH ? AND rowid > ? {_ONLY}"
 AT_FIRST = 128
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerFilter:
+class OwnerFilter(NamedTuple):
     """A restriction to an owner: memories of `kinds` match only if of one of `agents`, and of one of `sessions`.
 
     None stands for all sessions, "" for memories without a session. With `place`, they must also be about that
@@ -409,8 +407,7 @@ _BY = """(m.agent IN (SELECT value FROM json_each(?)) OR m.kind IN ({}) AND EXIS
 json_each(?) WHERE p.number = m.number AND instr(char(10) || speakers || char(10), char(10) || value || char(10))))"""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchFilter:
+class SearchFilter(NamedTuple):
     """The filter of a search: `moment` selects by recorded time, the rest by columns; all moments in one form."""
 
     moment: str | None = None

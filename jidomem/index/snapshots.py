@@ -15,11 +15,10 @@ import shutil
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from sys import getrefcount
 from time import monotonic, sleep, time_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyoxigraph as ox
 
@@ -62,8 +61,7 @@ _LONGEST_READ, _PAUSE = 30.0, 0.01
 STORE_ERRORS = (OSError, RuntimeError, ValueError)
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """A snapshot on disk: the size of each file of its store, and the watermark of each graph."""
 
     path: Path

@@ -10,12 +10,11 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import pyoxigraph as ox
 
@@ -36,8 +35,7 @@ WATERMARK = "urn:jidomem:index:holds"
 _TOPIC = b"jido:topic "
 
 
-@dataclass(frozen=True, slots=True)
-class Watermark:
+class Watermark(NamedTuple):
     """How far a graph is applied: number of commits, version of its stream, and the commits that cleared it.
 
     The graph contains neither the triples of `cleared` nor those of their ancestors.

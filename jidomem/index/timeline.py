@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from json import dumps
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -63,8 +62,7 @@ class TimelineEntry(NamedTuple):
     recorded: str
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(NamedTuple):
     """A page of matching memories, newest first; `more` is whether others follow, `days` counts those of its days.
 
     `facets` has, for each of FACETS, the numbers of memories by value that match all other facets.
@@ -125,8 +123,7 @@ def _query_parameters(
     return classes, {"moment": moment or _LATEST, "valid_at": valid_at, **chosen, "kinds": kinds}
 
 
-@dataclass(frozen=True, slots=True)
-class WriteCounts:
+class WriteCounts(NamedTuple):
     """The number of memories written by each of `agents`, most first, and on each of `days`: agent -> day -> count.
 
     An unknown agent is "".

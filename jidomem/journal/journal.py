@@ -10,12 +10,13 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep, time
+from typing import NamedTuple
 
 from jidomem.base import disk, files
 from jidomem.base.background import BackgroundTask
@@ -224,8 +225,7 @@ def acquire_lock_file(
 _FIRST_PAUSE, _LAST_PAUSE = 0.0002, 0.005
 
 
-@dataclass(frozen=True, slots=True)
-class VersionMismatch:
+class VersionMismatch(NamedTuple):
     """The answer to an append that expected another version than *version*, the present one; nothing was written."""
 
     version: Version
@@ -615,8 +615,7 @@ class FileJournal:
             self._sealer.start(seal)
 
 
-@dataclass(frozen=True, slots=True)
-class FutureCommit:
+class FutureCommit(NamedTuple):
     """The first commit that is recorded later than the present, by a clock that was fast: its file and its author.
 
     `later` is the number of commits of its stream that are recorded after it.
@@ -663,7 +662,7 @@ class FutureCommit:
     def at(self, now: datetime) -> FutureCommit | None:
         """Return the commit as the first at *now*, or None if another may be: an earlier one, or one still ahead."""
         is_first = self.now <= now and self.head.recorded_at > last_moment(now)
-        return replace(self, now=now) if is_first else None
+        return self._replace(now=now) if is_first else None
 
 
 def future_commit(journal: FileJournal, streams: Iterable[Stream], now: datetime) -> FutureCommit | None:

@@ -16,6 +16,7 @@ from heapq import heappop, heappush
 from itertools import accumulate
 from threading import RLock
 from time import time_ns
+from typing import NamedTuple
 
 from jidomem.base import disk
 from jidomem.base.containers import BoundedDict
@@ -48,16 +49,14 @@ _TOP_BYTES, _TABLE_BYTES = 1 << 20, 8 << 20
 _COUNTED = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class PackEntry:
+class PackEntry(NamedTuple):
     """The head and the parents of a commit, without its content."""
 
     head: CommitRef
     parents: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PackRow:
+class PackRow(NamedTuple):
     """A line of the table: a commit of the pack, its form, and the place of its document."""
 
     entry: PackEntry

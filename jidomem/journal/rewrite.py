@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import count
+from typing import NamedTuple
 
 from jidomem.base import disk
 from jidomem.base.clock import format_timestamp
@@ -124,8 +124,7 @@ SEAL_LOCK = ".seal.lock"
 SEALING = ".sealing.lock"
 
 
-@dataclass(frozen=True, slots=True)
-class PackBatch:
+class PackBatch(NamedTuple):
     """Commit files, and the prepared pack that replaces them; `pack` is None where an existing pack has them."""
 
     files: tuple[str, ...]
@@ -208,8 +207,7 @@ def _is_packed(folder: Folder, commit: Commit) -> bool:
 AT_ONCE = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class CommitForm:
+class CommitForm(NamedTuple):
     """One form of a commit: its file, and the number of lines before it."""
 
     name: str

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.stems import Stemmer
 from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
@@ -116,8 +116,7 @@ class EndpointEmbedder:
         return ModelUnavailable(f"{self.model} at {self.endpoint.address} {what}", hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedderUnavailable:
+class EmbedderUnavailable(NamedTuple):
     """An embedder that cannot be used now; every request raises *why*."""
 
     name: str

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
@@ -22,8 +22,7 @@ from jidomem.base.http_client import HttpClient, HttpFailure, HttpLimits, HttpOr
 from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointAddress:
+class EndpointAddress(NamedTuple):
     """The server of an endpoint, and the path below which its requests are."""
 
     origin: HttpOrigin
@@ -235,8 +234,7 @@ class ModelEndpoint:
         return " ".join("".join(c if c.isprintable() else " " for c in safe).split())[:_MAX_DETAIL_CHARS]
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointUnavailable:
+class EndpointUnavailable(NamedTuple):
     """An endpoint that cannot be used now; every request raises *why*."""
 
     address: str

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE, beginning, singular
@@ -31,8 +31,7 @@ wonderful wont work works world worth wouldnt wow year years yeah yep yes yester
 CHAT = frozenset(_CHAT.split()) | TELL_LITTLE
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word of a text by its stem: its display form, and its weight as an indicator of the topic."""
 
     stem: str
@@ -129,8 +128,7 @@ MAX_SENTENCE_CHARS, MAX_TEXT_CHARS = 1_000, 24_000
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sentence:
+class _Sentence(NamedTuple):
     text: str
     place: int
     weights: dict[str, float]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.stems import Stemmer
@@ -46,8 +46,7 @@ from jidomem.records.interfaces import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimPattern:
+class ClaimPattern(NamedTuple):
     """A pattern of a claim; `says` is the statement with groups of the pattern, `trait` the name of a lasting trait."""
 
     pattern: re.Pattern[str]
@@ -168,8 +167,7 @@ ASKS: tuple[ClaimPattern, ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A claim of a speaker about themselves: a statement without a subject, and the trait it shows if it lasts."""
 
     text: str

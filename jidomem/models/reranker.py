@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from jidomem.base.clock import monotonic_time
 from jidomem.errors import JidomemError, ModelUnavailable
@@ -121,8 +121,7 @@ class CrossEncoder:
         return float(values[0, 0])
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointReranker:
+class EndpointReranker(NamedTuple):
     """A reranker at an endpoint that answers `/rerank` as those of Cohere and Jina do."""
 
     endpoint: ModelEndpoint
@@ -149,8 +148,7 @@ class EndpointReranker:
         return ModelUnavailable(f"{self.name} {what}", hint="check that the endpoint serves /rerank")
 
 
-@dataclass(frozen=True, slots=True)
-class RerankerUnavailable:
+class RerankerUnavailable(NamedTuple):
     """A reranker that cannot be used now; every request raises *why*."""
 
     name: str

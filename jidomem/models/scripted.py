@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.errors import InvalidRequest, did_you_mean
 from jidomem.models.embeddings import HashedStems
@@ -25,8 +24,7 @@ class NotScripted(InvalidRequest, AssertionError):
     """The script has no answer, or no further answer, to a call."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCall:
+class RecordedCall(NamedTuple):
     """One call: the name of the function, and its arguments."""
 
     function: str

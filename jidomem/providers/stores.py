@@ -14,7 +14,7 @@ from heapq import nsmallest
 from math import hypot
 from operator import mul
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from jidomem.base.json_values import to_json_value
 from jidomem.base.stems import Stemmer
@@ -108,8 +108,7 @@ class KeyValueProvider:
         return Done(state)
 
 
-@dataclass(frozen=True, slots=True)
-class _Namespace:
+class _Namespace(NamedTuple):
     file: StateStore
     name: str
 

@@ -12,13 +12,12 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from sys import maxsize
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from jidomem.base.containers import BoundedDict
 from jidomem.errors import Busy, InvalidRequest
@@ -60,8 +59,7 @@ Row = tuple[Term | None, ...]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class PagePosition:
+class PagePosition(NamedTuple):
     """The place in a list at which a page begins: the key of a candidate, and how many of its rows came before."""
 
     key: str = ""
@@ -144,16 +142,14 @@ def _keys(order: ListOrder, columns: Sequence[str]) -> Callable[[Row], str]:
 CACHED_PAGES, LONGEST_CACHED_PAGE = 256, 200
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """Some rows of an answer, and the cursor of the next page; None after the last row."""
 
     rows: list[dict[str, Any]]
     cursor: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(NamedTuple):
     """The start of the next page: the moment that all pages show (a term), the offset, and the question's fingerprint.
 
     `place` is the start in a list that the projection orders. `valid_at` is the moment at which memories have to be
@@ -378,12 +374,12 @@ class Lists:
         ordered = None if sorted_before else self._ordered_page(query, project, bindings, size, start.place)
         if ordered is not None:
             page, place = ordered
-            return Page(page, None if place is None else str(replace(start, offset=offset, place=place)))
+            return Page(page, None if place is None else str(start._replace(offset=offset, place=place)))
         rows = self._by_file(query, project, bindings, start.offset, offset + 1)
         if rows is None:
             text = f"{self._text(query, project, bindings)}\nLIMIT {size + 1:d} OFFSET {start.offset:d}"
             rows = _valued(query, self.terms(query, project, bindings, text))
-        further = replace(start, offset=offset) if len(rows) > size else None
+        further = start._replace(offset=offset) if len(rows) > size else None
         return Page(rows[:size], str(further) if further else None)
 
     def _by_file(

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.containers import grouped, reachable
 from jidomem.base.regex import lazy
@@ -45,8 +44,7 @@ _NUMBER = lazy(r"(?:(?:adr|rfc)[-_. #]*|#)?0*(\d{1,5})", re.IGNORECASE)
 _AT_LINE = lazy(r"(.+):(\d{1,7})")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceName:
+class SourceName(NamedTuple):
     """A memory with the file and line that it was imported from, and its key there; a record has no line."""
 
     item: Term

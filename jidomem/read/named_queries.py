@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.words import misspelling_of, slug
@@ -108,7 +107,7 @@ class NamedQueries:
             start = Cursor(first_moment(bindings, newest), 0, question, valid_at=moment)
         bound = _at({**bindings, "asOf": start.as_of}, start.valid_at)
         page = self._lists.page(query, project, bound, limit, start)
-        return replace(page, rows=self._annotate(query, project, bindings, page.rows, start.as_of))
+        return page._replace(rows=self._annotate(query, project, bindings, page.rows, start.as_of))
 
     def counted_at_once(self, name: str, project: str) -> Rows | None:
         """Return the present rows of a query that counts memories; None without an up-to-date search file."""
@@ -389,8 +388,7 @@ def _camel(name: str) -> str:
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """The answer to raw SPARQL: rows of `variables` (select), `truth` (ask) or `triples` (graph)."""
 
     kind: Literal["select", "ask", "graph"]

@@ -9,7 +9,6 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache, cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
@@ -117,7 +116,7 @@ class Playbook:
                 hint="give the file another name",
                 code="invalid_config",
             )
-        self._own[query.name] = replace(query, is_isolated=True, list_order=None, contains=None, last=None)
+        self._own[query.name] = query._replace(is_isolated=True, list_order=None, contains=None, last=None)
 
 
 def read(file: Path) -> NamedQuery:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -57,8 +56,7 @@ class NodeLink(NamedTuple):
         return self.target if node == self.source else self.source
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
+class Around(NamedTuple):
     """Nodes, all links between them, and the number of further linked nodes of each.
 
     A node is a memory in the form of `get_memory`; any other node has `iri`, `class` and `text`, which may be None.

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from itertools import accumulate
 from math import inf, log
+from typing import NamedTuple
 
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE
@@ -34,8 +35,7 @@ TIES = RECENT + max(CONFIDENCE.values())
 BEHIND = 0.999
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredMatch:
+class ScoredMatch(NamedTuple):
     """A match with its score and the parts that add up to it; `words` are the parts of `lexical`."""
 
     match: Match
@@ -266,7 +266,7 @@ class _Search:
     def _final(self, match: Match, seen: frozenset[str]) -> ScoredMatch:
         """Return the score of a match, demoted below its matching successors."""
         is_about = match.number in self.about
-        result = scored(replace(match, is_about=is_about), self.weight, self.then)
+        result = scored(match._replace(is_about=is_about), self.weight, self.then)
         return demote_superseded(result, self._after(match, seen)) if self.within.inactive else result
 
     def _after(self, match: Match, seen: frozenset[str]) -> Iterator[ScoredMatch]:

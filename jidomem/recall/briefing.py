@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote, split
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.words import EXCERPT, beginning, quoted, quoted_name, shortened, tokens
 from jidomem.errors import InvalidRequest
@@ -76,8 +76,7 @@ _EMPTY = "nothing yet that comes first; all there is: jidomem ask timeline"
 _NO_ROOM = "no memory fits into this budget"
 
 
-@dataclass(frozen=True, slots=True)
-class BriefingEntry:
+class BriefingEntry(NamedTuple):
     """One memory of a briefing: its line of text, and its values."""
 
     line: str
@@ -100,8 +99,7 @@ class BriefingResult:
     urgent: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class BriefingSection:
+class BriefingSection(NamedTuple):
     """A section of the briefing: its entries, the least number left out, and the command that lists all."""
 
     name: str
@@ -113,8 +111,7 @@ class BriefingSection:
     ranked: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BriefingNote:
+class BriefingNote(NamedTuple):
     """A line below the memories: a text without words of others, and the command and tool call that list the rest."""
 
     text: str
@@ -123,7 +120,7 @@ class BriefingNote:
 
     def for_tools(self) -> BriefingNote:
         """Return the note with the tool call as its command."""
-        return replace(self, command=self.call)
+        return self._replace(command=self.call)
 
     @property
     def line(self) -> str:
@@ -131,8 +128,7 @@ class BriefingNote:
         return f"{self.text}: {self.command}"
 
 
-@dataclass(frozen=True, slots=True)
-class Briefing:
+class Briefing(NamedTuple):
     """The briefing of an agent: its `text`, the count of `tokens`, and its sections.
 
     A small budget `is_small`: one line says what is left out, without the commands that list it, and without `notes`.
@@ -149,11 +145,11 @@ class Briefing:
     def for_tools(self) -> Briefing:
         """Return the briefing for a client with the tool `ask` and no command line, with tool calls as commands."""
         sections = (
-            replace(section, ask=_tool_call(section), entries=tuple(map(_for_tools, section.entries)))
+            section._replace(ask=_tool_call(section), entries=tuple(map(_for_tools, section.entries)))
             for section in self.sections
         )
         notes = tuple(note.for_tools() for note in self.notes)
-        return replace(self, sections=tuple(sections), empty=self.empty.replace(_COMMAND, ""), notes=notes)
+        return self._replace(sections=tuple(sections), empty=self.empty.replace(_COMMAND, ""), notes=notes)
 
     @property
     def text(self) -> str:
@@ -252,7 +248,7 @@ def fit_to_budget(
     filled = Briefing(project, filling.sections(), budget, about, is_small=is_small, notes=tuple(notes))
     filling.left = budget - max(filled.tokens, filled.for_tools().tokens)  # the reserve for the list of omissions
     filling.fill(order)
-    return replace(filled, sections=filling.sections())
+    return filled._replace(sections=filling.sections())
 
 
 def _first_lines(order: Sequence[str], results: Mapping[str, BriefingResult]) -> list[str]:
@@ -356,7 +352,7 @@ def _for_tools(entry: BriefingEntry) -> BriefingEntry:
     if not entry.values.get("cut"):
         return entry
     head, mark, tail = entry.line.rpartition(f"[cut; {_SHOW.format(entry.values['id'])}]")
-    return replace(entry, line=f"{head}{mark.replace(_COMMAND + 'show', 'why')}{tail}")
+    return entry._replace(line=f"{head}{mark.replace(_COMMAND + 'show', 'why')}{tail}")
 
 
 def _heading(title: str) -> str:

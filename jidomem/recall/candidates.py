@@ -10,11 +10,12 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import accumulate, islice
 from math import log
+from typing import NamedTuple
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.words import EXCERPT, beginning, opening
@@ -50,8 +51,7 @@ PAGE, _WORDS = "urn:jidomem:page", re.compile(r"\w+")
 _KIND_OF_CLASS = {plain_value(ENTRY): "entry", plain_value(TURN): "turn", PAGE: "page"}
 
 
-@dataclass(frozen=True, slots=True)
-class VectorQuery:
+class VectorQuery(NamedTuple):
     """The vectors of a root, and the vector of the query."""
 
     vectors: VectorIndex
@@ -222,7 +222,7 @@ class _Gathering:
         file, within, lookups = self._file, self._within, self._lookups
         first = self._first()
         if spans := self._requested_spans(first):
-            asked = replace(within, agents=self._agents) if self._agents else within
+            asked = within._replace(agents=self._agents) if self._agents else within
             first = [*dict.fromkeys([*file.during(spans, asked, self._query.limit + 1), *first])]
         runs = self._runs(first)
         around = _contexts(runs)

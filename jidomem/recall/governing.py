@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -252,8 +251,7 @@ def _force_and_time(index: OxigraphIndex, project: str, item: str, level: str | 
     return force(kind, local_name(level or ""), state, is_error=bool(states)), to_value(values(_RECORDED)[0])
 
 
-@dataclass(frozen=True, slots=True)
-class GoverningAnswer:
+class GoverningAnswer(NamedTuple):
     """The `rows` of `governing`, their rows of the named queries as `named`, and information on what they do not show.
 
     `items` has the IRI of each memory and path in order, of which `rows` may be the nearest. `left_out` has the status
@@ -481,8 +479,7 @@ _WORDS = lazy(r"[^\W\d_]+")
 _GENERIC = frozenset(("index", "module", "package", "source", "common", "internal", "testing", "client", "server"))
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedMemory:
+class RelatedMemory(NamedTuple):
     """A memory about a file that does not govern it; `waits` is True if it is only proposed."""
 
     item: str

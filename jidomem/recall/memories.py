@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import islice
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.clock import parse_moment
 from jidomem.base.words import TELL_LITTLE, answer_sentences, misspelling_of, quoted_name, slug
@@ -95,8 +95,7 @@ SELECT ?id ?agent ?text ?session ?metadata WHERE {
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
+class Recalled(NamedTuple):
     """The recalled entries, in order; `scores`, `parts` and, if requested, `reasons` are those of the matching entries,
     by IRI.
     """
@@ -176,7 +175,7 @@ def other_sessions(texts: Readable, stream: Stream, within: SearchFilter) -> dic
     """
     if within.own is None or within.own.sessions is None:
         return {}
-    every = replace(within, kinds=within.own.kinds, own=replace(within.own, sessions=None), valid_at=None)
+    every = within._replace(kinds=within.own.kinds, own=within.own._replace(sessions=None), valid_at=None)
     counts = texts.read(stream, lambda file: file.names("session", every))
     left = {name: count for name, count in counts.items() if name not in within.own.sessions}
     return {OTHER_SESSIONS: left} if left else {}
@@ -217,8 +216,7 @@ _FIELD_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """A result with its score, the parts of the score, their explanation if requested, and its candidate in ranked
     recall.
     """
@@ -230,8 +228,7 @@ class _Place:
     candidate: Candidate | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranking:
+class _Ranking(NamedTuple):
     """The best matches in order, the weights of the stems of the question, and the metadata of the answer."""
 
     best: Sequence[_Place]
@@ -383,7 +380,7 @@ class Recalling:
                 hint = "leave as_of out, or page; until=... gives older pages"
                 raise InvalidRequest("pages have no past states", hint=hint)
             texts, alike = self.pages
-            sources.append(RankingSource(texts, Stream(project), replace(within, agents=None), alike))
+            sources.append(RankingSource(texts, Stream(project), within._replace(agents=None), alike))
         return sources
 
     def _by_words(

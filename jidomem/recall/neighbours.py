@@ -19,7 +19,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice, product
 from math import exp, inf, log
@@ -81,8 +80,7 @@ _NO_STATEMENT = frozenset(map(type_uri, ("alternative", "deleted_marker")))
 _SUMMARY = [*FIELD_WEIGHTS].index("summary")
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     """A memory near to a statement: its summary, its author, and their likeness from 0 to 1."""
 
     item: str
@@ -91,8 +89,7 @@ class Neighbour:
     likeness: float
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """A memory that is compared, with its author, its significant stems, and the digests of the pieces of its text.
 
     The search file may lack it; `piece` is then the text of its first piece, which may have no vector yet.
@@ -285,7 +282,7 @@ class NeighbourSearch:
             room -= holding
         likely = [number for number, score in scores.items() if score >= least]
         ranked = sorted(likely, key=scores.__getitem__, reverse=True)
-        start, rows, within = 0, list[SummaryRow](), replace(self._within, inactive=True)
+        start, rows, within = 0, list[SummaryRow](), self._within._replace(inactive=True)
         while start < len(ranked) and sum(not row.has_ended for row in rows) < GATHERED:
             end = 2 * (start + GATHERED)
             rows += _significant_rows(file.summaries(ranked[start:end], within))

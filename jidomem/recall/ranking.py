@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from heapq import merge
 from math import exp, log, sqrt
@@ -207,8 +207,7 @@ def _with_repetitions_lowered(candidates: Iterable[Ranked], factor: float) -> li
     return lowered
 
 
-@dataclass(frozen=True, slots=True)
-class _PreparedQuery:
+class _PreparedQuery(NamedTuple):
     """A question, analysed once for all candidates: the weights of its words, their sum, the people and dates it names.
 
     `spans` are the dates that each candidate names, by its item, if the question names one, and `subject` the weights
@@ -566,8 +565,7 @@ def day_of(moment: str) -> date | None:
     return date.fromisoformat(moment[:10]) if moment else None
 
 
-@dataclass(frozen=True, slots=True)
-class RankingSource:
+class RankingSource(NamedTuple):
     """A source of candidates: the texts of a stream, and the vector query if there is one."""
 
     texts: Readable
@@ -584,8 +582,7 @@ class ScoredCandidate(NamedTuple):
     question: Question
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(NamedTuple):
     """The ranked candidates, best first, the question analysed for all sources, and the names of the rankings."""
 
     ranked: Sequence[ScoredCandidate]
@@ -656,8 +653,7 @@ def _place_in_time(one: Ranked, question: Question) -> int | None:
     return len(question.spans) if is_named else None
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(NamedTuple):
     """The line of log odds over the sum of a ranking."""
 
     slope: float

@@ -15,7 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.words import normal_text, quoted
 from jidomem.errors import REASON as REASON
@@ -183,8 +183,7 @@ def now_of_all(item: str = "item") -> str:
 _LONGEST_ENDED = 160
 
 
-@dataclass(frozen=True, slots=True)
-class EndedDecision:
+class EndedDecision(NamedTuple):
     """A decision that matches and is rejected, superseded or invalidated: its *reason* says why, if known.
 
     *successor* is the active decision that took its place, or that is on its topic; empty without one.
@@ -280,8 +279,7 @@ class Inactive:
 _WILD = re.compile(r"[*?\[{]")
 
 
-@dataclass(frozen=True, slots=True)
-class Convention:
+class Convention(NamedTuple):
     """The parts of a convention that can clash with another of the same name or topic: text, level and places.
 
     The places are the files, folders, patterns and things that it is about; without any it applies everywhere.
@@ -388,8 +386,7 @@ def corrected_instead(refusal: Conflict, given: Mapping[str, Any]) -> dict[str, 
 REPEATS, NEAR = "repeats", "near"
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarMemory:
+class SimilarMemory(NamedTuple):
     """A memory near to the one that was written, with their likeness from 0 to 1; active, unless it said the same.
 
     `relation` is repeats if both say the same, else near; `asserted_by` is its author. `differences` are the values in
@@ -422,7 +419,7 @@ class SimilarMemory:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain JSON values, without an empty status, note and successor."""
-        values = {name: getattr(self, name) for name in self.__slots__} | {"differences": list(self.differences)}
+        values = {name: getattr(self, name) for name in self._fields} | {"differences": list(self.differences)}
         left_out = "note" if self.relation == REPEATS else ""  # a warning has it
         return {name: value for name, value in values.items() if value != "" and name != left_out}
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import product
+from typing import NamedTuple
 
 from jidomem.base.regex import lazy
 from jidomem.records.limits import ended, turns
@@ -29,8 +29,7 @@ from jidomem.records.tokens import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ValueDifference:
+class ValueDifference(NamedTuple):
     """A value of the first text and that of the second in the same slot, as written there.
 
     `kind` is number, version, date, name, negation or antonym; `unit` is what follows both values.
@@ -336,8 +335,7 @@ def _tokens_of(text: str) -> StatementTokens:
     return StatementTokens(text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(NamedTuple):
     kind: str
     one: Token
     two: Token

@@ -35,8 +35,7 @@ SHORT = 12
 _VERSION_FORM = lazy(r"([0-9]{1,18})-([0-9a-f]{4,64}(?:\+[0-9a-f]{4,64})*)")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class CommitRef:
+class CommitRef(NamedTuple):
     """A head commit: its time (UTC text), its id (64 hex digits) and its position (from 1)."""
 
     recorded_at: str
@@ -47,8 +46,7 @@ class CommitRef:
 _ID, _POSITION = attrgetter("id"), attrgetter("position")
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(NamedTuple):
     """A set of head commits, oldest first; empty for a stream without commits. Versions are equal or differ."""
 
     heads: tuple[CommitRef, ...] = ()

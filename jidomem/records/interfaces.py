@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jidomem.base.json_values import is_unicode
 from jidomem.errors import InvalidRequest, JidomemError
@@ -32,8 +32,7 @@ NAMESPACE = "namespace"
 Vector = Sequence[float]
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusStats:
+class CorpusStats(NamedTuple):
     """Statistics of a corpus at a moment: memories, words in all of them, and memories with each word."""
 
     memories: int
@@ -42,8 +41,7 @@ class CorpusStats:
     newest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A memory with some of the words: its stems by field, its length in words, and its other ranking features."""
 
     number: int
@@ -206,8 +204,7 @@ class Trait:
         _validate(self.subject, self.confidence, name=self.name, value=self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
+class Learned(NamedTuple):
     """The facts and traits extracted from a segment, in the order of the dialogue."""
 
     facts: tuple[Fact, ...] = ()
@@ -229,8 +226,7 @@ class Known:
     times: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ModelPrompt:
+class ModelPrompt(NamedTuple):
     """The prompt of a language model: instructions in `system`, quoted text of others in `user`."""
 
     system: str

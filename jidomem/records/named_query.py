@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from jidomem.base.clock import format_timestamp, impossible_day, parse_moment
 from jidomem.base.json_values import is_unicode
@@ -65,8 +64,7 @@ _IRI = lazy(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _PROJECT = lazy(rf"(?:{re.escape(BASE)}projects/)?([a-z0-9][a-z0-9_-]{{0,63}})")
 
 
-@dataclass(frozen=True, slots=True)
-class QueryParameter:
+class QueryParameter(NamedTuple):
     """A parameter: its name, its type and, if it is optional, its default: a term, UNBOUND, or NOW.
 
     `variable` is its variable in the query: its name, but `?ofStatus` for the type `status`, which is also a column.
@@ -88,8 +86,7 @@ class QueryParameter:
         return snake(self.name) if self.name in _WELL_KNOWN else f"{snake(self.name)}:{kind}"
 
 
-@dataclass(frozen=True, slots=True)
-class ListOrder:
+class ListOrder(NamedTuple):
     """The candidates of a list in the order of its rows: the pattern of `over`, which starts with the listed variable.
 
     The pattern matches at least the nodes that the query can show, by statements about a node or by conditions that
@@ -172,8 +169,7 @@ class ListSource(Protocol):
 Opening = tuple[tuple[Term, ...], Term | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(NamedTuple):
     """The properties that a node has, with a value or None for any, those that it lacks, and its time property.
 
     A node without a time is listed, too.
@@ -243,8 +239,7 @@ def _expanded(name: str, prologue: str) -> Term:
     return iri(dict(_PREFIX.findall(prologue)).get(prefix, prefix) + local)
 
 
-@dataclass(frozen=True, slots=True)
-class TextCondition:
+class TextCondition(NamedTuple):
     """The condition that the text or the topic of the memory `variable` contains the value of `parameter`.
 
     The query decides again about those that meet it.
@@ -254,8 +249,7 @@ class TextCondition:
     parameter: str
 
 
-@dataclass(frozen=True, slots=True)
-class NamedQuery:
+class NamedQuery(NamedTuple):
     """One question: its summary, parameters, columns, and the order of its rows (`-` for newest first).
 
     With `last`, an order by a node alone, the rows of the part of the query that opens with its pattern come last, in
@@ -480,7 +474,7 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
         contains = _contains(f"{file}:{header['contains'][0]}", header["contains"][1], params)
         if list_order is None or list_order.variable != contains.variable:
             raise _bad(f"{file}:{header['contains'][0]}", "contains: has the variable that over: opens with")
-        list_order = replace(list_order, contains=True)
+        list_order = list_order._replace(contains=True)
     if "inactive" in header and (role, header["inactive"][1]) != ("gates", "true"):
         raise _bad(f"{file}:{header['inactive'][0]}", "inactive: is true, in a gate")
     last = _last(f"{file}:{header['last'][0]}", header["last"][1], text) if "last" in header else None
@@ -563,14 +557,14 @@ def _unless(where: str, pattern: str, list_order: ListOrder | None) -> ListOrder
     match = _UNLESS.fullmatch(pattern)
     if list_order is None or list_order.pairs or match is None or match[1] != list_order.variable:
         raise _bad(where, "unless: is ?what PROPERTY ?variable, of the variable that over: opens with")
-    return replace(list_order, unless=pattern)
+    return list_order._replace(unless=pattern)
 
 
 def _due(where: str, properties: str, list_order: ListOrder | None, params: Iterable[QueryParameter]) -> ListOrder:
     """Return *list_order* with the properties before whose moments a node is not listed."""
     if list_order is None or not _PATH.fullmatch(properties) or "validAt" not in {param.name for param in params}:
         raise _bad(where, "due: is PROPERTY|PROPERTY ..., of a query with over: and the parameter validAt")
-    return replace(list_order, due=properties)
+    return list_order._replace(due=properties)
 
 
 def _contains(where: str, pattern: str, params: Iterable[QueryParameter]) -> TextCondition:

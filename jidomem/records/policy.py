@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from shlex import join
+from typing import NamedTuple
 
 from jidomem.base.containers import grouped, reachable
 from jidomem.errors import InvalidRequest
@@ -24,8 +25,7 @@ JUDGES = ("compiled", "pyshacl")
 DEFAULT_ROLE = "Implementer"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentPolicy:
+class AgentPolicy(NamedTuple):
     """The role and capabilities in the declaration of an agent (local names of the ontology)."""
 
     role: str = DEFAULT_ROLE

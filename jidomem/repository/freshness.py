@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
 from os.path import lexists
 from pathlib import Path
 from posixpath import basename, dirname, splitext
+from typing import NamedTuple
 
 from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.records.file_anchor import Anchor
@@ -125,8 +125,7 @@ UNCHANGED, CHANGED, GONE, RENAMED = "unchanged", "changed", "gone", "renamed"
 _AT_ONCE = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Freshness:
+class Freshness(NamedTuple):
     """The state of a file of a memory: its recorded path, `unchanged`, `changed`, `gone` or `renamed`, and its present
     path.
 

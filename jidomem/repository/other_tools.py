@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import dirname, normpath
 from shlex import quote
+from typing import NamedTuple
 
 from jidomem.base.containers import grouped
 from jidomem.base.json_values import decode_json
@@ -63,8 +64,7 @@ class SourceFiles:
     files: tuple[tuple[str, bytes], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(NamedTuple):
     """A path that was skipped, and the reason."""
 
     path: str

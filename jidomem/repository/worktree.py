@@ -10,7 +10,7 @@ import re
 import stat
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from hashlib import sha1, sha256
 from pathlib import Path
@@ -139,8 +139,7 @@ _RULES = 256 * 1024
 _SHA256 = lazy(r"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Worktree:
+class Worktree(NamedTuple):
     """A checked out repository: its `top` folder, and the `base` to which the paths of memories are relative.
 
     `root` is the memory root in it, `git` the git folder shared by the worktrees of the repository.
@@ -356,8 +355,7 @@ _ADDRESS = lazy(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
+class Addresses(NamedTuple):
     """The web addresses of the files below *base*; *names* are the remotes of their repository: `host/owner/name`."""
 
     top: Path
@@ -406,8 +404,7 @@ _HIDDEN = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FileListing:
+class FileListing(NamedTuple):
     """The paths of files below a folder, sorted; whether they are complete, and whether git listed them."""
 
     paths: tuple[str, ...]
@@ -449,7 +446,7 @@ class PathFinder:
         self.base = base.resolve()
         self._has = lru_cache(maxsize=4096)(self._is_there)
         tree = Worktree.around(self.base)
-        self._addresses = None if tree is None else replace(Addresses.of(tree), base=self.base)
+        self._addresses = None if tree is None else Addresses.of(tree)._replace(base=self.base)
 
     def of(self, page: str) -> Callable[[str], str | None]:
         """Return the function from a word of *page* to the path that it names, or None."""

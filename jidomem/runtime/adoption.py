@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from posixpath import dirname
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.errors import JidomemError
 from jidomem.exchange.importer import ImportedEntry, ImportReport, SourceFile
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """The scope of a search: some kinds in the whole repository, and everything at or below some paths."""
 
     kinds: Collection[str] = ()

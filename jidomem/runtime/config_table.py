@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.json_values import decode_toml
 from jidomem.errors import Failed, did_you_mean, nearest_names
@@ -20,8 +19,7 @@ from jidomem.errors import Failed, did_you_mean, nearest_names
 _MAX_VALUE_CHARS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRule:
+class KeyRule(NamedTuple):
     """The rule of a key: the check of its value, *what* the value is in words, and an *example* in TOML.
 
     *names* are the only valid values, or elements of a list, if any. A table has no example. *repaired* returns the

@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jidomem.base import disk, files
 from jidomem.base.background import PeriodicTask
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
 FOLDERS = ("ontology", "shapes", "queries")
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedConfig:
+class LoadedConfig(NamedTuple):
     """The configuration, terms, shapes and queries of a root, read at one moment."""
 
     schema: Schema

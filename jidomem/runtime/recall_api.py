@@ -255,7 +255,7 @@ class RecallApi:
         if vector is None or self.embedding is None or vector.vectors is not self.embedding.vectors:
             return texts, None
         is_same = embedder == self.embedding.vectors.embedder.name
-        return texts, replace(vector, vectors=texts) if is_same else None
+        return texts, vector._replace(vectors=texts) if is_same else None
 
     def lag(self, project: str) -> dict[str, Any]:
         """Return the state of the vectors as answers show it under `vectors`; empty without an embedder."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, islice
 from os import getpid, register_at_fork
@@ -651,4 +650,4 @@ def _says(item: Term, text: str, view: WriteSnapshot) -> bool:
 
 def _with_standing(similar: SimilarMemory, view: WriteSnapshot) -> SimilarMemory:
     """Return *similar* with its standing."""
-    return replace(similar, **_standing(iri(similar.id), view)._asdict())
+    return similar._replace(**_standing(iri(similar.id), view)._asdict())

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from warnings import warn
 
 from jidomem.base.background import PeriodicTask
@@ -42,8 +42,7 @@ _STATUS, _ASSERTED = jido("hasAssertionStatus"), jido("Asserted")
 _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveMemory:
+class ActiveMemory(NamedTuple):
     """An active memory: its content, the agents that asserted it, and its keys with the values stored for them."""
 
     iri: str
@@ -124,8 +123,7 @@ _EXPLAINS = "detailed_explanation"
 _OUTCOME = {"deduplicated": "known", "proposed": "proposed"}
 
 
-@dataclass(frozen=True, slots=True)
-class Promoting:
+class Promoting(NamedTuple):
     """The promotion of values of one session of an agent into the long-term memory of a project."""
 
     memory: Jidomem

@@ -172,8 +172,7 @@ _REPLACED = ("<http://purl.org/dc/terms/isReplacedBy>", iri(RDFS + "seeAlso"))
 _ALIGNS = {iri(OWL + "equivalentClass"), iri(OWL + "equivalentProperty"), _SUBCLASS, iri(RDFS + "subPropertyOf")}
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(NamedTuple):
     """A declared property; `is_object` is None if both IRIs and literals are values."""
 
     iri: Term
@@ -425,7 +424,7 @@ def _in_words_of_its_shape(schema: Schema, finding: Finding) -> Finding:
     said, texts = _messages(schema)
     if finding.shape not in schema.shape_files or finding.message in texts or finding.shape not in said:
         return finding
-    return replace(finding, message=said[finding.shape])
+    return finding._replace(message=said[finding.shape])
 
 
 @lru_cache(maxsize=8)

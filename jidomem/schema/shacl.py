@@ -8,9 +8,8 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from typing import Literal as OneOf
 
 from jidomem.base.containers import reachable
@@ -71,8 +70,7 @@ _IMPORTS = iri("http://www.w3.org/2002/07/owl#imports")
 ONE_AT_A_TIME = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One broken rule: the node, the shape of the rule, and the message to the author."""
 
     focus: Term
@@ -210,7 +208,7 @@ class PyshaclValidator:
     def with_check_severities(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return *findings* with the severities for a whole memory."""
         return [
-            replace(finding, severity=self._check_severity.get(finding.shape, finding.severity))
+            finding._replace(severity=self._check_severity.get(finding.shape, finding.severity))
             for finding in findings
             if finding.shape not in self._at_write_only
         ]

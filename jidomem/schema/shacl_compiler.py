@@ -8,11 +8,11 @@ pyshacl messages.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.containers import reachable
 from jidomem.base.regex import Unsearchable, compiled
@@ -353,7 +353,7 @@ class CompiledValidator:
         for finding in sorted(set(reference) ^ set(findings), key=repr)[:1]:
             text = f"The compiled shapes and pyshacl differ on {finding.shape} (pyshacl counts): please report this."
             grave = any(other.severity == "violation" for other in reference)
-            reference.append(replace(finding, message=text, severity="violation" if grave else "warning"))
+            reference.append(finding._replace(message=text, severity="violation" if grave else "warning"))
         return reference
 
     def reference(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
@@ -410,8 +410,7 @@ def _given(rules: TripleGraph, parameter: str, value: Term, name: Term, depth: i
     return limit
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class CompiledShape:
+class CompiledShape(NamedTuple):
     """A shape with a message: its IRI, its severity and the message to the author."""
 
     shape: str

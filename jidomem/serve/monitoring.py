@@ -13,7 +13,7 @@ from itertools import accumulate
 from random import Random
 from shlex import quote
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flask import Request, Response, g, request
 
@@ -39,8 +39,7 @@ TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Sample = tuple[Mapping[str, str], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Families:
+class Families(NamedTuple):
     """Families of samples, in the form of a collector of prometheus_client."""
 
     families: Iterable[Metric]

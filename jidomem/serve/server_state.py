@@ -193,8 +193,7 @@ class Figures:
         self._end = size
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """The figures of a server, of all its workers: counts, and histograms by name."""
 
     requests: Mapping[Name, float]  # by route, method and status

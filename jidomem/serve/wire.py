@@ -29,8 +29,7 @@ from jidomem.records.entry import WriteResult
 from jidomem.records.intent import Receipt
 
 
-@dataclass(frozen=True, slots=True)
-class HintTranslation:
+class HintTranslation(NamedTuple):
     """A command, as a pattern of its form in hints, with the HTTP request and the MCP call that do the same.
 
     Both are templates for the groups of the pattern; `PROJECT` stands for the project. An empty call: there is no tool.

@@ -39,8 +39,7 @@ def estimate(text: str) -> int:
     return len(text) // 4 + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """A message: its role (user, assistant, system, tool), content, moment and tokens."""
 
     role: str

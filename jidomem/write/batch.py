@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from typing import NamedTuple
 
 from jidomem.errors import JidomemError
 from jidomem.write.context import WritePart
@@ -143,8 +143,7 @@ class Batches(WritePart):
 Batch = Callable[[Sequence[Outcome]], Iterable[AnySubmission]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorded:
+class _Recorded(NamedTuple):
     """A submission whose outcome is added to a list; if refused, it appends nothing and stops no other."""
 
     submission: AnySubmission

@@ -7,10 +7,10 @@ which two memories must agree, so that a look-up finds the others. docs/conflict
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.clock import parse_moment
 from jidomem.base.containers import reachable
@@ -61,8 +61,7 @@ WHY: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class UniqueKey:
+class UniqueKey(NamedTuple):
     """A `jido:key` that one active memory may have: another active one with it that is not in *known* conflicts."""
 
     key: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from queue import SimpleQueue
 from threading import Semaphore, Thread
@@ -66,8 +65,7 @@ class SimilarSearch(Protocol):
         """Return whether two memories are a near pair of the review, or near to each other as receipts tell it."""
 
 
-@dataclass(frozen=True, slots=True)
-class WriteContext:
+class WriteContext(NamedTuple):
     """The agent and session of writes that name none, the pipeline, and the commit queues.
 
     `owner` is the user of the machine, who may name the first curator. `search` finds similar memories.

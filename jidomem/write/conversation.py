@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.json_values import is_unicode, to_json_value
@@ -212,16 +212,14 @@ def _tool_triples(turn: Term, number: int, use: ToolUse, limit: int) -> Iterator
 HISTORY = "history"
 
 
-@dataclass(frozen=True, slots=True)
-class EntryChanges:
+class EntryChanges(NamedTuple):
     """Changes of entries, committed all or none: the entries to store, and the ids of those to remove."""
 
     kept: Sequence[Entry] = ()
     removed: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _NewEntry:
+class _NewEntry(NamedTuple):
     entry: Entry
     author: Term
     project: Term
@@ -238,8 +236,7 @@ class _NewEntry:
         return _append_rows(node, rows, pipeline, view)
 
 
-@dataclass(frozen=True, slots=True)
-class _RemovedEntry:
+class _RemovedEntry(NamedTuple):
     entry_id: str
     agent: Term
     project: Term
@@ -255,8 +252,7 @@ class _RemovedEntry:
         return _append_rows(node, describe_removal(node, ended, self.project), pipeline, view)
 
 
-@dataclass(frozen=True, slots=True)
-class _NewTurn:
+class _NewTurn(NamedTuple):
     session: Term
     texts: TurnTexts
     agent: Term
@@ -284,7 +280,7 @@ class _NewTurn:
             agents = [*agents, recorder]
         rows += pipeline.stubs(agents, self.project, view)
         decision = _append_rows(node, rows, pipeline, view)
-        return replace(decision, receipt=replace(decision.receipt, filled={"index": index}))
+        return decision._replace(receipt=replace(decision.receipt, filled={"index": index}))
 
     def _node_of_key(self, conversation: Term, key: str) -> Term:
         """Return the turn of an idempotency key: the same for each request of this agent in this conversation."""
@@ -388,4 +384,4 @@ def _new_node(folder: str, pipeline: Pipeline, view: WriteSnapshot) -> Term:
 
 def _append_rows(node: Term, rows: list[Triple], pipeline: Pipeline, view: WriteSnapshot) -> Decision:
     decision = pipeline.append(rows, view, lambda row: False)
-    return replace(decision, receipt=replace(decision.receipt, iri=plain_value(node)))
+    return decision._replace(receipt=replace(decision.receipt, iri=plain_value(node)))

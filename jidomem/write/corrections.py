@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import cut
@@ -307,7 +307,7 @@ class Corrections(WritePart):
             submission = pipeline.submission(project_id, values, options)
             submissions.append(_UndoStep(self, submission, undone.named, None, len(submissions), receipts))
         if not dry_run:  # the whole receipt is known with the last memory
-            submissions[-1] = replace(submissions[-1], record=lambda: retry.triples(undone.receipt(receipts)))
+            submissions[-1] = submissions[-1]._replace(record=lambda: retry.triples(undone.receipt(receipts)))
         queue = self._context.queues.of(project_id)
         try:
             if dry_run:
@@ -412,8 +412,7 @@ class Corrections(WritePart):
         return self._context.submit(project_id, submission, dry_run=dry_run)
 
 
-@dataclass(frozen=True, slots=True)
-class _UndoStep:
+class _UndoStep(NamedTuple):
     """A submission of the undo of a settlement by the name *named*: of *old*, asserted again, or of the proposal.
 
     Its receipt is at `position` in `receipts`, those of all steps. `record` returns what the last step records besides.
@@ -446,7 +445,7 @@ class _UndoStep:
                 hint = f'undo it by that name, to settle this: jidomem edit {old} --undo --reason "..."'
             raise InvalidRequest(detail, hint=hint, code=refusal.code) from None
         self.receipts[self.position :] = [decision.receipt]  # a step may be judged again
-        return decision if self.record is None else replace(decision, triples=(*decision.triples, *self.record()))
+        return decision if self.record is None else decision._replace(triples=(*decision.triples, *self.record()))
 
 
 def changed_fields(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -499,8 +498,7 @@ def needs_review_date(item: Term, view: WriteSnapshot) -> bool:
     return has_date and _review_interval(restated_in(view, plain_value(item)), view) <= timedelta()
 
 
-@dataclass(frozen=True, slots=True)
-class _Unsettling:
+class _Unsettling(NamedTuple):
     """The undo of the settlement of *proposal*, by the name of one of the memories concerned."""
 
     named: Term

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain, repeat
 from threading import Lock
 from traceback import clear_frames
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from jidomem.base.clock import Sources
@@ -195,8 +196,7 @@ class _Block:
         return len(self.triples) >= BLOCK_TRIPLES or self.characters >= BLOCK_CHARACTERS
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedSnapshot:
+class _CachedSnapshot(NamedTuple):
     """The rows of a stream at a version, and their key: the generation of the index, the number of the rules."""
 
     version: Version

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.clock import format_timestamp, impossible_day
 from jidomem.base.json_values import json_type
@@ -403,8 +403,7 @@ _FOLDERS = {
 _ONESELF = ("me", "myself", "self")
 
 
-@dataclass(frozen=True, slots=True)
-class Normal:
+class Normal(NamedTuple):
     """An intent in its one written form, and the fields that were filled in (field -> value)."""
 
     intent: MemoryUpdateIntent

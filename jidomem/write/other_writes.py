@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from typing import NamedTuple
 
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import IntentRefused, InvalidRequest, PolicyDenied, Violation
@@ -27,8 +28,7 @@ from jidomem.write.snapshot import Probe, WriteSnapshot
 from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Proposal
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRows:
+class SessionRows(NamedTuple):
     """Rows about a session, judged by the shapes alone."""
 
     session: Term
@@ -42,8 +42,7 @@ class SessionRows:
         return pipeline.decision(receipt, self.rows, view)
 
 
-@dataclass(frozen=True, slots=True)
-class _Opening:
+class _Opening(NamedTuple):
     session: Term
     agent: Term
     project: Term
@@ -61,8 +60,7 @@ class _Opening:
         return SessionRows(self.session, rows).decide(pipeline, view, now)
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
+class _Event(NamedTuple):
     session: Term
     agent: Term
     project: Term
@@ -120,8 +118,7 @@ class WorkSessions(WritePart):
         return self._context.submit(project_id, _Event(session, author, project_node(project_id), status, phase))
 
 
-@dataclass(frozen=True, slots=True)
-class _PolicySubmission:
+class _PolicySubmission(NamedTuple):
     """Changes of the policy of a project by an agent, each with the node that records it."""
 
     project: Term
@@ -216,8 +213,7 @@ class _Description:
         return decision or UNCHANGED
 
 
-@dataclass(frozen=True, slots=True)
-class _NewDescription:
+class _NewDescription(NamedTuple):
     """Descriptions of which none may differ from an earlier description of the same subject."""
 
     description: _Description
@@ -233,8 +229,7 @@ class _NewDescription:
         return decision
 
 
-@dataclass(frozen=True, slots=True)
-class _Judgement:
+class _Judgement(NamedTuple):
     """A judgement of a pending proposal; of a settled one nothing is recorded."""
 
     item: Term
@@ -252,8 +247,7 @@ class _Judgement:
         return pipeline.decision(receipt, [row], view)
 
 
-@dataclass(frozen=True, slots=True)
-class _AppendedRows:
+class _AppendedRows(NamedTuple):
     rows: Sequence[Triple]
     agent: Term
     stored: Probe
@@ -263,8 +257,7 @@ class _AppendedRows:
         return pipeline.append(self.rows, view, lambda row: any(True for _ in self.stored(*row)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Clearing:
+class _Clearing(NamedTuple):
     agent: Term
     graph: str
     stored: Probe

@@ -7,8 +7,9 @@ proposed. One that ends a memory of another agent needs a reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from shlex import quote
+from typing import NamedTuple
 
 from jidomem.base.clock import parse_moment
 from jidomem.base.containers import reachable
@@ -54,8 +55,7 @@ _AGENTS = {"agent": "forAgent", "by": "setBy"}
 _ROLES = {"role": "forRole", "grants": "grantsRole"}
 
 
-@dataclass(frozen=True, slots=True)
-class Speaker:
+class Speaker(NamedTuple):
     """The agent that a server identified by a token, and its role where the token gives one.
 
     With *by_rule* it is the writer itself, which carries out a rule of the policy. `on_commit` is called with the id of
@@ -69,8 +69,7 @@ class Speaker:
     check: Callable[[], object] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(NamedTuple):
     """The permission of an intent: asserted, or only `proposed_because` of a reason; and whether by a curator."""
 
     is_curator: bool

@@ -554,7 +554,7 @@ def refusal_with_repair(
     values: Mapping[str, Any] = intent.to_dict() if isinstance(intent, MemoryUpdateIntent) else accepted_names(intent)
 
     def judged_again(repaired: Mapping[str, Any]) -> None:
-        again = pipeline.run(replace(submission, intent=repaired), view, now, repairs=False)
+        again = pipeline.run(submission._replace(intent=repaired), view, now, repairs=False)
         triples.read_back(again.triples)
 
     repaired = repaired_values(values, refusal, judged_again)
@@ -588,8 +588,7 @@ def repaired_values(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _FormCheck:
+class _FormCheck(NamedTuple):
     """The faults of form of an intent, found by every check: each sees the fields that earlier checks accepted."""
 
     pipeline: Pipeline

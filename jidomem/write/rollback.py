@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, PolicyDenied
@@ -237,8 +237,7 @@ class _Recovery:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Correcting:
+class _Correcting(NamedTuple):
     """A correction of a rollback; it is refused if it would only be proposed."""
 
     submission: Submission

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
@@ -32,8 +32,7 @@ _LATER = timedelta(days=90)
 _KEY = jido("conflictKey")
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(NamedTuple):
     """The judgement of a curator on one memory: an action and its parameters, as in `MemoryWriter.settle`."""
 
     item: str
@@ -151,7 +150,7 @@ class Settlements:
         if other is not None and staying is not None and not values.get("revives"):
             keys = [key for old in versions(iri(staying), view) for key in judgement_keys(old, stays=True)]
             made = [(iri(decision.receipt.iri), _KEY, literal(key)) for key in keys]
-            decision = replace(decision, triples=(*decision.triples, *made))
+            decision = decision._replace(triples=(*decision.triples, *made))
         first = old if is_active else restated_in(view, plain_value(conflict.first_proposed(iri(item), view)))
         if not (settlement.reason or _is_explained(first, settlement.changes, is_proposed=not is_active)):
             agents = {self._context.agent_node, *([] if is_active else view.recorded_by(iri(item)))}
@@ -251,8 +250,7 @@ class Settlements:
         return values
 
 
-@dataclass(frozen=True, slots=True)
-class SettlementSubmission:
+class SettlementSubmission(NamedTuple):
     """A settlement as a submission, with whether its memories are near, and the items *accepted* in the same call."""
 
     settlements: Settlements

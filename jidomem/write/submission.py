@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from jidomem.errors import ConflictItem, IdempotencyMismatch, InvalidRequest, JidomemError
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
@@ -90,8 +90,7 @@ class SubmitOptions:
 DEFAULT_OPTIONS = SubmitOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """An intent for a project, with its options; an error in the place of the intent is its refusal."""
 
     project: str
@@ -109,8 +108,7 @@ class OtherSubmission(Protocol):
 AnySubmission = Submission | OtherSubmission
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """The triples to append for an accepted submission (none if it is known already), and the receipt.
 
     `nodes` are the subjects that are new to the project: the commit records its time on them. A receipt without a
@@ -210,8 +208,7 @@ def undone_already(item: str, by: Term, changes: Collection[str], view: WriteSna
     return Receipt(plain_value(by), *commit_of(by, view), "deduplicated", warnings=(f"{text}; {hint}",))
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(NamedTuple):
     """How a correction of *agent* with the idempotency *key* is recognised when it is sent again, by its *request*.
 
     One without a key is not recognised.

@@ -121,7 +121,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
 
     @agent.setter
     def agent(self, name: str) -> None:
-        self._build(replace(self._context, agent=name))
+        self._build(self._context._replace(agent=name))
 
     @property
     def session(self) -> str:
@@ -155,17 +155,17 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         own_role = None if role == "agent" else role_named(role)
         node = plain_value(self._pipeline.node(agent, "agents"))
         speaker = permissions.Speaker(node, own_role, on_commit=on_commit, check=check)
-        return self._with(replace(self._context, agent=agent, pipeline=replace(self._pipeline, speaker=speaker)))
+        return self._with(self._context._replace(agent=agent, pipeline=replace(self._pipeline, speaker=speaker)))
 
     def speaking_for(self, agent: str) -> Self:
         """Return this writer with *agent* as the author of writes that name none, also in the texts of refusals."""
-        return self._with(replace(self._context, agent=agent))
+        return self._with(self._context._replace(agent=agent))
 
     def by_rule(self) -> Self:
         """Return this writer for confirmations by a rule of the policy: in its own name, exempt from other rules."""
         speaker = permissions.Speaker(plain_value(WRITER_AGENT), "MemoryWriter", by_rule=True)
         pipeline = replace(self._pipeline, speaker=speaker)
-        return self._with(replace(self._context, agent=vocab.local_name(WRITER_AGENT), pipeline=pipeline))
+        return self._with(self._context._replace(agent=vocab.local_name(WRITER_AGENT), pipeline=pipeline))
 
     def agent_iri(self) -> Term:
         """Return the IRI of the agent of writes that name none; raises IntentRefused for an invalid name."""

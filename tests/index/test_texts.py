@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from contextlib import closing, suppress
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -189,9 +188,9 @@ def page(order, text=None):
 
 def test_lists_are_refilled_for_a_changed_definition_and_kept_for_a_changed_digest(root, memory):
     facts = memory.playbook.get("facts").list_order
-    newest = replace(memory.playbook.get("timeline").list_order, pattern=f"{facts.pattern} ; jido:recordedAt ?recorded")
+    newest = memory.playbook.get("timeline").list_order._replace(pattern=f"{facts.pattern} ; jido:recordedAt ?recorded")
 
-    newest = replace(newest, variable=facts.variable)
+    newest = newest._replace(variable=facts.variable)
     assert len(read_under(root, memory, "1", facts, page(facts))) == 3
     assert len(read_under(root, memory, "2", newest, page(newest))) == 3  # another definition of the list
     read_under(root, memory, "2", newest, lambda file: [*file.ask("DELETE FROM listed")])
@@ -200,7 +199,7 @@ def test_lists_are_refilled_for_a_changed_definition_and_kept_for_a_changed_dige
 
 def test_the_list_of_a_former_definition_is_deleted_with_its_rows_and_texts(root, memory):
     facts, about = (memory.playbook.get(name).list_order for name in ("facts", "facts-about"))
-    later = replace(about, pattern=f"{about.pattern} ")
+    later = about._replace(pattern=f"{about.pattern} ")
     assert len(read_under(root, memory, "1", about, page(about, "quagga two"), later)) == 1
 
     def rows(file):

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -152,7 +151,7 @@ def test_reading_after_a_version_that_is_not_here_is_refused(opened):
     ("change", "message"),
     [
         (lambda v, c: commit_on(v, "x", second=v.position), "is not after its parents"),
-        (lambda v, c: commit_on(Version.of([replace(v.heads[0], position=7)]), "x", second=9), "does not follow from"),
+        (lambda v, c: commit_on(Version.of([v.heads[0]._replace(position=7)]), "x", second=9), "does not follow from"),
         (lambda v, c: commit_on(Version(), "x", second=9), "does not follow from"),
         (lambda v, c: commit_on(v, "x", graph="https://jido.ai/projects/q/graphs/y"), "does not belong in"),
     ],

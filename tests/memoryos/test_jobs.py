@@ -1,6 +1,5 @@
 """The queue of jobs: each request is done once, retried after an error, and survives the end of its worker."""
 
-from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
 
@@ -120,7 +119,7 @@ def test_an_error_stays_until_the_job_is_done(state, queue, clock):
     clock.on(9)
     job = queue.take("p", "ada")
     assert [each.error for each in queue.waiting("p")] == ["the model is away"]  # while it runs again
-    complete(state, queue, replace(job, requests=2))
+    complete(state, queue, job._replace(requests=2))
     assert queue.waiting("p") == []
 
 

@@ -1,6 +1,5 @@
 """Pages of lists read in order, compared with the whole answer."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -25,8 +24,8 @@ class Sorted(Playbook):
     """The same queries without lists: the engine reads all memories, except those of pairs, which it cannot find."""
 
     def get(self, name):
-        query = replace(super().get(name), contains=None)
-        return query if query.list_order and query.list_order.pairs else replace(query, list_order=None)
+        query = super().get(name)._replace(contains=None)
+        return query if query.list_order and query.list_order.pairs else query._replace(list_order=None)
 
 
 def modes(query):

@@ -1,6 +1,5 @@
 """The parts of a score, computed by hand."""
 
-from dataclasses import replace
 from math import log
 
 import pytest
@@ -21,7 +20,7 @@ MATCH = Match(
 
 
 def scored_match(score: float, **fields: object) -> ScoredMatch:
-    return ScoredMatch(replace(MATCH, **fields), score, {"lexical": score}, {})
+    return ScoredMatch(MATCH._replace(**fields), score, {"lexical": score}, {})
 
 
 def test_a_rare_word_weighs_more_and_every_word_weighs_something():
@@ -45,7 +44,7 @@ def test_a_score_is_the_bm25_of_its_words_plus_recency_and_confidence():
 
 def test_a_match_counts_by_the_weight_of_its_field():
     each = [
-        scored(replace(MATCH, length=10, fields=tuple("x" if at == n else "" for at in range(7))), {"x": 1.0}, COUNTS)
+        scored(MATCH._replace(length=10, fields=tuple("x" if at == n else "" for at in range(7))), {"x": 1.0}, COUNTS)
         for n in range(7)
     ]
 
@@ -56,7 +55,7 @@ def test_a_match_counts_by_the_weight_of_its_field():
 
 def test_a_memory_about_the_requested_file_gets_half_its_score_added():
     plain = scored(MATCH, {"journal": 2.0}, COUNTS)
-    about = scored(replace(MATCH, is_about=True), {"journal": 2.0}, COUNTS)
+    about = scored(MATCH._replace(is_about=True), {"journal": 2.0}, COUNTS)
 
     assert about.parts["about"] == pytest.approx(plain.parts["lexical"] / 2)
     assert about.score - plain.score == pytest.approx(plain.parts["lexical"] / 2)
@@ -113,7 +112,7 @@ def test_common_words_alone_have_the_greatest_ceiling():
 
 
 def test_the_ceiling_rises_for_a_past_with_longer_memories():
-    then, shorter = replace(COUNTS, memories=5), replace(COUNTS, memories=20)
+    then, shorter = COUNTS._replace(memories=5), COUNTS._replace(memories=20)
     weight = log(8.5 / 2.5)
 
     assert ceiling({"journal": weight}, COUNTS, then) == pytest.approx((2.0, 0.0))

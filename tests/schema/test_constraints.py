@@ -1,7 +1,6 @@
 """Every constraint of every shipped shape: found when broken, satisfied at its limit, missed when removed."""
 
 import random
-from dataclasses import replace
 
 import pytest
 from conftest import examples
@@ -36,7 +35,7 @@ class ByConstraint(PyshaclValidator):
                    if subject == report[1] and str(predicate) == SH + "sourceConstraintComponent")  # fmt: skip
         finding = super()._finding(report, terms)
         name = name.removesuffix("ConstraintComponent")
-        return replace(finding, message=f"{name[0].lower()}{name[1:]}: {finding.message}")
+        return finding._replace(message=f"{name[0].lower()}{name[1:]}: {finding.message}")
 
 
 REFERENCE = ByConstraint(RULES)
@@ -67,7 +66,7 @@ def test_a_constraint_is_violated_when_broken_and_satisfied_at_its_limit_as_in_p
             rows = [*rows, *entailed(rows)]
             compiled, (_, unsure) = set(COMPILED.findings(rows, None)), COMPILED.judged(rows, None)
             reference = REFERENCE.findings(rows, None)
-            assert compiled == {replace(f, message=f.message.split(": ", 1)[1]) for f in reference}, rows
+            assert compiled == {f._replace(message=f.message.split(": ", 1)[1]) for f in reference}, rows
             assert names(reference) == (expected if broken else set()), rows
             missed += broken and set(mutant.findings(rows, None)) != compiled
             doubts += len(unsure)

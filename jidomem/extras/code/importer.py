@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import NamedTuple
 from urllib.parse import quote
 
 from jidomem.extras.code import elixir, python
@@ -28,8 +29,7 @@ _RELATIONS = {"emitsEvent": ("Command", "Event"), "handledByProjection": ("Event
 _CLASS = {"elixir": "ElixirModule", "python": "PythonModule"}
 
 
-@dataclass(frozen=True, slots=True)
-class FileVersion:
+class FileVersion(NamedTuple):
     """A version of a file: its path, the blob id of its content, and the reader and module name used."""
 
     path: str
@@ -37,8 +37,7 @@ class FileVersion:
     read_as: str
 
 
-@dataclass(frozen=True, slots=True)
-class CodeNames:
+class CodeNames(NamedTuple):
     """The IRIs of a project's code."""
 
     project: str
@@ -170,8 +169,7 @@ OF_FILE = 50_000
 _READER = {"python": 1, "elixir": 2}
 
 
-@dataclass(frozen=True, slots=True)
-class CodeNote:
+class CodeNote(NamedTuple):
     """A file that could not be read completely: its path and line, and the reason."""
 
     path: str
@@ -193,8 +191,7 @@ class CodeImportReport:
     commits: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _FileVersion:
+class _FileVersion(NamedTuple):
     node: Term
     version: FileVersion
     modules: tuple[Term, ...]

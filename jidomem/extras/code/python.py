@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 DEPENDENCY_KINDS = ("imports", "aliases", "requires", "uses", "implements", "refersTo")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Function:
+class Function(NamedTuple):
     """A function, macro or method: its name in its module, and its arity if that is part of its name.
 
     `first` and `last` are lines, counted from 1, that span all its clauses.
@@ -47,8 +46,7 @@ class Function:
         return self.name if self.arity is None else f"{self.name}/{self.arity}"
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(NamedTuple):
     """A module as a file defines it: its lines, its functions, and its dependencies as pairs of kind and full name.
 
     `maybe` are imported names that are modules only if there is a module of that name: `b` of `from a import b`.
@@ -65,16 +63,14 @@ class Module:
     tells: tuple[tuple[str, str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """A fault in a file: its line, and the reason."""
 
     line: int
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(NamedTuple):
     """The definitions in a file, and its faults; definitions around a fault are included."""
 
     modules: tuple[Module, ...] = ()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.errors import JidomemError, ModelUnavailable
 from jidomem.records.interfaces import StateStore, StateTables
@@ -32,8 +32,7 @@ CUT_OFF = "it has not ended: it runs now, or its process ended"
 _FIELDS = "id, project, agent, kind, subject, payload, asked, attempts, due, failed, error"
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """A task for an agent: the kind of job, its subject, and its payload as JSON.
 
     An agent has one job of each kind and subject: a further request makes it run once more after the present run.
@@ -44,8 +43,7 @@ class Task:
     payload: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """A queued job: its attempts, the time when it is due, and its last error, if any.
 
     A `failed` job had too many attempts: it stays in the queue, and runs again only on request.

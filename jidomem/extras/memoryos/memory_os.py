@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Event, RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from jidomem.base.background import PeriodicTask
 from jidomem.base.clock import format_timestamp, monotonic_time
@@ -53,8 +53,7 @@ if TYPE_CHECKING:
 About = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedQuestion:
+class PreparedQuestion(NamedTuple):
     """A question, and the error of the model, if a part of it was made without the model."""
 
     question: RetrievalQuery

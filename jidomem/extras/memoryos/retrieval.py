@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
@@ -73,8 +73,7 @@ class RetrievedItem(Generic[T]):
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class PersonaMatch:
+class PersonaMatch(NamedTuple):
     """The relevant memory of one object, or of the agent if *key* is None, with its profile."""
 
     key: ObjectKey | None

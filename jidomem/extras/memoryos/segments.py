@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from operator import mul
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from jidomem.base.words import TELL_LITTLE, words
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
@@ -217,8 +217,7 @@ def known_page(tiers: Tiers, page_id: str) -> DialoguePage:
     return page
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """The placement of a page: the most similar segment, None for a new one, and all similarities.
 
     `pages` are the pages of the segment with the new one, of which a model makes the summary, and `keywords` its

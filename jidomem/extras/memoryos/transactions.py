@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import Busy, InvalidRequest, NotFound
@@ -232,8 +232,7 @@ def following(before: Tiers, after: Tiers) -> list[Task]:
     return tasks
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(NamedTuple):
     """The archived segments of an agent in the root: the stored ones, and those in pending directives."""
 
     store: StateTables

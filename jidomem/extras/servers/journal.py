@@ -8,11 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from socket import gethostname
 from time import monotonic
+from typing import NamedTuple
 
 from jidomem.base import disk
 from jidomem.base.disk import INCOMING, flush_above, make_folders, move, prepare, writing
@@ -90,8 +91,7 @@ _ASK_COPIES = (
 _HAS_IT = "; a copy has it, on "
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredEntries:
+class RestoredEntries(NamedTuple):
     """The result of `MirroredJournal.restore` for a stream: the entries put back, and the damage that is left."""
 
     entries: tuple[LogEntry, ...]

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from math import inf
 from threading import Event, Lock
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import orjson
 
@@ -31,8 +31,7 @@ _NAME = re.compile(r"(?!.*(?:^|/)\.\.?(?:/|$))[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+
 _NAME_LENGTH = 400
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(NamedTuple):
     """One commit in the log: its number in the stream, from 1 without gaps, its id and its document."""
 
     number: int
@@ -89,8 +88,7 @@ class Rewrites:
         return Rewrites(values["counts"], values["stream"], pending, life, damaged)
 
 
-@dataclass(frozen=True, slots=True)
-class LogState:
+class LogState(NamedTuple):
     """The reach of streams, the tag of a file, and the life of the log.
 
     The life is assigned when a log is created, so that a log recreated in the same place has another one.
@@ -184,8 +182,7 @@ class SharedLog(Protocol):
         """Release the connections."""
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """The data of a file, and its tag, which changes with its bytes."""
 
     data: bytes
@@ -289,8 +286,7 @@ def first_gap(numbers: Iterable[int]) -> int:
     return next((place for place, number in enumerate(numbers, 1) if number != place), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class LogFault:
+class LogFault(NamedTuple):
     """The damage of one entry: its number, its commit and its document, if they are known, and the problem."""
 
     number: int
@@ -299,8 +295,7 @@ class LogFault:
     document: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LogSurvey:
+class LogSurvey(NamedTuple):
     """The result of reading a whole stream: its damage, its intact commits by number, and its redaction records."""
 
     faults: Sequence[LogFault]

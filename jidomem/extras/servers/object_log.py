@@ -23,11 +23,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from secrets import token_hex
 from threading import Event, Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import obstore
@@ -56,8 +56,7 @@ _ERRORS = (BaseError, OSError)
 _FORM = "an object store is named as in: --root s3://BUCKET/PREFIX"
 
 
-@dataclass(frozen=True, slots=True)
-class _Cause:
+class _Cause(NamedTuple):
     """A cause of an error: its hint, whether it is transient, and whether the request may have been served."""
 
     mark: str

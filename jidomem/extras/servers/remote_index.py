@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyoxigraph as ox
 
@@ -167,8 +167,7 @@ _NEEDED = ("GRAPH reaches the named graphs alone",)
 _MISFIT = "use a store that conforms to SPARQL 1.1: Oxigraph, or one that docs/backends.md names"
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(NamedTuple):
     """The abilities of a store; with `proven` it answers only these queries."""
 
     lines: int = LINES

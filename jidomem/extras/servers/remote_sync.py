@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from secrets import token_hex
 from threading import Lock, RLock, Thread
+from typing import NamedTuple
 
 import pyoxigraph as ox
 
@@ -247,8 +248,7 @@ def _lines(graph: str, commits: Sequence[Commit]) -> list[str]:
 TRIES = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(NamedTuple):
     lines: tuple[str, ...]
     applied: Term
 

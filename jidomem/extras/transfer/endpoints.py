@@ -10,12 +10,11 @@ import os
 import stat
 import tarfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from io import BytesIO
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Protocol, runtime_checkable
+from typing import Any, BinaryIO, NamedTuple, Protocol, runtime_checkable
 
 from jidomem.base.disk import LARGEST, flush, flush_above, make_folders, move, prepare, writing
 from jidomem.base.json_values import decode_json
@@ -399,8 +398,7 @@ STEP, TRIES = 10_000, 5
 Progress = Callable[[int], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Brought:
+class Brought(NamedTuple):
     """The result for one stream: its extent at the target, as read again, and the number of copied commits."""
 
     stream: Stream

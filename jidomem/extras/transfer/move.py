@@ -10,12 +10,12 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from jidomem.base import disk
 from jidomem.base.disk import LockedFile, move, prepare, writing
@@ -41,8 +41,7 @@ _TABLES = "".join(
 _IMPORT_MARK = FILE.with_name("came")
 
 
-@dataclass(frozen=True, slots=True)
-class InDatabase:
+class InDatabase(NamedTuple):
     """The place of a working state in PostgreSQL: its address."""
 
     address: str
@@ -148,8 +147,7 @@ def add_tokens(tokens: Iterable[ApiToken], storage: OwnTokens | SharedTokens, *,
 _WAIT = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class MoveReport:
+class MoveReport(NamedTuple):
     """The report of a move: source, target, the verified streams, the tokens and the working state.
 
     `removed` are the temporary folders of killed backups and restores that it removed.
@@ -182,8 +180,7 @@ class MoveReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """A root: its end, the place of its working state, and its tokens."""
 
     end: TransferEndpoint

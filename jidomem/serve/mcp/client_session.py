@@ -11,10 +11,10 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.words import escape_in_json, misspelling_of, slug
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied, Violation, nearest_names
@@ -223,8 +223,7 @@ class ClientSessions:
             session.leave()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(NamedTuple):
     """The result of a tool: its values, and a text if it differs from their JSON."""
 
     values: Mapping[str, Any]
@@ -236,8 +235,7 @@ class ToolResult:
         return self.text if self.text is not None else escape_in_json(as_json(self.values))
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(NamedTuple):
     """One tool: the schemas of its arguments and values by name, and its function.
 
     `required` arguments must be given, `always` values are always present. A tool that `reads` changes nothing; with

@@ -12,9 +12,8 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import anyio
@@ -380,8 +379,7 @@ _PRESSING = 50
 _THE_REST = "these are the most pressing; ask conflicts and ask proposals list the rest"
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(NamedTuple):
     """One resource: its address, description, media type and function."""
 
     uri: str
@@ -459,8 +457,7 @@ def resource_text(session: ClientSession, uri: str) -> tuple[str, str]:
     raise NotFound(f"there is no resource {uri!r}", hint=f"there is {known}")
 
 
-@dataclass(frozen=True, slots=True)
-class McpPrompt:
+class McpPrompt(NamedTuple):
     """One prompt: its arguments, name -> (description, whether it is required), and its function."""
 
     name: str
