@@ -406,6 +406,8 @@ class Conflict(JidomemError):
             if any(replacing.values()):
                 ends = "it ends, and yours takes its place" if replacing.get("supersedes") else "it is withdrawn"
                 effect = _WITHDRAWAL_ENDS if is_withdrawn else f"read the memory that took the place first: {ends}"
+                if not is_withdrawn and [*replacing] == ["supersedes"] and len(replacing["supersedes"]) == 1:
+                    ways.insert(0, Choice("new", {"supersedes": []}, (), _SPLIT))
                 return (Choice(next(iter(replacing)), replacing, needs, effect), *ways)
             return (
                 Choice("new", replacing, (), "leave the named memory out: yours is recorded as a new memory"),
@@ -439,7 +441,8 @@ class Conflict(JidomemError):
 
 #: The reason in a choice that the agent has to say in its own words; as it is, it is refused.
 REASON = "SAY WHY"
-_READ_SUCCESSOR = "read its successor first, and correct that if it is still wrong"
+_READ_SUCCESSOR = "read its successor first (if both hold, supersede neither), and correct that if it is still wrong"
+_SPLIT = "if both hold, as when one memory is split in two: yours is recorded as a new memory"
 _READ_WHY = "read why it was withdrawn first, and if it holds again"
 _STAYS_REPLACED = "submit nothing: the memory that took the place stays"
 _STAYS_WITHDRAWN = "submit nothing: it stays withdrawn"

@@ -386,7 +386,7 @@ def _unknown_field(key: Any, values: Mapping[str, Any], kind: object) -> Violati
         value=values[key],
         allowed=tuple(has),
         nearest=nearest,
-        repair=partial(_renamed, old=key, new=nearest) if nearest and is_certain and nearest not in values else None,
+        repair=partial(renamed, old=key, new=nearest) if nearest and is_certain and nearest not in values else None,
         hint=hint,
     )
 
@@ -440,7 +440,8 @@ def _as_triples(values: Mapping[str, Any], *, key: str, name: str) -> dict[str, 
     return {**rest, "extra_triples": [*given, *statements]} if isinstance(given, list) else rest
 
 
-def _renamed(values: Mapping[str, Any], *, old: str, new: str) -> dict[str, Any]:
+def renamed(values: Mapping[str, Any], *, old: str, new: str) -> dict[str, Any]:
+    """Return *values* with the value of the key *old* under *new*, in the form of that field."""
     value = values[old]
     if new == "enforcement_level" and isinstance(value, bool):
         value = "Strict" if value else "Advisory"

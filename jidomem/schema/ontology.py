@@ -243,6 +243,11 @@ class Schema:
         kinds = shipped or self.own_kinds(name)
         return kinds[0] if len(kinds) == 1 else None
 
+    def property_named(self, name: str) -> Term | None:
+        """Return the property of the overlay with that local name; None for none, or several."""
+        named = [each for each in self.properties if local_name(each) == name and not each.startswith(_SHIPPED)]
+        return named[0] if len(named) == 1 else None
+
     def replacement(self, term: Term) -> Term | None:
         """Return the term that replaces the deprecated *term*, None if none is named."""
         rows = self.triples if term in self.deprecated else ()

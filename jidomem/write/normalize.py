@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from jidomem.base.clock import format_timestamp, impossible_day
@@ -23,7 +24,14 @@ from jidomem.rdf.statements import is_well_formed
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import family
 from jidomem.records.file_anchor import is_outside, plain_path
-from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, LIST_FIELDS, MemoryUpdateIntent, properties_of
+from jidomem.records.intent import (
+    FIELD_PROPERTIES,
+    INTENT_FIELDS,
+    LIST_FIELDS,
+    MemoryUpdateIntent,
+    properties_of,
+    renamed,
+)
 from jidomem.records.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST, TRIPLES_LIMIT
 from jidomem.schema.ontology import ITEM, Schema
 from jidomem.write import canonical
@@ -662,3 +670,13 @@ def _unknown(field: str, name: str, error: NotFound | InvalidRequest) -> Violati
         nearest=candidates[0] if len(candidates) == 1 else None,
         hint=error.hint,
     )
+
+
+def with_own_property(fault: Violation, schema: Schema) -> Violation:
+    """Return the *fault* of an unknown field with the IRI of the overlay's property of that name, if there is one."""
+    if fault.code != "unknown_field" or (own := schema.property_named(str(fault.field))) is None:
+        return fault
+    old, new = str(fault.field), plain_value(own)
+    message = f"{old!r} is a property of this project, whose key is its IRI"
+    repair = partial(renamed, old=old, new=new)
+    return replace(fault, message=message, nearest=new, repair=repair, hint=f"write `{new}` for {old!r}")

@@ -40,6 +40,7 @@ from jidomem.write.normalize import (
     check_entries,
     normalize,
     resolve,
+    with_own_property,
     without_names,
 )
 from jidomem.write.snapshot import WriteSnapshot
@@ -557,6 +558,7 @@ def refusal_with_repair(
         again = pipeline.run(submission._replace(intent=repaired), view, now, repairs=False)
         triples.read_back(again.triples)
 
+    refusal = IntentRefused([with_own_property(fault, pipeline.schema) for fault in refusal.violations])
     repaired = repaired_values(values, refusal, judged_again)
     faults = _unique(refusal.violations, _FormCheck(pipeline, submission, view, now).faults(values))
     if repaired is None and faults == [*refusal.violations]:
@@ -603,7 +605,7 @@ class _FormCheck(NamedTuple):
         """
         pipeline, view, project = self.pipeline, self.view, self.submission.project
         find, values = partial(pipeline.find, project), accepted_names(values)
-        faults = faults_of(MemoryUpdateIntent.from_dict, values)
+        faults = [with_own_property(one, pipeline.schema) for one in faults_of(MemoryUpdateIntent.from_dict, values)]
         intended = {violation.nearest for violation in faults if violation.repair is None}
         for violation in faults:
             values = violation.repair(values) if violation.repair is not None else values

@@ -35,6 +35,7 @@ from jidomem.write.context import Similar, SimilarQuestion, SimilarSearch, Write
 from jidomem.write.conversation import ConversationWriter
 from jidomem.write.corrections import Corrections
 from jidomem.write.group_commit import CommitQueues, receipt_of
+from jidomem.write.normalize import with_own_property
 from jidomem.write.other_writes import Descriptions, WorkSessions
 from jidomem.write.pipeline import Pipeline, no_blobs, none_absent
 from jidomem.write.rollback import Rollbacks
@@ -449,7 +450,8 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         changes = with_accepted_names(changes or {})
         fields = with_own_properties(changes)
         if any(name not in INTENT_FIELDS for name in fields):
-            raise IntentRefused(unknown_fields(fields, self.restated(project_id, item).get("type")))
+            faults = unknown_fields(fields, self.restated(project_id, item).get("type"))
+            raise IntentRefused([with_own_property(fault, self._pipeline.schema) for fault in faults])
         ways = {"supersede": supersede, "invalidate": invalidate, "confirm": confirm, "undo": undo}
         receipt = self._corrections.correct(project_id, item, ways, changes, reason, who or {}, dry_run=dry_run)
         return self._compared(project_id, receipt) if undo or supersede or "summary" in fields else receipt

@@ -879,6 +879,19 @@ def test_a_change_of_an_ended_memory_is_refused_with_the_remaining_choices(memor
     assert refusal.value.choices[0].effect == "read the memory that took the place first: it is withdrawn"
 
 
+def test_a_memory_is_split_in_two_by_the_choices_of_the_refusal(memory):
+    whole = recorded(memory, summary="the shop closes at 18:00, exports run at 19:00")
+    first = recorded(memory, summary="the shop closes at 18:00", topic="closing", supersedes=[whole])
+    second = intent(summary="exports run at 19:00", topic="exports", supersedes=[whole])
+
+    with pytest.raises(Conflict) as refusal:
+        memory.writer.submit_intent("p", second)
+    new = next(choice for choice in refusal.value.choices if choice.name == "new")
+    receipt = memory.writer.submit_intent("p", second | new.fields)
+
+    assert statuses(memory, whole, first, receipt.iri) == ["superseded", "active", "active"]
+
+
 @pytest.mark.parametrize(("fields", "expected"), [({}, "Use spaces"), ({"convention_name": "Indent"}, "Indent")])
 def test_a_convention_without_a_name_is_renamed_with_its_summary(memory, fields, expected):
     rule = intent(type="convention", summary="Use tabs", enforcement_level="Strict", **fields)

@@ -52,6 +52,16 @@ def own(item):
     return {name: values for name, values in known.items() if values is not None}
 
 
+def test_an_own_property_without_its_prefix_is_refused_with_its_iri_and_the_repaired_intent(root):
+    words = ("remember", "restart the queue", "--type", "Runbook", "--set", "pages=2")
+    refusal = json.loads(run("--json", *words, code=3).stdout)
+
+    assert refusal["violations"][0]["nearest"] == SHOP + "pages"
+    item = run("submit", "-", stdin=json.dumps(refusal["fixed_intent"])).stdout.strip()
+    assert own(item) == {"pages": [2]}
+    assert f"write `{SHOP}pages` for 'pages'" in run("edit", item, "--set", "pages=3", code=3).stderr
+
+
 @pytest.mark.parametrize("name", ["Runbook", "runbook", "shop:Runbook", SHOP + "Runbook"])
 def test_a_memory_of_an_own_kind_is_recorded_by_its_name(root, name):
     item = run("remember", "restart the queue", "--type", name, "--set", "shop:severity=high").stdout.strip()
