@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
-from jidomem.base.regex import lazy
 from jidomem.errors import InvalidRequest
 
 K = TypeVar("K")
@@ -358,14 +357,16 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-_TOKEN = lazy(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}]|NaN|-?Infinity')
+@cache
+def _token() -> re.Pattern[str]:
+    return re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}]|NaN|-?Infinity')
 
 
 def _unclear(text: str) -> InvalidRequest:
     """Return the error for the first key of *text* that is given twice, or number that is not JSON, with its place."""
     keys: list[set[str]] = []
     token, fault, hint = None, "", ""
-    for token in _TOKEN.finditer(text):
+    for token in _token().finditer(text):
         if token[0] == "{":
             keys.append(set())
         elif token[0] == "}":

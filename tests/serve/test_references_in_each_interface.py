@@ -95,7 +95,7 @@ def test_a_short_id_names_a_memory_in_every_field_in_each_interface(memory, fiel
 def test_a_short_id_names_a_memory_in_an_extra_triple(memory):
     recorded = memory.remember("one more", extra_triples=[["https://example.org/of", {"@id": short_id(TWO)}]])
 
-    assert memory.reader.get_memory("p", recorded.iri)["properties"]["of"] == [TWO]
+    assert memory.reader.get_memory("p", recorded.iri)["properties"]["https://example.org/of"] == [{"@id": TWO}]
 
 
 def test_an_unknown_hash_stays_a_text_of_about_and_evidence(memory):

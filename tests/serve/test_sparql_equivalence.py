@@ -127,10 +127,10 @@ def engine_server(memory, folder):
 
 def by_engine(port, text, default=(), named=()):
     fields = _fields(default, named) or _fields(GRAPHS, GRAPHS)
-    url = f"http://127.0.0.1:{port}/query?{urlencode([('query', text), *fields])}"
+    form = urlencode([("query", text), *fields]).encode()  # some are too long for an address
     headers = {"Accept": "application/sparql-results+json, text/turtle"}
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
+        with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/query", form, headers)) as answer:
             return read(answer.read(), answer.headers["Content-Type"])
     except urllib.error.HTTPError as error:
         return error.code
