@@ -558,7 +558,8 @@ def refusal_with_repair(
         again = pipeline.run(submission._replace(intent=repaired), view, now, repairs=False)
         triples.read_back(again.triples)
 
-    refusal = IntentRefused([with_own_property(fault, pipeline.schema) for fault in refusal.violations])
+    if (named := [with_own_property(fault, pipeline.schema) for fault in refusal.violations]) != [*refusal.violations]:
+        refusal = IntentRefused(named)
     repaired = repaired_values(values, refusal, judged_again)
     faults = _unique(refusal.violations, _FormCheck(pipeline, submission, view, now).faults(values))
     if repaired is None and faults == [*refusal.violations]:
