@@ -559,8 +559,8 @@ def _importable(folder: Path) -> list[str]:
 def _make(app: App, folder: Path) -> dict[str, Any]:
     """Create the root in *folder*, or another project in it, and return its description."""
     before = {name for name in location.FILES if (folder / settings.FOLDER / name).exists()}
-    root = folder.resolve() / settings.FOLDER
-    if (stored := settings.folder_in_git(root)) is not None and (absent := settings.absence(root)) is not None:
+    if (stored := settings.folder_in_git(folder.resolve() / settings.FOLDER)) is not None:
+        absent = settings.memory_missing(stored)
         if stored.is_left_out:
             raise absent
         app.warn(f"{absent.detail}; this one is beside it: to undo, remove it, then bring it here: {stored.command}")

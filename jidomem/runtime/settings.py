@@ -283,8 +283,11 @@ def absence(root: Path, origin: str = "") -> Failed | None:
     The *origin* is how the root was found: of the user's own memory, the error is about the working directory.
     """
     stored = folder_in_git(root, origin)
-    if stored is None:
-        return None
+    return None if stored is None else memory_missing(stored)
+
+
+def memory_missing(stored: StoredFolder) -> Failed:
+    """Return the error `memory_missing` for a memory that git has as *stored*, with the command that brings it."""
     another = "" if stored.is_left_out else f"; to begin another one here: jidomem init {quote(str(stored.parent))}"
     return Failed(f"this checkout lacks the memory of the repository: {stored.path} is {stored.where}",
                   hint=f"bring it here: {stored.command}{another}", code="memory_missing")  # fmt: skip
