@@ -111,11 +111,16 @@ def parse_literal(term: Term) -> Literal:
     return Literal(text, datatype or XSD + "string")
 
 
+_DIGITS = frozenset("+-.0123456789")
+
+
 def value_of(part: Literal) -> object:
     """Return the value of a moment, number or truth value, equal for all its forms; any other literal unchanged.
 
     >>> value_of(Literal("1.0", XSD + "decimal")) == value_of(Literal("01", XSD + "decimal"))
     True
+    >>> value_of(Literal("1e999999999", XSD + "decimal")).text
+    '1e999999999'
     """
     kind = part.datatype.removeprefix(XSD)
     if kind == "dateTime":
@@ -124,6 +129,8 @@ def value_of(part: Literal) -> object:
         return part.text in ("true", "1")
     try:
         if kind in _EXACT:
+            if not _DIGITS.issuperset(part.text):  # an exponent, which is no decimal, may take hours
+                return part
             from fractions import Fraction  # takes some milliseconds, and few memories have such a number
 
             return Fraction(part.text)
