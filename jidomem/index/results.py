@@ -152,11 +152,11 @@ def write_result(answer: Any, rows_as: str, graph_as: str, within: AnswerLimits)
         form = "json" if rows_as in ("csv", "tsv") else rows_as
         return Serialized("ask", answer.serialize(format=ROW_FORMATS[form]) or b"")
     if isinstance(answer, ox.QuerySolutions):
-        return Serialized("select", rows(answer, rows_as, ROW_FORMATS[rows_as], within))
-    return Serialized("graph", triples(answer, GRAPH_FORMATS[graph_as], within))
+        return Serialized("select", _rows(answer, rows_as, ROW_FORMATS[rows_as], within))
+    return Serialized("graph", _triples(answer, GRAPH_FORMATS[graph_as], within))
 
 
-def rows(answer: Any, form: str, engine_form: Any, within: AnswerLimits) -> bytes:
+def _rows(answer: Any, form: str, engine_form: Any, within: AnswerLimits) -> bytes:
     """Serialise solutions; raises TooLarge above the rows and bytes of *within*."""
     sink = Sink(within.size)
     answer.serialize(sink, format=engine_form)
@@ -175,7 +175,7 @@ def _count(data: bytes, form: str) -> int:
     return data.count(_ROW_MARKS[form]) - (form == "tsv")
 
 
-def triples(answer: Any, engine_form: Any, within: AnswerLimits) -> bytes:
+def _triples(answer: Any, engine_form: Any, within: AnswerLimits) -> bytes:
     """Serialise triples; raises TooLarge above the number and bytes of *within*."""
     rows_read = list(islice(answer, within.rows + 1))
     if len(rows_read) > within.rows:

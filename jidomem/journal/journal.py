@@ -150,12 +150,10 @@ NO_FILE = LockedFile(-1)
 
 @dataclass(slots=True)
 class StreamLock:
-    """The write lock of a stream: its thread in this process, and the locked file.
+    """The write lock of a stream: its thread in this process, the locked file, and the newest version it knows.
 
-    `known` is the newest version with commits that this process knows.
-
-    An interrupt at any moment leaves neither locked: a `with` of a mutex cannot be interrupted once it is acquired, and
-    a file is unlocked when it is dropped, at the latest by the next holder.
+    An interrupt leaves neither locked: a `with` of a mutex cannot be interrupted once it is acquired, and a file is
+    unlocked when it is closed or dropped, at the latest by the next holder.
     """
 
     mutex: threading.Lock = field(default_factory=threading.Lock)
@@ -186,7 +184,11 @@ class StreamLock:
                 yield
             finally:
                 self.holder = None
-                self.file = NO_FILE  # unlocked, whatever closing it answers: the content of the lock file is a cache
+                descriptor, self.file.descriptor = self.file.descriptor, -1
+                try:  # noqa: SIM105 - an interrupt comes into a call of Python code: there is none before `close`
+                    disk.close(descriptor)
+                except OSError:
+                    pass  # unlocked even so: the content of the lock file is a cache
 
     @property
     def is_own_thread(self) -> bool:
@@ -197,10 +199,7 @@ class StreamLock:
 def acquire_lock_file(
     folder: str, path: str, deadline: float, seconds: float, begin: Callable[[], object] = lambda: None
 ) -> LockedFile:
-    """Return a locked file of a folder, which is made after *begin* if it is missing.
-
-    Raise Busy, with *seconds*, after the deadline.
-    """
+    """Return a locked file of a folder, made after *begin* if missing; raise Busy, with *seconds*, after *deadline*."""
     pause = _FIRST_PAUSE
     while True:
         with writing(folder):

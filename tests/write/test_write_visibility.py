@@ -3,6 +3,7 @@
 import gc
 import random
 import signal
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -194,6 +195,27 @@ def test_an_interrupt_on_entry_of_a_context_leaves_no_lock(memory, monkeypatch, 
 
     assert interrupts  # the reference keeps the exception and its traceback alive
     assert gc.isenabled()
+    assert memory.writer.submit_intent("p", intent(summary="next")).status == "asserted"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_while_a_lock_is_released_leaves_no_lock(memory):
+    memory.writer.submit_intent("p", intent(summary="first"))
+    memory.journal.wait, interrupts = 0.1, []
+
+    def interrupt(frame, event, argument):
+        if frame.f_code.co_name in ("close", "__del__") and "descriptor" in frame.f_code.co_names and not interrupts:
+            interrupts.append(frame.f_code.co_qualname)
+            raise KeyboardInterrupt  # like a signal that arrives at the call
+
+    sys.settrace(interrupt)
+    try:
+        with suppress(KeyboardInterrupt):
+            memory.writer.submit_intent("p", intent(summary="interrupted"))
+    finally:
+        sys.settrace(None)
+
+    assert interrupts == ["LockedFile.__del__"]
     assert memory.writer.submit_intent("p", intent(summary="next")).status == "asserted"
 
 
