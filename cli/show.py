@@ -417,6 +417,7 @@ def _explanation_lines(explanation: dict[str, Any], dated: str, verbose: bool) -
     for what in ("replaced", "replaced_by"):
         yield from ((each["how"].replace("_", " "), _entry(each)) for each in explanation[what])
     yield from (("revived by", _entry(each)) for each in explanation["revived_by"])
+    yield from (("upheld against", _upheld(each)) for each in explanation["upheld_by"])
     if explanation["in_its_place"]:
         yield "in its place", short(explanation["in_its_place"])
     yield from (("concluded from it", _entry(each)) for each in explanation["derived"])
@@ -440,6 +441,12 @@ def _shown_lines(shown: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 def _place(source: dict[str, Any]) -> str:
     return source["path"] if source["line"] is None else f"{source['path']}:{source['line']}"
+
+
+def _upheld(each: dict[str, Any]) -> str:
+    against, reason = each["against"], f": {cut(each['reason'], _REASON)[0]}" if each["reason"] else ""
+    by = f"by {short(each['asserted_by']) or REDACTED} {short(each['recorded_at'])}"
+    return f"{short(against['iri'])} {against['summary'] or REDACTED} ({by}{reason})"
 
 
 def _entry(each: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import isfinite, isnan
 from os import urandom
 from typing import Any
 
@@ -92,11 +93,15 @@ def format_timestamp(moment: datetime) -> str:
 def json_value(value: Any) -> Any:
     """Return *value*, such as the rows of `ask`, as `json.dumps` takes it: moments as text, tuples as lists.
 
-    >>> json_value([{"at": datetime(2026, 11, 21, 8, tzinfo=UTC)}])
-    [{'at': '2026-11-21T08:00:00.000000Z'}]
+    A float that is no number of JSON is the text that RDF has for it: "INF", "-INF" or "NaN".
+
+    >>> json_value([{"at": datetime(2026, 11, 21, 8, tzinfo=UTC), "heat": float("-inf")}])
+    [{'at': '2026-11-21T08:00:00.000000Z', 'heat': '-INF'}]
     """
     if isinstance(value, Mapping):
         return {key: json_value(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [json_value(entry) for entry in value]
+    if isinstance(value, float) and not isfinite(value):
+        return "NaN" if isnan(value) else "INF" if value > 0 else "-INF"
     return format_timestamp(value) if isinstance(value, datetime) else value

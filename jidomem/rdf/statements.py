@@ -210,7 +210,12 @@ def own_value(term: Term) -> Value | dict[str, str]:
     if datatype == XSD + "string":
         return text
     value = to_value(term)
-    if datatype in _NATIVE and json.dumps(value) == text and (datatype != XSD + "integer" or len(text) < _EXACT_DIGITS):
+    if (
+        datatype in _NATIVE
+        and text != "NaN"
+        and json.dumps(value) == text
+        and (datatype != XSD + "integer" or len(text) < _EXACT_DIGITS)
+    ):
         return value
     return {"@value": text, "@type": datatype}
 

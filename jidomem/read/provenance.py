@@ -21,7 +21,7 @@ from jidomem.read.memory_detail import STATES_OF_WORK
 from jidomem.read.playbook import Rows
 from jidomem.records.active import OUTCOME, Convention
 from jidomem.records.file_anchor import anchors_of
-from jidomem.records.intent import CLASH
+from jidomem.records.intent import CLASH, judgement_keys
 from jidomem.records.named_query import FOREVER, to_term
 
 if TYPE_CHECKING:
@@ -268,6 +268,11 @@ _COMMITTED = (
 _ITEMS = f"SELECT DISTINCT ?node {{ VALUES ?node {{ %s }} ?node {jido('hasAssertionStatus')} ?status }}"
 _REVIVALS = f"""SELECT ?node {{ ?node {jido("revives")} %s ; {jido("recordedAt")} ?at FILTER(?at <= %s) }}
 ORDER BY ?at ?node"""
+_BEFORE = f"SELECT ?item {{ %s {jido('supersedes')}+ ?item }}"
+#: The withdrawals with one of the keys of the judgement that a memory stays.
+_UPHELD = f"""SELECT ?node ?other ?at {{ VALUES ?key {{ %s }}
+?node {jido("conflictKey")} ?key ; {jido("invalidates")} ?other ; {jido("recordedAt")} ?at FILTER(?at <= %s) }}
+ORDER BY ?at ?node ?other"""
 
 
 def _sources(properties: dict[str, list[str]]) -> Rows:
@@ -322,6 +327,7 @@ class Why:
             "replaced": self._replaced(item, properties),
             "replaced_by": self._linked(memory, ("superseded_by", "invalidated_by")),
             "revived_by": [self._summary(row["node"]) for row in revivals],
+            "upheld_by": self._upheld(item),
             "in_its_place": self._latest(memory),
             "derived": [{"iri": row.pop("derived"), **row} for row in derived[:MAX_DERIVED]],
             "more_derived": len(derived) > MAX_DERIVED,
@@ -368,6 +374,18 @@ class Why:
         rows = self._linked(properties, ("supersedes", "invalidates", "revives"))
         reason = Revisions(self._reader, self._project, self._as_of).of(item)["reason"] if rows else None
         return [row if row["class"] == MARKER else {**row, "reason": reason} for row in rows]
+
+    def _upheld(self, item: str) -> Rows:
+        """Return the withdrawals of memories that disagreed with *item*, or with one it replaced, which was to stay."""
+        before = [item, *(row["item"] for row in self._reader.select(self._project, _BEFORE % iri(item)))]
+        keys = " ".join(literal(judgement_keys(each, stays=True)[1]) for each in before)
+        rows = self._reader.select(self._project, _UPHELD % (keys, self._moment))
+        upheld = [
+            {**self._summary(row["node"]), "against": self._summary(row["other"]), "recorded_at": row["at"]}
+            for row in rows
+            if row["other"] not in before
+        ]
+        return [each for each in upheld if each["status"] == "active"]
 
     def _summary(self, item: str) -> dict[str, Any]:
         """Return the summary of one memory; all but its IRI is None if there is no such memory."""

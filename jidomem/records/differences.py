@@ -49,6 +49,7 @@ class ValueDifference(NamedTuple):
         return f"{self.value} / {self.other} {self.unit}".rstrip()
 
 
+@lru_cache(maxsize=1024)  # the near memories of a matter are compared again with each recall
 def differences(text: str, other: str) -> tuple[ValueDifference, ...]:
     """Return the values in which two near statements differ, in the order of *text*; empty if they may say the same.
 

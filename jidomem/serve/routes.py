@@ -433,7 +433,7 @@ _ANSWERS: dict[str, dict[str, Any]] = {
         "own_classes asserted_by asserted_in settled_by": _TEXTS,
         "summary rationale explanation reason confidence timestamp valid_from valid_until expires_on state commit"
         " committer": _NULLABLE,
-        "source evidence replaced replaced_by revived_by derived conflicts": _array(_MAPPING),
+        "source evidence replaced replaced_by revived_by upheld_by derived conflicts": _array(_MAPPING),
         "outcome in_its_place": _OR_NONE, "shown": {"type": ["array", "null"], "items": _MAPPING},
         "judged_by": _MAPPING,
         "more_derived": _LOGICAL,

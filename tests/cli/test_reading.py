@@ -344,6 +344,9 @@ def test_sparql_prints_rows_a_boolean_or_a_graph():
     graph = run("ask", "--sparql", f"CONSTRUCT {{ ?s <urn:x:is> ?o }} WHERE {{ {task} }}")
     assert graph.stdout.endswith(f'\n<{MEMORY}{TASK}> <urn:x:is> "Ship the importer" .\n')
     assert run("ask", "--sparql", "ASK {}", "--format", "csv").exit_code == 2
+    double = "<http://www.w3.org/2001/XMLSchema#double>"
+    infinite = f'SELECT ("INF"^^{double} AS ?a) ("-INF"^^{double} AS ?b) ("NaN"^^{double} AS ?c) {{}}'
+    assert rows("ask", "--sparql", infinite) == [{"a": "INF", "b": "-INF", "c": "NaN"}]  # no numbers of JSON
 
 
 def test_the_playbook_is_listed_by_role():

@@ -127,3 +127,23 @@ def test_an_unknown_reference_is_reported_with_the_other_faults_of_the_intent(me
     )  # fmt: skip
 
     assert {each["field"] for each in answer.json["violations"]} == {"supersedes", "confidence", "colour"}
+
+
+def read_by_command(memory, item):
+    words = ["--root", memory.settings.place, "--project", "p", "show", item, "--json"]
+    return CliRunner().invoke(cli, words).stdout
+
+
+def read_by_http(memory, item):
+    return create_app(memory).test_client().get(f"/projects/p/memories/{item}").text
+
+
+@pytest.mark.parametrize("read", [read_by_command, read_by_http])
+def test_a_number_that_json_cannot_write_is_an_object_with_its_datatype_in_each_interface(memory, read):
+    name, double = "https://example.org/heat", "http://www.w3.org/2001/XMLSchema#double"
+    infinite = [{"@value": text, "@type": double} for text in ("INF", "-INF", "NaN")]
+    item = memory.remember("the oven is hot", extra_triples=[[name, value] for value in (*infinite, 1.5)]).iri
+
+    values = json.loads(read(memory, item), parse_constant=pytest.fail)["properties"][name]
+
+    assert sorted(values, key=str) == sorted([*infinite, 1.5], key=str)

@@ -820,3 +820,25 @@ def test_an_invalid_iri_in_a_batch_is_refused_alone(memory):
     assert isinstance(refused, NotFound | InvalidRequest)
     assert "abc" in str(refused)
     assert accepted.status == "asserted"
+
+
+@pytest.mark.parametrize("action", ["accept", "reject"])
+def test_the_winner_of_a_settled_conflict_names_the_decision(tmp_path, action):  # C115
+    with open_with(tmp_path, '[conflicts]\nfact = "warn"\n') as memory:
+        winner, loser = (record(memory, summary=text, topic="x", about=["f"]) for text in ("one", "two"))
+        record(memory, summary="other", topic="y", about=["f"])
+        before = memory.reader.why("p", winner)
+        items = (winner, loser) if action == "accept" else (loser, winner)
+        marker = settle(memory, items[0], action, other=items[1], reason="measured")
+
+        (upheld,) = memory.reader.why("p", winner)["upheld_by"]
+        edited = memory.writer.revise("p", winner, changes={"summary": "one!"}, reason="clearer").iri
+
+        assert before["upheld_by"] == memory.reader.why("p", loser)["upheld_by"] == []
+        assert (upheld["iri"], upheld["reason"]) == (marker, "measured")
+        assert upheld["asserted_by"] == memory.reader.get_memory("p", marker)["properties"]["assertedBy"]
+        assert (upheld["against"]["iri"], upheld["against"]["summary"]) == (loser, "two")
+        assert [each["iri"] for each in memory.reader.why("p", edited)["upheld_by"]] == [marker]
+        assert memory.reader.why("p", winner, as_of=before["recorded_at"])["upheld_by"] == []
+        memory.writer.undo("p", loser, reason="it was right")
+        assert memory.reader.why("p", edited)["upheld_by"] == []

@@ -44,6 +44,7 @@ _LINKED: Mapping[str, str] = {
     "replaced": "Replaces",
     "replaced_by": "Replaced by",
     "revived_by": "Restored by",
+    "upheld_by": "Upheld by",
     "conflicts": "Conflicts with",
     "derived": "Derived from it",
 }
