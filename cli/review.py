@@ -344,9 +344,9 @@ def _preview(app: App, waiting: Sequence[Waiting], doing: str) -> None:
         for one in first:
             app.info(fit_line(app, f"    {short(one.item)}  {clean(one.summary)}", PIPED))
         if left:
-            app.info(f"    and {left:,} more")
+            app.info(f"    and {left:,} more (-v lists them)")
     if others:
-        app.info(f"  and {others:,} more sources")
+        app.info(f"  and {others:,} more sources (-v lists them)")
     ending_active = [(one, end) for one in waiting for end in one.ends if end["status"] == ACTIVE]
     if ending_active:
         app.info(f"active memories that they replace or withdraw: {len(ending_active):,}")

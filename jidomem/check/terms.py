@@ -359,6 +359,10 @@ def _class(cls: Term, schema: Schema) -> Iterator[UnplacedFinding]:
         yield UnplacedFinding(cls, STORABLE_KIND, "info", text, TYPE)
 
 
+#: Classes of literals that are no datatype of XML Schema.
+_LITERAL_CLASSES = frozenset((iri(f"{vocab.RDF}langString"), iri(f"{vocab.RDFS}Literal")))
+
+
 def _property(term: Term, schema: Schema) -> Iterator[UnplacedFinding]:
     declared = schema.properties[term]
     for value in sorted(declared.range):
@@ -366,7 +370,10 @@ def _property(term: Term, schema: Schema) -> Iterator[UnplacedFinding]:
         if declared.is_object is not None and is_iri(value) and declared.is_object == takes_values:
             kind = "owl:DatatypeProperty" if takes_values else "owl:ObjectProperty"
             pair = f"{plain_value(term)} can have no value in {plain_value(value)}"
-            text = f"{pair}: make it an {kind}, or give it another range"
+            way = f"make it an {kind}, or give it another range"
+            if value in _LITERAL_CLASSES:
+                way = "leave the range out, and it takes any text, also with a language"
+            text = f"{pair}: {way}"
             yield UnplacedFinding(term, USABLE, "violation", text, _RANGE, value)
 
 

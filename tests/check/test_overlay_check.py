@@ -94,6 +94,18 @@ def test_each_fault_in_a_term_is_a_violation_at_its_line(tmp_path):
     assert report.exit_code == 1
 
 
+@pytest.mark.parametrize("range_", ["<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>", "rdfs:Literal"])
+def test_a_range_of_texts_with_languages_is_refused_with_the_repair(tmp_path, range_):
+    given = f"my:p a owl:DatatypeProperty ; rdfs:domain my:Recipe ; rdfs:range {range_} ;{LABELS}"
+
+    report = check_overlay(write_overlay(tmp_path, [RECIPE, SERVES, given]))
+
+    (message,) = [each.message for each in report.problems if each.severity == "violation"]
+    assert message.endswith("leave the range out, and it takes any text, also with a language")
+    repaired = given.replace(f" rdfs:range {range_} ;", "")
+    assert check_overlay(write_overlay(tmp_path, [RECIPE, SERVES, repaired])).exit_code == 0
+
+
 def test_an_invalid_turtle_file_is_a_violation_at_its_line(tmp_path):
     report = check_overlay(write_overlay(tmp_path, ["my:Broken a"], rules=()))
     assert reported(report) == [("mine.ttl", FIRST, "TurtleParses", "violation")]

@@ -276,7 +276,7 @@ def test_a_few_accepted_proposals_are_named_and_many_are_counted(repository):
     announced = many.stderr.splitlines()
     assert announced[:2] == ["accepting 22:", "  by bob: 22 convention"]
     assert [line.split(maxsplit=1)[1] for line in announced[2:5]] == ["Tabs", "Spaces", "rule 0"]
-    assert announced[5:] == ["    and 19 more", "accepted 22"]
+    assert announced[5:] == ["    and 19 more (-v lists them)", "accepted 22"]
 
 
 def test_the_file_imported_last_is_listed_first_after_the_proposals_of_agents(repository):
