@@ -183,7 +183,7 @@ def _options(memory: Jidomem, arguments: CheckArguments, folder: Path) -> Option
 
 def show(app: App, report: CheckReport) -> None:
     """Print a report in the requested format, with paths relative to the working directory."""
-    from jidomem.check.check import seen_from
+    from jidomem.check.report import seen_from
 
     report.problems = [seen_from(problem, Path.cwd()) for problem in report.problems]
     form = "json" if app.json else app.format or "text"

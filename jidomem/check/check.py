@@ -32,10 +32,8 @@ from jidomem.check.journal_integrity import (
 from jidomem.check.overlay import earlier_rules
 from jidomem.check.reasoning import configured_changes, inconsistencies, policy_changes, unpermitted
 from jidomem.check.report import (
-    CIRCLE,
     CLOSED_THERE,
     CONFLICT,
-    CONSISTENT,
     CURRENT,
     DANGLING,
     DECLARED,
@@ -43,7 +41,6 @@ from jidomem.check.report import (
     FRESH,
     GATE,
     ORPHAN,
-    PERMITTED,
     REDACTION,
     REPEATED,
     RULES,
@@ -56,7 +53,15 @@ from jidomem.check.report import (
     in_order,
 )
 from jidomem.check.rules import Ask, GateQuery, chains, idle, judging_inactive, shacl, untargeted, untargeted_shapes
-from jidomem.check.sources import FileSource, JournalSource, TripleSource, brought, line_of_error, newly_broken
+from jidomem.check.sources import (
+    FileSource,
+    JournalSource,
+    TripleSource,
+    brought,
+    independent_of_damage,
+    line_of_error,
+    newly_broken,
+)
 from jidomem.check.terms import literals, terms_used
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.exchange.synchroniser import BLOB, STATE
@@ -67,7 +72,7 @@ from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.journal.stream_files import missing_parent
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, is_iri, moment_in, plain_value
-from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name, short_id
+from jidomem.rdf.vocab import SHAPE, TYPE, jido, local_name, short_id
 from jidomem.records.active import FINISHED, is_accepted
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.policy import AccessPolicy, PolicyChange
@@ -180,11 +185,6 @@ def _unreadable(path: str, what: str) -> Failed:
 
 
 #: The namespace of IRIs that the journal describes.
-_OURS = f"<{BASE}"
-#: Rules that a commit which is missing can break: most compare memories with each other.
-_OF_OTHERS = frozenset(
-    (DANGLING, ORPHAN, CIRCLE, SUCCESSORS, CONFLICT, CONSISTENT, CLOSED_THERE, FRESH, PERMITTED, REPEATED)
-)
 UNJUDGED, MISPLACED = plain_value(EVERY_ITEM_IS_JUDGED), f"{GATE}property-is-said-of-its-domain"
 
 
@@ -243,8 +243,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
     others += [*_changed_files(settings.changed_files(), source), *_due(settings.stale(), settings)]
     others += [_unsettled_rule(*pair) for pair in settings.unsettled_rules()]
     others += [*_written_differently(source), *_beside_redactions(source)]
-    others += _reasoned(source, schema, gated, settings)
-    others += _of_authors(source, schema, settings)
+    others += [*(reasoned := _reasoned(source, schema, gated, settings)), *_of_authors(source, schema, settings)]
     report = _report(source, schema, unchecked)
     streams = [stream, *(other for name in NAMES if (other := Stream(project, name)) != stream)]
     screenings = {each: _screening(follower.journal, each, settings) for each in streams}
@@ -258,10 +257,9 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         others += closed
         report.unchecked += missing
     if source.damage or lost[stream]:
-        findings, others = _by_themselves(findings, source), _by_themselves(others, source)
+        findings, others = independent_of_damage(findings, source), independent_of_damage(others, source)
         report.notes.append("references between memories are not checked while the journal is damaged")
-    earlier = earlier_rules(settings.overlay, schema, settings.revision)
-    broken = [] if earlier is None else newly_broken(findings, _judged(source, earlier, settings))
+    broken = [] if settings.revision is None else _newly_broken(findings, gated, reasoned, source, schema, settings)
     findings = brought(findings, source, lambda older: _judged(older, schema, settings)) + brought(others, source)
     findings = [*dict.fromkeys([*findings, *broken])]
     findings = _excused(_about_active(findings, source, schema, settings), source)
@@ -273,6 +271,31 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         report.problems += configured_changes(settings.overlay, settings.revision)
     report.problems = in_order([*report.problems, *_shapes_without_target(schema, settings.overlay)])
     return report
+
+
+def _newly_broken(
+    findings: list[UnplacedFinding],
+    gated: list[UnplacedFinding],
+    reasoned: list[UnplacedFinding],
+    source: JournalSource,
+    schema: Schema,
+    options: Options,
+) -> list[UnplacedFinding]:
+    """Return those of the findings that the ontology, shapes and gates at the requested revision did not give."""
+    if options.overlay is None or options.revision is None:
+        return []
+    earlier = earlier_rules(options.overlay, schema, options.revision)
+    broken: list[UnplacedFinding] = []
+    if earlier is not None:
+        broken += newly_broken(findings, _judged(source, earlier, options))
+    if not source.damage:
+        content = options.revision.shared(options.overlay).content
+        then = None if earlier is None else (source, earlier)
+        before = rules.at_revision(gated, options.own_gates, options.ask_own, content, then)
+        broken += newly_broken(gated, before)
+        if earlier is not None:
+            broken += newly_broken(reasoned, _reasoned(source, earlier, before, options))
+    return broken
 
 
 def _journal_problems(
@@ -298,25 +321,6 @@ def _screening(journal: FileJournal, stream: Stream, options: Options) -> Screen
 def _verified(journal: FileJournal, stream: Stream, screening: Screening) -> tuple[JournalDamaged, ...]:
     """Return the damage of a stream, and screen its sound commits."""
     return journal.verify(stream, lambda commit: screening.screen(commit.head, commit.triples))
-
-
-def _by_themselves(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
-    """Return the *findings* that do not depend on the damaged part of the journal.
-
-    A commit that cannot be read may describe a node, end a memory, or record a redaction.
-    """
-
-    def is_known(node: Term | None) -> bool:
-        return node is None or not node.startswith(_OURS) or node in source.types
-
-    return [
-        each
-        for each in findings
-        if each.rule not in _OF_OTHERS
-        and (each.property is not None or each.rule in RULES)
-        and all(map(is_known, (each.item, each.value)))
-        and each.item not in source.redacted
-    ]
 
 
 def _lost(
@@ -374,14 +378,6 @@ def _file_findings(source: TripleSource, schema: Schema, options: Options) -> tu
     """Return the findings of a file, and the gates that could not be run."""
     gated, unchecked = rules.run(rules.shipped(), rules.of_source(source, schema.triples))
     return _judged(source, schema, options) + gated + _reasoned(source, schema, gated, options), unchecked
-
-
-def seen_from(problem: Problem, folder: Path) -> Problem:
-    """Return *problem* with its path relative to *folder*, if it is below it."""
-    path = None if problem.path is None else Path(problem.path)
-    if path is None or not path.is_absolute() or not path.is_relative_to(folder):
-        return problem
-    return replace(problem, path=str(path.relative_to(folder)))
 
 
 def _judged(source: TripleSource, schema: Schema, options: Options) -> list[UnplacedFinding]:

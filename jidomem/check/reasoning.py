@@ -399,20 +399,24 @@ def policy_changes(source: TripleSource, policy: AccessPolicy) -> Iterator[Unpla
             yield UnplacedFinding(iri(change.node), POLICY_CHANGED, "warning", text)
 
 
-def configured_changes(root: Path, revision: Revision) -> list[Problem]:
-    """Return a warning if roles or the initial policy in the configuration of *root* differ from those at *revision*.
+#: The keys of config.toml that permit a write or a finding.
+_PERMITTING = ("policy", "agents", "secrets", "conflicts")
 
-    Raises InvalidRequest if git lacks the file.
+
+def configured_changes(root: Path, revision: Revision) -> list[Problem]:
+    """Return a warning if what the configuration of *root* permits differs from that at *revision*.
+
+    That are the roles, the initial policy, and what is done with likely secrets and with conflicts. Raises
+    InvalidRequest if git lacks the file.
     """
     path = root / "config.toml"
     try:
         before, after = (decode_toml(data.decode()) for data in (revision.content(path), path.read_bytes()))
     except (OSError, ValueError):  # without a readable file there was no role
         return []
-    changed = [key for key in ("policy", "agents") if before.get(key) != after.get(key)]
-    text = (
-        f"the roles or the policy change ({' and '.join(changed)}): see that this is meant: jidomem access policy show"
-    )
+    changed = [key for key in _PERMITTING if before.get(key) != after.get(key)]
+    text = f"the configuration changes what is permitted ({' and '.join(changed)}): see that this is meant"
+    text += ": jidomem access policy show" if {"policy", "agents"} & {*changed} else ""
     return [Problem(str(path), POLICY_CHANGED, "warning", text, str(path), 1)] if changed and before else []
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from hashlib import blake2b
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -595,3 +595,11 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def seen_from(problem: Problem, folder: Path) -> Problem:
+    """Return *problem* with its path relative to *folder*, if it is below it."""
+    path = None if problem.path is None else Path(problem.path)
+    if path is None or not path.is_absolute() or not path.is_relative_to(folder):
+        return problem
+    return replace(problem, path=str(path.relative_to(folder)))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -114,6 +115,29 @@ def run(gates: Iterable[GateQuery], ask: Ask) -> tuple[list[UnplacedFinding], li
         except JidomemError as error:
             unchecked.append(f"gate {gate.query.name}: {error.detail}")
     return findings, unchecked
+
+
+def at_revision(
+    gated: Sequence[UnplacedFinding],
+    own: Iterable[GateQuery],
+    ask: Ask | None,
+    content: Callable[[Path], bytes],
+    before: tuple[TripleSource, Schema] | None,
+) -> list[UnplacedFinding]:
+    """Return the findings on the present statements of the gates and the ontology at a revision.
+
+    *gated* are the present findings, *content* returns a file at the revision, *before* is what the shipped gates judge
+    and the ontology then, None if it is the present one. A gate that was absent or refused then found nothing.
+    """
+    found = [] if before is None else run(shipped(), of_source(before[0], before[1].triples))[0]
+    same = {gate.rule for gate in shipped()} if before is None else set[str]()
+    for gate in own:
+        if (data := content(gate.path)) == gate.path.read_bytes():
+            same.add(gate.rule)
+        elif data and ask is not None:
+            with suppress(JidomemError, UnicodeDecodeError):
+                found += run([GateQuery(parse(gate.path.stem, FOLDER, data.decode("utf-8-sig")), gate.path)], ask)[0]
+    return [*found, *(each for each in gated if each.rule in same)]
 
 
 def of_project(index: OxigraphIndex, project: str) -> Ask:

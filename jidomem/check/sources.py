@@ -17,13 +17,28 @@ import pyoxigraph as ox
 from jidomem.base.containers import grouped
 from jidomem.base.json_values import check_turtle
 from jidomem.base.words import quoted
-from jidomem.check.report import GATE, Problem, UnplacedFinding
+from jidomem.check.report import (
+    CIRCLE,
+    CLOSED_THERE,
+    CONFLICT,
+    CONSISTENT,
+    DANGLING,
+    FRESH,
+    GATE,
+    ORPHAN,
+    PERMITTED,
+    REPEATED,
+    RULES,
+    SUCCESSORS,
+    Problem,
+    UnplacedFinding,
+)
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, is_iri, moment_in, plain_value, short_parse_error
 from jidomem.rdf.turtle import Stated, Unread, statements
-from jidomem.rdf.vocab import PREFIXES, TYPE, jido, local_name, short_id
+from jidomem.rdf.vocab import BASE, PREFIXES, TYPE, jido, local_name, short_id
 from jidomem.records.file_anchor import ANCHOR, anchors_of, plain_path
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
 from jidomem.schema.ontology import Schema
@@ -389,3 +404,29 @@ def _named(finding: UnplacedFinding) -> UnplacedFinding:
     """Return a finding in a form comparable between files: with empty names for blank nodes."""
     item, value = ("_:" if term and term.startswith("_:") else term for term in (finding.item, finding.value))
     return replace(finding, item=item or "", value=value)
+
+
+_OURS = f"<{BASE}"
+#: Rules that a commit which is missing can break: most compare memories with each other.
+_OF_OTHERS = frozenset(
+    (DANGLING, ORPHAN, CIRCLE, SUCCESSORS, CONFLICT, CONSISTENT, CLOSED_THERE, FRESH, PERMITTED, REPEATED)
+)
+
+
+def independent_of_damage(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
+    """Return the *findings* that do not depend on the damaged part of the journal.
+
+    A commit that cannot be read may describe a node, end a memory, or record a redaction.
+    """
+
+    def is_known(node: Term | None) -> bool:
+        return node is None or not node.startswith(_OURS) or node in source.types
+
+    return [
+        each
+        for each in findings
+        if each.rule not in _OF_OTHERS
+        and (each.property is not None or each.rule in RULES)
+        and all(map(is_known, (each.item, each.value)))
+        and each.item not in source.redacted
+    ]

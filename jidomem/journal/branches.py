@@ -74,9 +74,15 @@ class Revision:
     def shared(self, folder: Path) -> Revision:
         """Return the merge base of this revision and HEAD: itself, if HEAD descends from it.
 
-        Commits added to this revision after a branch left it were never removed from that branch.
+        Commits added to this revision after a branch left it were never removed from that branch. Raises InvalidRequest
+        where a shallow clone lacks the merge base.
         """
         base = git.read_git(folder, "merge-base", self.ref, "HEAD")
+        if base is None and git.read_git(folder, "rev-parse", "--is-shallow-repository") == b"true\n":
+            raise InvalidRequest(
+                f"--since: this clone is shallow, and lacks the commit at which the branch left {self.name!r}",
+                hint="git fetch --unshallow; in CI: actions/checkout with fetch-depth: 0",
+            )
         return self if base is None else _Known(base.decode().strip(), self.name)
 
 
@@ -167,8 +173,8 @@ def _hint_quarantine(place: Path, damage: Sequence[JournalDamaged]) -> None:
             each.hint = f"{_UNSHALLOW}; then {each.hint}"
         if name not in known:
             each.hint = (
-                "git has no version of it; restore it from a copy, or set it aside:"
-                f" jidomem journal verify --quarantine {short_id(name)} --reason TEXT   (then record the memory again)"
+                "git has no version of it; restore it from a copy, or set it aside: jidomem journal verify --quarantine"
+                f" {short_id(name) or quote(name)} --reason TEXT   (then record the memory again)"
             )
 
 

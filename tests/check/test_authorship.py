@@ -112,12 +112,12 @@ def test_a_self_granted_role_on_a_merged_branch_is_a_violation_until_an_administ
 def test_a_check_of_a_git_range_warns_of_each_change_of_policy_and_roles(repository):
     restrict()
     with (repository / ".jidomem" / "config.toml").open("a") as config:
-        config.write('\n[agents.rita]\nrole = "Reviewer"\n')
+        config.write('secrets = "off"\n[agents.rita]\nrole = "Reviewer"\n')
 
     findings = problems("--since", "HEAD~1")
     assert {each["severity"] for each in findings} == {"warning"}
     assert [each["message"].partition(": see")[0] for each in findings] == [
-        "the roles or the policy change (agents)",
+        "the configuration changes what is permitted (agents and secrets)",
         "the policy changes: ana has the role Administrator (by ana)",
         "the policy changes: every agent may not write decision about src (by ana)",
     ]

@@ -561,3 +561,72 @@ def test_a_waiver_is_valid_on_its_last_day(repository):
 
     run("check", "--baseline", baseline(repository, until=today.isoformat()))
     run("check", "--baseline", baseline(repository, until=(today - timedelta(days=1)).isoformat()), code=1)
+
+
+def test_since_reports_old_items_that_a_new_or_stricter_gate_breaks(repository):
+    with jidomem.open(repository / ".jidomem", sources=days_later(1)) as memory:
+        old = memory.writer.submit_intent("p", intent(summary="before")).iri
+    git("add", "-A")
+    git("commit", "-qm", "a fact")
+    gate(repository, "no-fact", f"?item a jido:Fact FILTER(?item = <{old}>)")
+    git("add", "-A")
+    git("commit", "-qm", "a gate")
+
+    assert [each["item"] for each in findings("--since", "HEAD~1")] == [old]
+    gate(repository, "no-fact", f"?item a jido:Fact . FILTER(?item = <{old}>)")
+    assert findings("--since", "HEAD", code=0) == []  # the gate in another form finds nothing new
+    gate(
+        repository, "no-fact", f"VALUES ?class {{ jido:Fact jido:WorkSession }} ?item a ?class FILTER(?item != <{old}>)"
+    )
+    assert old not in {each["item"] for each in findings("--since", "HEAD")} != set()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rule"),
+    [
+        ("rdfs:domain my:Runbook", "rdfs:domain my:Playbook", "property-is-said-of-its-domain"),
+        ("rdfs:range xsd:integer", "rdfs:range xsd:string", "value-has-its-datatype"),
+    ],
+)
+def test_since_reports_old_items_that_a_changed_property_breaks(repository, before, after, rule):
+    labels = "rdfs:label 'x'@en ; rdfs:comment 'x'@en ."
+    terms = f"""@prefix jido: <https://jido.ai/ontology#> . @prefix my: <https://example.org/shop#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+my:Runbook a owl:Class ; rdfs:subClassOf jido:Fact ; {labels}
+my:Playbook a owl:Class ; rdfs:subClassOf jido:Fact ; {labels}
+my:sev a owl:DatatypeProperty ; rdfs:range xsd:integer ; rdfs:domain my:Runbook ; {labels}
+"""
+    path = repository / ".jidomem" / "ontology" / "s.ttl"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(terms)
+    item = run("remember", "Restart", "--type", "Runbook", "--set", "my:sev=3").stdout.strip()
+    git("add", "-A")
+    git("commit", "-qm", "a runbook")
+    assert findings("--since", "HEAD", code=0) == []
+
+    path.write_text(terms.replace(before, after))
+
+    broken = {(each["item"], each["rule"].rpartition("#")[2]) for each in findings("--since", "HEAD")}
+    assert (item, rule) in broken
+    assert broken == {(each["item"], each["rule"].rpartition("#")[2]) for each in findings()}
+
+
+def test_since_in_a_shallow_clone_without_the_merge_base_is_refused(repository, tmp_path_factory, monkeypatch):
+    git("checkout", "-qb", "pr")
+    git("commit", "--allow-empty", "-qm", "pr")
+    git("checkout", "-q", "main")
+    with jidomem.open(repository / ".jidomem", sources=days_later(1)) as memory:
+        memory.writer.submit_intent("p", intent(summary="on main"))
+    git("add", "-A")
+    git("commit", "-qm", "ahead")
+    clone = tmp_path_factory.mktemp("clone") / "shallow"
+    git("clone", "-q", "--depth", "1", "--no-single-branch", "-b", "pr", f"file://{repository}", str(clone))
+    monkeypatch.chdir(clone)
+
+    refused = run("check", "--since", "origin/main", code=2)
+    git("fetch", "-q", "--unshallow")
+
+    assert "this clone is shallow" in refused.stderr
+    assert "git fetch --unshallow" in refused.stderr
+    run("check", "--since", "origin/main")

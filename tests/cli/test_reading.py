@@ -720,6 +720,14 @@ def test_tables_have_plain_column_names_and_json_has_the_ontology_terms():
     assert rows("journal", "log")[0]["brought"] == {"DeletedMarker": 1, "WorkSession": 1}
 
 
+def test_a_backup_of_a_missing_root_is_refused_by_its_name(tmp_path):
+    refused = run("--root", tmp_path / "unmounted", "root", "backup", tmp_path / "x.tar")
+
+    assert refused.exit_code == 4
+    assert refused.stderr.startswith(f"error: there is no memory root at {tmp_path / 'unmounted'}\n")
+    assert not (tmp_path / "x.tar").exists()
+
+
 def test_a_backup_reports_its_number_of_commits(tmp_path):
     backup = run("root", "backup", tmp_path / "memory.tar")
 

@@ -214,8 +214,8 @@ def backup(root: str, file: Path, progress: Progress = id) -> tuple[MoveReport, 
     written, JournalDamaged.
     """
     with _opened(root) as origin, _scratch(file) as (scratch, removed):
-        folder, mode = scratch / "root", f"{origin.end.mode:04o}"
         _refuse_nothing(origin.end)
+        folder, mode = scratch / "root", f"{origin.end.mode:04o}"
         folder.mkdir(endpoints.PRIVATE)
         with _filling(f"{file} was not written", _ROOM):
             state = copied(state_snapshot(origin.state), folder, mark=False)
