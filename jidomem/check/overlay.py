@@ -24,14 +24,15 @@ from jidomem.base.containers import grouped, reachable
 from jidomem.base.files import query_files
 from jidomem.check import rules
 from jidomem.check.reasoning import inconsistencies
-from jidomem.check.report import READ, SOUND, SYNTAX, CheckReport, Problem, UnplacedFinding, in_order
+from jidomem.check.report import DECLARED, READ, SOUND, SYNTAX, CheckReport, Problem, UnplacedFinding, in_order
 from jidomem.check.rules import around
 from jidomem.check.sources import FileSource, TripleSource, by_subject, line_in, line_of_error
 from jidomem.check.terms import check_terms, is_shacl, shapes, terms_used, undeclared
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.branches import Revision
-from jidomem.rdf.terms import Term, Triple, is_iri, parse_literal, plain_value
+from jidomem.rdf import sparql
+from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import graph_iri, jido, local_name
 from jidomem.read import playbook
 from jidomem.repository import git
@@ -70,6 +71,25 @@ def check_queries(files: Sequence[Path], root: Path) -> Iterator[tuple[Path, Pro
         if (message := _malformed(query.text)) is not None:
             at = _AT.search(message)
             yield path, _problem(path, int(at[1]) if at else None, f"this is not SPARQL: {message}")
+
+
+def _undeclared_in(files: Sequence[Path], root: Path) -> Iterator[Problem]:
+    """Yield a violation for each undeclared term of the ontology's namespaces in the queries: it matches nothing."""
+    if not files:
+        return
+    try:
+        schema = schemas.load([root])
+        texts = {path: path.read_text("utf-8-sig") for path in files}
+    except (JidomemError, OSError, UnicodeDecodeError):  # reported elsewhere
+        return
+    described = {row[0] for row in (*schema.triples, *schema.rules)} | schema.alignment.keys()
+    for path, text in texts.items():
+        for name, line in dict.fromkeys(sparql.iris(text)):
+            if name.startswith(tuple(schema.namespaces)) and not (name in schema.namespaces or iri(name) in described):
+                near = schema.nearest(iri(name))
+                meant = f"; did you mean {plain_value(near)}?" if near else ""
+                message = f"{name} is not a declared term{meant}"
+                yield Problem(f"{path.parent.name}/{path.name}", DECLARED, "violation", message, str(path), line)
 
 
 def _malformed(text: str) -> str | None:
@@ -136,6 +156,7 @@ def check_overlay(root: Path, given: Sequence[Path] = (), *, queries: bool = Tru
         _add(report, problem, path.resolve() in wanted)
     if not given:
         report.problems += unread(root)
+    report.problems += _undeclared_in([path for path in (asked if given else _own(root)) if path.suffix == ".rq"], root)
     with time_limited(f"judging the overlay of {root}"):
         findings = _judged(brought)
     for place, problem in _placed(findings, brought):

@@ -226,6 +226,20 @@ def _stated(code: Sequence[SparqlToken]) -> Dataset:
     return Dataset(default, named)
 
 
+def iris(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each IRI of a query with its line, those of its prologue too; names of unknown prefixes stay as they are.
+
+    >>> [*iris("PREFIX x: <urn:x:> SELECT * { ?s x:p <urn:o> }")][-2:]
+    [('urn:x:p', 1), ('urn:o', 1)]
+    """
+    base, prefixes = _prologue(_code_of(tokens(text)))
+    line = 1
+    for token in tokens(text):
+        if token.kind in ("iri", "name"):
+            yield _iri(token, base, prefixes), line
+        line += token.text.count("\n")
+
+
 def _prologue(code: Sequence[SparqlToken]) -> tuple[str, Mapping[str, str]]:
     base, prefixes = BASE, dict[str, str]()
     for word, first, second in zip(code, code[1:], code[2:], strict=False):
@@ -249,7 +263,8 @@ def _iri(token: SparqlToken, base: str, prefixes: Mapping[str, str]) -> str:
 
 def _resolved(base: str, reference: str) -> str:
     try:
-        return urljoin(base, reference)
+        joined = urljoin(base, reference)
+        return f"{joined}#" if reference.endswith("#") and not joined.endswith("#") else joined  # it may drop the sign
     except ValueError:  # an invalid address, such as http://[
         return reference
 

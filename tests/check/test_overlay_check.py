@@ -106,6 +106,32 @@ def test_a_range_of_texts_with_languages_is_refused_with_the_repair(tmp_path, ra
     assert check_overlay(write_overlay(tmp_path, [RECIPE, SERVES, repaired])).exit_code == 0
 
 
+GATE = """#+ summary: A recipe names its project.
+#+ params:
+#+ columns: item message
+#+ order: item
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item ("Name it." AS ?message) WHERE { ?item a jido:Fact
+  MINUS { ?item jido:appliesToProject ?project } } ORDER BY ?item
+"""
+
+
+@pytest.mark.parametrize(("folder", "text"), [("cook", QUERY), ("gates", GATE)])
+def test_a_misspelt_term_in_a_query_is_a_violation_at_its_line(tmp_path, folder, text):
+    path = write_overlay(tmp_path) / "queries" / folder / "recipes.rq"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    assert reported(check_overlay(tmp_path)) == []
+
+    path.write_text(text.replace("appliesToProject", "apliesToProject"))
+
+    report = check_overlay(tmp_path)
+    line = text.count("\n", 0, text.index("appliesToProject")) + 1
+    assert reported(report) == [("recipes.rq", line, "TermIsDeclared", "violation")]
+    (message,) = [each.message for each in report.problems if each.severity == "violation"]
+    assert message.endswith("is not a declared term; did you mean https://jido.ai/ontology#appliesToProject?")
+
+
 def test_an_invalid_turtle_file_is_a_violation_at_its_line(tmp_path):
     report = check_overlay(write_overlay(tmp_path, ["my:Broken a"], rules=()))
     assert reported(report) == [("mine.ttl", FIRST, "TurtleParses", "violation")]
