@@ -444,6 +444,7 @@ def _place(source: dict[str, Any]) -> str:
 
 
 def _upheld(each: dict[str, Any]) -> str:
+    """Return the memory that a decision ended, with the author, time and reason of the decision, on one line."""
     against, reason = each["against"], f": {cut(each['reason'], _REASON)[0]}" if each["reason"] else ""
     by = f"by {short(each['asserted_by']) or REDACTED} {short(each['recorded_at'])}"
     return f"{short(against['iri'])} {against['summary'] or REDACTED} ({by}{reason})"

@@ -184,7 +184,6 @@ def _unreadable(path: str, what: str) -> Failed:
     return Failed(f"{path}: {what}", hint=f"create it with: {_COMMAND}", code="invalid_config")
 
 
-#: The namespace of IRIs that the journal describes.
 UNJUDGED, MISPLACED = plain_value(EVERY_ITEM_IS_JUDGED), f"{GATE}property-is-said-of-its-domain"
 
 
@@ -259,7 +258,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
     if source.damage or lost[stream]:
         findings, others = independent_of_damage(findings, source), independent_of_damage(others, source)
         report.notes.append("references between memories are not checked while the journal is damaged")
-    broken = [] if settings.revision is None else _newly_broken(findings, gated, reasoned, source, schema, settings)
+    broken = _broken_by_rules(findings, gated, reasoned, source, schema, settings)
     findings = brought(findings, source, lambda older: _judged(older, schema, settings)) + brought(others, source)
     findings = [*dict.fromkeys([*findings, *broken])]
     findings = _excused(_about_active(findings, source, schema, settings), source)
@@ -273,7 +272,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
     return report
 
 
-def _newly_broken(
+def _broken_by_rules(
     findings: list[UnplacedFinding],
     gated: list[UnplacedFinding],
     reasoned: list[UnplacedFinding],
@@ -285,17 +284,14 @@ def _newly_broken(
     if options.overlay is None or options.revision is None:
         return []
     earlier = earlier_rules(options.overlay, schema, options.revision)
-    broken: list[UnplacedFinding] = []
-    if earlier is not None:
-        broken += newly_broken(findings, _judged(source, earlier, options))
-    if not source.damage:
-        content = options.revision.shared(options.overlay).content
-        then = None if earlier is None else (source, earlier)
-        before = rules.at_revision(gated, options.own_gates, options.ask_own, content, then)
-        broken += newly_broken(gated, before)
-        if earlier is not None:
-            broken += newly_broken(reasoned, _reasoned(source, earlier, before, options))
-    return broken
+    broken = [] if earlier is None else newly_broken(findings, _judged(source, earlier, options))
+    if source.damage or (earlier is None and not options.own_gates):
+        return broken
+    content = options.revision.shared(options.overlay).content
+    then = None if earlier is None else (source, earlier)
+    before = rules.at_revision(gated, options.own_gates, options.ask_own, content, then)
+    broken += newly_broken(gated, before)
+    return broken if earlier is None else broken + newly_broken(reasoned, _reasoned(source, earlier, before, options))
 
 
 def _journal_problems(

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -27,7 +28,7 @@ from jidomem.check.reasoning import inconsistencies
 from jidomem.check.report import DECLARED, READ, SOUND, SYNTAX, CheckReport, Problem, UnplacedFinding, in_order
 from jidomem.check.rules import around
 from jidomem.check.sources import FileSource, TripleSource, by_subject, line_in, line_of_error
-from jidomem.check.terms import check_terms, is_shacl, shapes, terms_used, undeclared
+from jidomem.check.terms import check_terms, described_terms, is_shacl, not_declared, shapes, terms_used, undeclared
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.branches import Revision
@@ -73,23 +74,15 @@ def check_queries(files: Sequence[Path], root: Path) -> Iterator[tuple[Path, Pro
             yield path, _problem(path, int(at[1]) if at else None, f"this is not SPARQL: {message}")
 
 
-def _undeclared_in(files: Sequence[Path], root: Path) -> Iterator[Problem]:
+def _undeclared_in(files: Sequence[Path], schema: Schema) -> Iterator[tuple[Path, Problem]]:
     """Yield a violation for each undeclared term of the ontology's namespaces in the queries: it matches nothing."""
-    if not files:
-        return
-    try:
-        schema = schemas.load([root])
-        texts = {path: path.read_text("utf-8-sig") for path in files}
-    except (JidomemError, OSError, UnicodeDecodeError):  # reported elsewhere
-        return
-    described = {row[0] for row in (*schema.triples, *schema.rules)} | schema.alignment.keys()
-    for path, text in texts.items():
-        for name, line in dict.fromkeys(sparql.iris(text)):
-            if name.startswith(tuple(schema.namespaces)) and not (name in schema.namespaces or iri(name) in described):
-                near = schema.nearest(iri(name))
-                meant = f"; did you mean {plain_value(near)}?" if near else ""
-                message = f"{name} is not a declared term{meant}"
-                yield Problem(f"{path.parent.name}/{path.name}", DECLARED, "violation", message, str(path), line)
+    known, spaces = described_terms(schema) if files else set[Term](), tuple(schema.namespaces)
+    for path in files:
+        with suppress(OSError, UnicodeDecodeError):  # `check_queries` reports such a file
+            for name, line in dict.fromkeys(sparql.iris(path.read_text("utf-8-sig"))):
+                if name.startswith(spaces) and name not in spaces and iri(name) not in known:
+                    text, place = not_declared(iri(name), "term", schema), f"{path.parent.name}/{path.name}"
+                    yield path, Problem(place, DECLARED, "violation", text, str(path), line)
 
 
 def _malformed(text: str) -> str | None:
@@ -135,7 +128,7 @@ class OverlayAdditions(NamedTuple):
 def check_overlay(root: Path, given: Sequence[Path] = (), *, queries: bool = True) -> CheckReport:
     """Return the problems of the overlay of *root*; with *given*, of these files only, judged with the others.
 
-    Without *queries* only terms and shapes are judged.
+    Without *queries* only terms and shapes are judged, and whether the terms in queries are declared.
     """
     report = CheckReport()
     own = [path for path in _own(root) if queries or path.suffix != ".rq"]
@@ -156,9 +149,12 @@ def check_overlay(root: Path, given: Sequence[Path] = (), *, queries: bool = Tru
         _add(report, problem, path.resolve() in wanted)
     if not given:
         report.problems += unread(root)
-    report.problems += _undeclared_in([path for path in (asked if given else _own(root)) if path.suffix == ".rq"], root)
     with time_limited(f"judging the overlay of {root}"):
-        findings = _judged(brought)
+        schema, findings = _judged(brought)
+    for path, problem in _undeclared_in(
+        asked if queries else [path for path in _own(root) if path.suffix == ".rq"], schema
+    ):
+        _add(report, problem, not queries or path.resolve() in wanted)
     for place, problem in _placed(findings, brought):
         if place is None or place.resolve() in wanted:
             report.problems.append(problem)
@@ -225,8 +221,8 @@ def unread(root: Path) -> Iterator[Problem]:
                 yield Problem(str(path.relative_to(root)), READ, "warning", text, str(path))
 
 
-def _judged(brought: Sequence[OverlayAdditions]) -> list[UnplacedFinding]:
-    """Return the findings about terms and shapes, judged with all files."""
+def _judged(brought: Sequence[OverlayAdditions]) -> tuple[Schema, list[UnplacedFinding]]:
+    """Return the ontology with all files, and the findings about their terms and shapes."""
     findings: list[UnplacedFinding] = []
     terms: dict[Path, list[Triple]] = {}
     rules: dict[Path, list[Triple]] = {}
@@ -246,7 +242,7 @@ def _judged(brought: Sequence[OverlayAdditions]) -> list[UnplacedFinding]:
     findings += check_terms(of_terms, schema) + undeclared(own, schema)
     findings += shapes([row for triples in rules.values() for row in triples], schema)
     findings += inconsistencies(TripleSource([]), schema) if of_terms else []
-    return findings
+    return schema, findings
 
 
 def _placed(

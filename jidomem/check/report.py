@@ -104,7 +104,7 @@ RULES: Mapping[str, str] = {
     UNUSED: "A waiver waives something.",
     PERMITTED: "An active memory, and a change of the policy, is of an agent who may write it.",
     REPEATED: "No memory of another branch replaces a redacted one without a look at its text.",
-    POLICY_CHANGED: "The policy and the roles are those of the revision compared with.",
+    POLICY_CHANGED: "Policy, roles, and the settings of secrets and conflicts are those of the revision compared with.",
 }
 
 

@@ -406,6 +406,7 @@ def _named(finding: UnplacedFinding) -> UnplacedFinding:
     return replace(finding, item=item or "", value=value)
 
 
+#: The namespace of IRIs that the journal describes.
 _OURS = f"<{BASE}"
 #: Rules that a commit which is missing can break: most compare memories with each other.
 _OF_OTHERS = frozenset(

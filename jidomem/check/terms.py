@@ -377,10 +377,15 @@ def _property(term: Term, schema: Schema) -> Iterator[UnplacedFinding]:
             yield UnplacedFinding(term, USABLE, "violation", text, _RANGE, value)
 
 
+def described_terms(schema: Schema) -> set[Term]:
+    """Return the terms that the ontology, the shapes or the alignment of *schema* describe."""
+    return {row[0] for row in (*schema.triples, *schema.rules)} | schema.alignment.keys()
+
+
 def undeclared(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
     """Return each use of an undeclared term in an overlay; a foreign term as a class is a warning."""
     spaces = tuple(f"<{space}" for space in schema.namespaces)
-    described = {row[0] for row in schema.triples} | {row[0] for row in schema.rules} | schema.alignment.keys()
+    known = described_terms(schema)
     findings = []
     for subject, predicate, value in dict.fromkeys(own):
         if predicate.startswith(spaces) and predicate not in schema.properties:
@@ -388,7 +393,7 @@ def undeclared(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
         if predicate in _TARGETS or not is_iri(value) or value.startswith(_STANDARD):
             continue
         as_class = predicate in _OF_A_CLASS or predicate == _RANGE
-        if value.startswith(spaces) and (value not in described or (as_class and value not in schema.classes)):
+        if value.startswith(spaces) and (value not in known or (as_class and value not in schema.classes)):
             findings.append(_unknown((subject, predicate, value), value, "class" if as_class else "term", schema))
         elif as_class and value not in schema.classes:
             text = f"{plain_value(value)} is a class of a foreign vocabulary: its instances are unknown here"
@@ -397,11 +402,14 @@ def undeclared(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
 
 
 def _unknown(triple: Triple, term: Term, word: str, schema: Schema) -> UnplacedFinding:
+    return UnplacedFinding(triple[0], DECLARED, "violation", not_declared(term, word, schema), *triple[1:])
+
+
+def not_declared(term: Term, word: str, schema: Schema) -> str:
+    """Return the message on an undeclared *term* that is used as a *word*, with the nearest declared one."""
     near = schema.nearest(term)
     meant = f"; did you mean {plain_value(near)}?" if near and near != term else ""
-    return UnplacedFinding(
-        triple[0], DECLARED, "violation", f"{plain_value(term)} is not a declared {word}{meant}", *triple[1:]
-    )
+    return f"{plain_value(term)} is not a declared {word}{meant}"
 
 
 def shapes(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:

@@ -83,18 +83,10 @@ def plain(answer: Any) -> Answer:
     """Return the answer of the engine as plain values."""
     if isinstance(answer, ox.QueryBoolean):
         return bool(answer)
-    rows: list[Any] = []
-    try:  # loops, and no generator: the frames of an error would keep the answer, which only this thread may free
-        if isinstance(answer, ox.QueryTriples):
-            for t in answer:
-                rows.append((str(t.subject), str(t.predicate), str(t.object)))
-            return tuple(rows)
-        variables = tuple([variable.value for variable in answer.variables])
-        for row in answer:
-            rows.append(tuple([None if v is None else str(v) for v in row]))
-        return Solutions(variables, tuple(rows))
-    finally:
-        del answer
+    if isinstance(answer, ox.QueryTriples):
+        return tuple((str(t.subject), str(t.predicate), str(t.object)) for t in answer)
+    variables = tuple(variable.value for variable in answer.variables)
+    return Solutions(variables, tuple(tuple(None if v is None else str(v) for v in row) for row in answer))
 
 
 def solutions(data: bytes) -> Solutions:

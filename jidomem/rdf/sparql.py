@@ -226,16 +226,23 @@ def _stated(code: Sequence[SparqlToken]) -> Dataset:
     return Dataset(default, named)
 
 
-def iris(text: str) -> Iterator[tuple[str, int]]:
-    """Yield each IRI of a query with its line, those of its prologue too; names of unknown prefixes stay as they are.
+#: What follows a token that is only the beginning of a local name: a dot or a colon in it is in no token.
+_LONGER_NAME = re.compile(r"\.?[\w:%\\]")
 
-    >>> [*iris("PREFIX x: <urn:x:> SELECT * { ?s x:p <urn:o> }")][-2:]
+
+def iris(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each IRI of a query with its line, those of its prologue too, but no local name with a dot or colon in it.
+
+    Names of unknown prefixes stay as they are.
+
+    >>> [*iris("PREFIX x: <urn:x:> SELECT * { ?s x:p <urn:o> ; x:v1.2 ?o }")][-2:]
     [('urn:x:p', 1), ('urn:o', 1)]
     """
-    base, prefixes = _prologue(_code_of(tokens(text)))
-    line = 1
-    for token in tokens(text):
-        if token.kind in ("iri", "name"):
+    pieces, at, line = tuple(tokens(text)), 0, 1
+    base, prefixes = _prologue(_code_of(pieces))
+    for token in pieces:
+        at += len(token.text)
+        if token.kind == "iri" or (token.kind == "name" and not _LONGER_NAME.match(text, at)):
             yield _iri(token, base, prefixes), line
         line += token.text.count("\n")
 

@@ -99,11 +99,7 @@ def _query(memory: Jidomem, job: dict[str, Any]) -> bytes:
 
 def _check(memory: Jidomem, job: dict[str, Any]) -> bytes:
     """Return the report of a check as JSON, SARIF or JUnit XML, its paths relative to the root."""
-    from jidomem.check.report import (
-        junit,
-        sarif,
-        seen_from,  # slow to load, and not needed for queries
-    )
+    from jidomem.check.report import junit, sarif, seen_from  # slow to load, and not needed for queries
 
     report = memory.check(job["project"])
     report.problems = [seen_from(problem, memory.settings.root) for problem in report.problems]

@@ -132,6 +132,21 @@ def test_a_misspelt_term_in_a_query_is_a_violation_at_its_line(tmp_path, folder,
     assert message.endswith("is not a declared term; did you mean https://jido.ai/ontology#appliesToProject?")
 
 
+def test_a_given_query_is_judged_with_the_terms_of_a_given_file_and_no_other_query_is_reported(tmp_path):
+    root = write_overlay(tmp_path / "root", recipes=QUERY.replace("appliesToProject", "apliesToProject"))
+    new = write_overlay(tmp_path / "new", [f"my:warm a owl:DatatypeProperty ; rdfs:domain jido:Fact ;{LABELS}"], ())
+    query = new / "queries" / "cook" / "warm.rq"
+    query.parent.mkdir(parents=True)
+    query.write_text(QUERY.replace("https://jido.ai/ontology#appliesToProject", "https://my.example/kitchen#warm"))
+
+    report = check_overlay(root, [new / "ontology" / "mine.ttl", query])
+
+    assert [each for each in reported(report) if each[3] == "violation"] == []
+    assert [each.partition(" was not included")[0] for each in report.unchecked] == [
+        str(root / "queries" / "cook" / "recipes.rq")
+    ]
+
+
 def test_an_invalid_turtle_file_is_a_violation_at_its_line(tmp_path):
     report = check_overlay(write_overlay(tmp_path, ["my:Broken a"], rules=()))
     assert reported(report) == [("mine.ttl", FIRST, "TurtleParses", "violation")]
