@@ -194,11 +194,11 @@ class Options:
     With *reference*, pyshacl and owlrl judge all data; with *strict*, foreign terms count. *disagreements* returns the
     rows of the query `conflicts`, *stale* those of `stale` (violations with *fail_on_stale*, else warnings),
     *changed_files* the files that changed, *unsettled_rules* the changes of the policy that two branches made
-    differently, *access* the policy; *own_gates* are run by *ask_own*, and
-    *refused* are the gates that could not be read. *issues* are the lists that open tasks are compared with, *overlay*
-    is the root with its own terms, *baseline* the waivers for its memory. Likely secrets are searched as the policy
-    says (*on_secret*); with *secrets* all are, regardless of range, baseline and policy. *now* is the moment at which
-    memories are active.
+    differently, *access* the policy, *earlier_access* that with the configuration at *revision*; *own_gates* are run by
+    *ask_own*, and *refused* are the gates that could not be read. *issues* are the lists that open tasks are compared
+    with, *overlay* is the root with its own terms, *baseline* the waivers for its memory. Likely secrets are searched
+    as the policy says (*on_secret*); with *secrets* all are, regardless of range, baseline and policy. *now* is the
+    moment at which memories are active.
     """
 
     reference: bool = False
@@ -207,6 +207,7 @@ class Options:
     changed_files: Callable[[], Iterable[Mapping[str, Any]]] = tuple
     unsettled_rules: Callable[[], Iterable[tuple[PolicyChange, PolicyChange]]] = tuple
     access: Callable[[], AccessPolicy] = AccessPolicy
+    earlier_access: Callable[[], AccessPolicy | None] = lambda: None
     stale: Callable[[], Iterable[Mapping[str, Any]]] = tuple
     fail_on_stale: bool = False
     own_gates: Sequence[GateQuery] = ()
@@ -476,9 +477,12 @@ _OF_DUE = {
 
 def _of_authors(source: JournalSource, schema: Schema, options: Options) -> list[UnplacedFinding]:
     """Return what authors wrote that they may not, or dated ahead, and changes of the policy in the requested range."""
-    policy, moment = options.access(), options.now()
-    written = unpermitted(source, schema, policy, moment, lambda item: _may_be_active(item, source, schema, moment))
-    return [*written, *policy_changes(source, policy)]
+    policy, earlier, moment = options.access(), options.earlier_access(), options.now()
+
+    def is_active(item: Term) -> bool:
+        return _may_be_active(item, source, schema, moment)
+
+    return [*unpermitted(source, schema, policy, earlier, moment, is_active), *policy_changes(source, policy)]
 
 
 def _unsettled_rule(counts: PolicyChange, other: PolicyChange) -> UnplacedFinding:

@@ -421,21 +421,27 @@ def configured_changes(root: Path, revision: Revision) -> list[Problem]:
 
 
 def unpermitted(
-    source: TripleSource, schema: Schema, policy: AccessPolicy, moment: datetime, is_active: Callable[[Term], bool]
+    source: TripleSource,
+    schema: Schema,
+    policy: AccessPolicy,
+    earlier: AccessPolicy | None,
+    moment: datetime,
+    is_active: Callable[[Term], bool],
 ) -> Iterator[UnplacedFinding]:
     """Yield a finding for each active memory, and each change of the policy, that its author may not write or date so.
 
-    It is a violation if the rule was recorded before, and a warning if another branch recorded it later.
+    It is a violation if the rule was recorded before, and a warning if another branch recorded it later. What the
+    requested range brought is also judged by *earlier*, which has the configuration of before the range.
     """
     yield from _dated_ahead(source, moment, is_active)
-    history = _History(source, schema, policy)
-    yield from history.unpermitted_changes()
-    if policy.is_open and not policy.changes:
-        return
-    for item, kinds in source.types.items():
-        kind = next(filter(None, map(vocab.type_of, kinds)), None)
-        if kind is not None and "/alternatives/" not in item:
-            yield from history.judge(item, is_active)
+    reported = set[Term]()
+    for each in _History(source, schema, policy).unpermitted(is_active):
+        reported.add(each.item)
+        yield each
+    if earlier is not None and source.older is not None:
+        for each in _History(source, schema, earlier, source.older.types).unpermitted(is_active):
+            if each.item not in reported:
+                yield replace(each, message=f"by the configuration before this range, {each.message}")
 
 
 def _dated_ahead(
@@ -455,21 +461,37 @@ def _dated_ahead(
 class _History:
     """The policies that applied after each change of the policy, in the order of their records."""
 
-    def __init__(self, source: TripleSource, schema: Schema, policy: AccessPolicy) -> None:
-        self._source, self._schema, self._policy = source, schema, policy
+    def __init__(
+        self, source: TripleSource, schema: Schema, policy: AccessPolicy, older: Collection[Term] | None = None
+    ) -> None:
+        """Judge by *policy*; with *older* only nodes that are not in it, all of them recorded under its configuration.
+
+        Without, nobody knows when the configuration came: its administrators bar no other from an earlier change.
+        """
+        self._source, self._schema, self._policy, self._older = source, schema, policy, older
         self._changes = sorted(policy.changes, key=lambda change: (self._recorded(iri(change.node)), change.node))
         self._times = [self._recorded(iri(change.node)) for change in self._changes]
         self._by_number = {len(self._changes): policy}
         self._judged: dict[tuple[object, ...], str] = {}
         self._before: dict[str, set[Term]] = {}
 
-    def unpermitted_changes(self) -> Iterator[UnplacedFinding]:
+    def unpermitted(self, is_active: Callable[[Term], bool]) -> Iterator[UnplacedFinding]:
+        """Yield the findings about changes of the policy, then those about memories."""
+        yield from self._unpermitted_changes()
+        for item, kinds in self._source.types.items() if self._policy.changes or not self._policy.is_open else ():
+            kind = next(filter(None, map(vocab.type_of, kinds)), None)
+            if kind is not None and "/alternatives/" not in item and item not in (self._older or ()):
+                yield from self._judge(item, is_active)
+
+    def _unpermitted_changes(self) -> Iterator[UnplacedFinding]:
         """Yield the active changes of the policy by agents that were no administrators while there was one."""
-        active = {change.node for change in self._policy.active_changes}
+        active = {change.node for change in self._policy.active_changes if iri(change.node) not in (self._older or ())}
         for number, change in enumerate(self._changes):
-            administrators = self._policy_of(number).administrators
-            if change.node in active and change.by and administrators and change.by not in administrators:
-                named = [*map(local_name, administrators)]
+            before = self._policy_of(number)
+            permitted, granted = before.administrators, replace(before, roles={}).administrators
+            by_then = granted if self._older is None else permitted
+            if change.node in active and change.by and by_then and change.by not in permitted:
+                named = [*map(local_name, by_then)]
                 undo, by = _undone(change, self._changes[:number]), f"--agent {quote(named[0])}"
                 text = (
                     f"{local_name(change.by)} may not change the policy: {change}, though {' and '.join(named)}"
@@ -478,7 +500,7 @@ class _History:
                 )
                 yield UnplacedFinding(iri(change.node), PERMITTED, "violation", text)
 
-    def judge(self, item: Term, is_active: Callable[[Term], bool]) -> Iterator[UnplacedFinding]:
+    def _judge(self, item: Term, is_active: Callable[[Term], bool]) -> Iterator[UnplacedFinding]:
         """Yield the finding about *item*, if it is active, and none of the agents responsible for it may assert it."""
         agents = [plain_value(agent) for name in _RESPONSIBLE for agent in self._source.values(item, name)]
         if not agents or plain_value(WRITER_AGENT) in agents:  # the writer settles by a rule of the policy

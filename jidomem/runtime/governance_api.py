@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jidomem.errors import Failed, InvalidRequest
-from jidomem.runtime import root_config
+from jidomem.runtime import root_config, settings
 
 if TYPE_CHECKING:
     from jidomem.check.check import Options
     from jidomem.check.report import Baseline, CheckReport
     from jidomem.curation.redact import JournalMaintenance
+    from jidomem.journal.branches import Revision
+    from jidomem.records.policy import Policy
     from jidomem.runtime.agent_api import AgentApi
     from jidomem.runtime.logs import ReadLog
     from jidomem.runtime.root import Jidomem
@@ -36,6 +38,16 @@ def baseline_of_root(root: Path) -> Baseline | None:
     except (ValueError, OSError) as error:
         raise InvalidRequest(f"{path}: {error}", hint="make it a readable file of TOML in UTF-8") from error
     return read_baseline(str(path), text.encode())
+
+
+def policy_at(root: Path, revision: Revision) -> Policy | None:
+    """Return the policy in the configuration of *root* at *revision*, None without a valid one."""
+    path = root / settings.CONFIG
+    try:
+        config = root_config.parse(revision.content(path).decode(), path)
+        return root_config.policy(config, path) if config else None
+    except (Failed, ValueError):
+        return None
 
 
 class GovernanceApi:
@@ -74,11 +86,13 @@ class GovernanceApi:
         from jidomem.read.derived import authority, unsettled_changes
 
         memory = self._memory
+        earlier = None if requested.revision is None else policy_at(memory.settings.root, requested.revision)
         options = replace(
             requested,
             disagreements=lambda: memory.reader.ask("conflicts", project=project),
             changed_files=lambda: memory.changed_files(project),
             access=lambda: authority(memory.reader, project, memory.settings.policy),
+            earlier_access=lambda: None if earlier is None else authority(memory.reader, project, earlier),
             stale=lambda: memory.reader.ask("stale", project=project),
             unsettled_rules=lambda: unsettled_changes(memory.reader, project),
             ask_own=partial(memory.pool.solutions, project),

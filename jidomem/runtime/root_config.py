@@ -277,11 +277,17 @@ def read(path: Path, own: Path | None) -> dict[str, Any]:
     effect any more.
     """
     try:
-        config = parse_config(read_config(path), path)
+        content = read_config(path)
     except FileNotFoundError:
         return {}
     except (ValueError, OSError) as error:
         raise config_fault(path, str(error), "correct the line it names") from error
+    return parse(content, path, own)
+
+
+def parse(content: str, path: Path, own: Path | None = None) -> dict[str, Any]:
+    """Return the configuration *content* of the file *path*, as `read` does."""
+    config = parse_config(content, path)
     for key in config:
         _refuse_authority(key, path, own)
     read_table(path, "", config, _RULES)

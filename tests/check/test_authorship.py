@@ -1,6 +1,7 @@
 """Memories written on a merged branch are checked against the policy that applies after the merge."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -122,6 +123,45 @@ def test_a_check_of_a_git_range_warns_of_each_change_of_policy_and_roles(reposit
         "the policy changes: every agent may not write decision about src (by ana)",
     ]
     assert problems() == []
+
+
+def name_in_config(agent, role="Administrator"):
+    with open(".jidomem/config.toml", "a") as config:
+        config.write(f'[agents.{agent}]\nrole = "{role}"\n')
+    commit(f"{agent} in config.toml")
+
+
+def test_a_role_of_the_configuration_accuses_nobody_who_changed_the_policy_before(repository):
+    restrict()
+    name_in_config("rita")
+
+    assert problems() == []
+    assert [each["severity"] for each in problems("--since", "HEAD~1")] == ["warning"]
+    run("access", "policy", "grant", "bob", "curator", "--agent", "rita")
+    assert problems() == []
+
+
+@pytest.mark.parametrize("act", [
+    ("access", "policy", "grant", "eve", "admin"),
+    ("remember", "Use MongoDB", "--type", "architectural_decision", "--topic", "store", "--rationale", "r"),
+])  # fmt: skip
+@pytest.mark.parametrize("preset", ["curated", "open"])
+def test_what_the_configuration_permits_since_the_revision_is_a_violation_until_undone(repository, act, preset):
+    config = repository / ".jidomem" / "config.toml"
+    config.write_text(config.read_text() + 'policy = "curated"\n')
+    run("access", "policy", "grant", "ana", "admin")
+    commit("policy")
+    config.write_text(config.read_text().replace("curated", preset))
+    name_in_config("eve")
+    run(*act, "--agent", "eve")
+
+    (problem,) = [each for each in problems("--since", "HEAD~1", code=1) if each["severity"] == "violation"]
+    assert problem["rule"].endswith("#AuthorMayAssert")
+    assert "by the configuration before this range, eve may" in problem["message"]
+    assert problem["line"]
+    name = problem["message"].partition("undoes it: " if act[0] == "access" else "confirms it: ")[2]
+    run(*re.split("[,;]", name)[0].split()[1:])
+    assert {each["severity"] for each in problems("--since", "HEAD~1")} == {"warning"}
 
 
 def test_a_decision_of_a_curator_by_token_is_allowed_by_the_grant_that_the_finding_names(repository):
