@@ -16,7 +16,6 @@ from jidomem.records.entry import Entry, WriteRequest, tool_uses
 from jidomem.records.recall import RecallRequest
 from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.serve import wire
-from jidomem.serve.memories import wait_for_version
 from jidomem.serve.server_state import RequestContext
 
 RECORDING = {"prompt": str, "answer": str, "asked_by": str, "answered_by": str, "tools": list, "timestamp": str}
@@ -25,7 +24,6 @@ RECORDING = {"prompt": str, "answer": str, "asked_by": str, "answered_by": str, 
 def show_conversation(site: RequestContext, project: str, session: str) -> Response:
     """Return the turns of a conversation in order, or only the `last` ones."""
     given = wire.arguments("last", "as_of", "min_position")
-    wait_for_version(site, project, given)
     last = wire.whole(given, "last")
     site.memory.catch_up(project)
     turns = site.memory.conversation(session, project).turns(last, as_of=given.get("as_of"))
@@ -78,7 +76,6 @@ def recall(site: RequestContext, project: str) -> Response:
         hint = f"give it in the address: {request.path}?{misplaced[0]}=..."
         raise InvalidRequest(f"{misplaced[0]} is no member of the body, but a parameter", hint=hint)
     recall_request = RecallRequest.from_input(_owned(site, values))
-    wait_for_version(site, project, given)
     site.memory.catch_up(project)
     return wire.answer(site.memory.entry_store(project).recall(recall_request, opts).to_dict())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -26,6 +26,7 @@ from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import ApiToken
 from jidomem.serve import wire
 from jidomem.serve.listener import LOOPBACK, parse_origins, parse_public_url
+from jidomem.serve.memories import wait_for_version
 from jidomem.serve.monitoring import Watch, log_bug
 from jidomem.serve.routes import ROUTES, Route
 from jidomem.serve.server_state import Operation, RequestContext
@@ -162,20 +163,23 @@ class AccessGate:
             wire.check_headers(route.headers)
         project = parts.get("project")
         if caller is None:
-            if route.writes:
-                self._site.check_writes()
-            return self._with_damage(self._site, project, route.answer(self._site, **parts))
+            return self._answer(self._site, route, project, parts)
         site = replace(self._site, caller=caller, request_id=g.seen.id)
         if project is not None:
             site.check(project)
-        if route.writes:
-            site.check_writes()
         try:
-            return self._with_damage(site, project, route.answer(site, **parts))
+            return self._answer(site, route, project, parts)
         except JidomemError as error:
             if project is not None and error.code == "unknown_project":
                 raise site.unknown(project) from None
             raise site.shown(error) from error
+
+    def _answer(self, site: RequestContext, route: Route, project: str | None, parts: Mapping[str, str]) -> Response:
+        if route.writes:
+            site.check_writes()
+        if project is not None and "min_position" in route.takes:
+            wait_for_version(site, project, request.args.get("min_position"))
+        return self._with_damage(site, project, route.answer(site, **parts))
 
     def _with_damage(self, site: RequestContext, project: str | None, response: Response) -> Response:
         """Return *response* with a warning if a part of what it tells of *project* cannot be read."""

@@ -59,12 +59,11 @@ _VERSION_WAIT, _VERSION_PAUSE = 1.0, 0.02
 _COMMIT = "urn:jido:commit:"
 
 
-def wait_for_version(site: RequestContext, project: str, given: Mapping[str, str]) -> None:
-    """Wait until the memory of *project* has reached the version in `min_position`, if given.
+def wait_for_version(site: RequestContext, project: str, wanted: str | None) -> None:
+    """Wait until the memory of *project* has reached the version *wanted*, the parameter `min_position`, if given.
 
     Raises InvalidRequest for an invalid version, Busy `index_behind` if it is not reached in time.
     """
-    wanted = given.get("min_position")
     if wanted is None or wanted == "0":
         return
     version = parse_version(wanted)
@@ -106,7 +105,6 @@ def projects(site: RequestContext) -> Response:
 def project(site: RequestContext, project: str) -> Response:
     """Return the state of one project: counts by class and state, versions, damage; a withdrawal is a DeletedMarker."""
     given = wire.arguments(*MOMENT_PARAMETERS, "min_position")
-    wait_for_version(site, project, given)
     version = _version(site, project, given.get("as_of"))
     return wire.answer({
         "project": project,
@@ -151,7 +149,6 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
     given = wire.once(request.args)
     query = site.memory.playbook.get(name)
     g.seen.question = query.name
-    wait_for_version(site, project, given)
     limit, most = wire.whole(given, "limit"), site.memory.settings.limits.query_rows
     with nullcontext() if query.is_isolated else site.operation.turns.turn():
         page = site.memory.reader.ask_page(
@@ -227,7 +224,6 @@ def memory(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
     """Return one memory, by its IRI or a unique part of its id, as JSON, Turtle or JSON-LD."""
     given = wire.arguments(*MOMENT_PARAMETERS, "min_position")
     form = negotiate({wire.JSON: "json", TURTLE: "turtle", LINKED: "jsonld"})
-    wait_for_version(site, project, given)
     item = site.memory.reader.resolve(project, id, as_of=given.get("as_of"))
     if form == "json":
         return wire.answer(site.memory.reader.get_memory(project, item, **_moment(given)))
@@ -245,21 +241,18 @@ def _moment(given: Mapping[str, str]) -> dict[str, str]:
 def history(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
     """Return the predecessors and successors of one memory."""
     given = wire.arguments(*MOMENT_PARAMETERS, "min_position")
-    wait_for_version(site, project, given)
     return wire.answer({"rows": site.memory.reader.history(project, id, **_moment(given)), "cursor": None})
 
 
 def why(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
     """Return the provenance of one memory."""
     given = wire.arguments(*MOMENT_PARAMETERS, "min_position")
-    wait_for_version(site, project, given)
     return wire.answer(site.memory.reader.why(project, id, **_moment(given)))
 
 
 def conflicts(site: RequestContext, project: str) -> Response:
     """Return a page of the review queue, by priority, or of the proposals of one agent."""
     given = wire.arguments("limit", "cursor", "by", "min_position")
-    wait_for_version(site, project, given)
     limit, cursor, by = wire.whole(given, "limit"), given.get("cursor"), given.get("by")
     near, now = () if by is not None else site.memory.near_pairs(project), site.memory.sources.now()
     curators = site.memory.writer.authority(project).curators
@@ -271,14 +264,13 @@ def conflicts(site: RequestContext, project: str) -> Response:
 def sessions(site: RequestContext, project: str) -> Response:
     """Return the work sessions that have not ended, or all of them, oldest first."""
     given = wire.arguments("all", "min_position")
-    wait_for_version(site, project, given)
     rows = derived.sessions(site.memory.reader, project, ended=wire.flag(given, "all"))
     return wire.answer({"rows": rows, "cursor": None})
 
 
 def session(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
     """Return the present state of one work session, by its name or IRI."""
-    wait_for_version(site, project, wire.arguments("min_position"))
+    wire.arguments("min_position")
     return wire.answer(derived.session(site.memory.reader, project, id))
 
 
@@ -291,7 +283,6 @@ def briefing(site: RequestContext, project: str) -> Response:
     """Return a briefing as JSON, or its text as Markdown."""
     given, about = _arguments(_KNOWN, "about")
     form = negotiate({wire.JSON: "json", MARKDOWN: "md"})
-    wait_for_version(site, project, given)
     briefing = site.memory.briefing(
         project,
         agent=site.listener(given.get("agent")),
@@ -312,7 +303,6 @@ def governing(site: RequestContext, project: str) -> Response:
     given, paths = _arguments(_GOVERNING, "file")
     if not paths:
         raise InvalidRequest("there is no file", hint="name one: ?file=src/a.py")
-    wait_for_version(site, project, given)
     limit = wire.whole(given, "limit")
     answer = site.memory.governing_answer(
         *paths,
@@ -350,7 +340,6 @@ def check(site: RequestContext, project: str) -> Response:
     form = given.get("format") or negotiate({media: name for name, media in _TYPES.items()})
     if form not in _TYPES:
         raise InvalidRequest(f"a report comes as {', '.join(_TYPES)}, not as {form!r}", hint="format=json")
-    wait_for_version(site, project, given)
     report = site.memory.checks.answer(project, form, wire.client_descriptor())
     return Response(report, content_type=f"{_TYPES[form]}; charset=utf-8" if form == "junit" else _TYPES[form])
 
@@ -392,12 +381,11 @@ RECALL_FIELDS = {
 
 def recall(site: RequestContext, project: str) -> Response:
     """Return the memories that match a text as JSON, or as quoted data in Markdown."""
-    given = wire.arguments("min_position")
+    wire.arguments("min_position")
     form = negotiate({wire.JSON: "json", MARKDOWN: "md"})
     arguments: dict[str, Any] = wire.json_object(RECALL_FIELDS)
     if "query" not in arguments:
         raise InvalidRequest("there is no query", hint='write {"query": "..."}')
-    wait_for_version(site, project, given)
     if "agent" in arguments and "page" in arguments.get("kinds", ()):
         site.check_own(arguments["agent"], "read the pages of", "agent")
     agent = site.listener(arguments.pop("agent_id", None))
@@ -424,7 +412,6 @@ def change_feed(site: RequestContext, project: str) -> Response:
     """Return the commits after a version: lines in one answer, or a stream of events."""
     form = negotiate({NDJSON: "lines", EVENTS: "events"})
     given = wire.arguments("after", "limit", "wait", "min_position")
-    wait_for_version(site, project, given)
     limit, wait = _feed_integer(given, "limit", 1, LARGEST_FEED_PAGE), _feed_integer(given, "wait", 0, LONGEST_WAIT)
     site.memory.catch_up(project)  # raises for an unknown project
     after = (request.headers.get("Last-Event-ID") if form == "events" else None) or given.get("after", "0")

@@ -156,7 +156,7 @@ def _answer(site: RequestContext, project: str | None, given: Fields) -> Respons
     name = _project(site, project)
     word = sparql.first_word(code)
     asks_graph = word in ("CONSTRUCT", "DESCRIBE")
-    wait_for_version(site, name, {"min_position": given["min_position"][0]} if "min_position" in given else {})
+    wait_for_version(site, name, given["min_position"][0] if "min_position" in given else None)  # also of a form
     media, form = _format(GRAPHS if asks_graph else TRUTHS if word == "ASK" else ROWS, given)
     dataset = Dataset(*dataset_values) if any(dataset_values := [given[which] for which in DATASET]) else None
     unknown = unknown_graphs(code, graphs_of(name), dataset)
@@ -226,7 +226,6 @@ def get_graph(site: RequestContext, project: str) -> Response:
     site.memory.catch_up(project)  # raises for an unknown project
     arguments = wire.arguments("graph", "default", "min_position")
     graph = _graph(project, {name: value for name, value in arguments.items() if name != "min_position"})
-    wait_for_version(site, project, arguments)
     media, form = negotiate({media: (media, form) for media, form in GRAPHS.items()})
     data = site.memory.pool.answer(
         project,
