@@ -32,7 +32,7 @@ from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import unverified_entry
 from jidomem.journal.rewrite import beyond
-from jidomem.rdf.terms import Term, plain_value
+from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import JIDO, jido, short_id
 from jidomem.read import memory_detail
 from jidomem.records.file_anchor import ANCHOR, anchors_of
@@ -240,8 +240,8 @@ def _costs(plan: RedactionPlan) -> Iterator[str]:
         yield f"neither the file nor git has the content of {versions} of {path}, which may have contained the text"
     if keyed := others[jido("conflictKey")]:
         yield f"{_memories(keyed)} can no longer be detected as repeating or contradicting others by the removed text"
-    if requests := others[jido("requestDigest")] | others[jido("receipt")]:
-        yield f"a retry of the request of {_memories(requests)} is no longer recognised"
+    if requests := others[jido("requestDigest")] - {iri(each) for each in plan.unrecognised}:
+        yield f"a retry of the request of {_memories(requests)} is refused"
 
 
 def _memories(items: Collection[Term]) -> str:
@@ -265,6 +265,11 @@ def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
         (f"entries {state}removed whole, with all their fields", tuple(dict.fromkeys(plan.entries.values()))),
         (f"turns {state}emptied, as their session or speaker is removed", plan.turns),
         ("without author, but with their text (remove each: jidomem journal redact ID)", plan.unattributed),
+        (
+            "requests whose idempotency key goes with the text (a retry is not recognised, and would store it again:"
+            " stop whatever may send it)",
+            tuple(map(short_id, plan.unrecognised)),
+        ),
         ("not removed, the text is only a part of these words (--parts removes them, too)", plan.left_out),
     ):
         if names:
@@ -339,6 +344,7 @@ def _print_redaction_result(
             "entries": {plain_value(entry): name for entry, name in plan.entries.items()},
             "turns": plan.turns,
             "unattributed": plan.unattributed,
+            "unrecognised": plan.unrecognised,
             "left_out": plan.left_out,
         } if plan is not None else {}  # fmt: skip
         show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": leftover_rows,

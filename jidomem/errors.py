@@ -41,10 +41,9 @@ CODES: Mapping[str, tuple[int, int]] = {
     for codes, answer in (
         ("missing_required_fields missing_rationale unknown_type invalid_confidence invalid_iri iri_exists", (422, 3)),
         ("unknown_field unknown_reference project_mismatch unknown_term shape_violation", (422, 3)),
-        ("conflict idempotency_mismatch revision_conflict", (409, 5)),
-        ("policy_denied unknown_host", (403, 3)),
+        ("conflict idempotency_mismatch request_redacted revision_conflict", (409, 5)),
         ("unauthenticated", (401, 3)),
-        ("update_refused federation_refused index_is_derived", (403, 3)),
+        ("policy_denied unknown_host update_refused federation_refused index_is_derived", (403, 3)),
         ("invalid_project unknown_project not_found unknown_query", (404, 4)),
         ("invalid_argument malformed_query malformed_json", (400, 2)),
         ("unsupported", (501, 2)),
@@ -52,10 +51,9 @@ CODES: Mapping[str, tuple[int, int]] = {
         ("not_acceptable", (406, 2)),
         ("unsupported_media_type", (415, 2)),
         ("request_timeout", (408, 1)),
-        ("payload_too_large", (413, 1)),
+        ("payload_too_large result_too_large", (413, 1)),
         ("uri_too_long", (414, 1)),
         ("headers_too_large", (431, 1)),
-        ("result_too_large", (413, 1)),
         ("query_timeout", (503, 1)),
         ("busy", (503, 6)),
         ("too_many_requests", (429, 6)),
@@ -463,6 +461,12 @@ class IdempotencyMismatch(JidomemError):
     """This agent has used the idempotency key in this project before, for another intent."""
 
     code = "idempotency_mismatch"
+
+
+class RequestRedacted(IdempotencyMismatch):
+    """The first request with the idempotency key was redacted: a retry would store its text again."""
+
+    code = "request_redacted"
 
 
 class RevisionConflict(JidomemError):

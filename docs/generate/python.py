@@ -64,7 +64,7 @@ _NAMES: dict[str, str] = {
     "jidomem.errors": (
         "BranchChanged Busy CODES Choice Conflict ConflictItem Failed IdempotencyMismatch"
         " IntentRefused InvalidRequest JidomemError JournalDamaged MemoryClosed MemoryMissing ModelUnavailable"
-        " NotFound NotServed PolicyDenied QueryTimeout Repair RequestTimeout RevisionConflict STOPPING"
+        " NotFound NotServed PolicyDenied QueryTimeout Repair RequestRedacted RequestTimeout RevisionConflict STOPPING"
         " TooLarge Unauthenticated Violation"
     ),
     "jidomem.records.policy": (

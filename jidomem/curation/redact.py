@@ -127,6 +127,15 @@ class RedactionPlan:
         return tuple(sorted(lost.difference(self.emptied)))
 
     @property
+    def unrecognised(self) -> tuple[str, ...]:
+        """Return the memories and submissions that lose their idempotency key: a retry would store their text again.
+
+        A digest of the key, salted or not, would confirm a guess at the text in it, so none is preserved.
+        """
+        keyed = {trace.triple[0] for _, trace in self.traces if trace.triple[1] == jido("idempotencyKey")}
+        return tuple(sorted(map(plain_value, keyed)))
+
+    @property
     def forms(self) -> Mapping[str, int]:
         """Return the number of statements that contain a text, by its form."""
         return Counter(trace.form for _, trace in self.traces if trace.why == SAYS)

@@ -23,7 +23,7 @@ from jidomem.write.context import WritePart, project_node
 from jidomem.write.normalize import check_size
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
-from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Outcome, commit_of
+from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Outcome, commit_of, redacted
 
 _IN_PARTS = "split it, or store a summary and the place of the full text"
 
@@ -288,7 +288,10 @@ class _NewTurn(NamedTuple):
         return iri(f"{vocab.BASE}turns/{blake2b(named, digest_size=16).hexdigest()}")
 
     def _retry(self, node: Term, conversation: Term, pipeline: Pipeline, view: WriteSnapshot) -> Decision:
-        """Return the decision for a turn that is stored; raise IdempotencyMismatch if the stored one is another."""
+        """Return the decision for a turn that is stored.
+
+        Raises IdempotencyMismatch if the stored one is another, RequestRedacted if it lost a text.
+        """
         index = int(parse_literal(view.first(node, conv("turnIndex")) or literal("0")).text)
         given = {
             row
@@ -297,6 +300,8 @@ class _NewTurn(NamedTuple):
         }
         properties = {predicate for _, predicate, _ in given} | _HAS_PARTS
         stored = {row for subject in {row[0] for row in given} for row in view.about(subject) if row[1] in properties}
+        if given != stored and any(view.subjects(jido("redactedItem"), part) for part, _, _ in given):
+            raise redacted(self.key or "", node)
         if given != stored:
             raise IdempotencyMismatch(
                 f"the idempotency key {self.key!r} was used for another turn ({plain_value(node)})",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from jidomem.errors import ConflictItem, IdempotencyMismatch, InvalidRequest, JidomemError
+from jidomem.errors import ConflictItem, IdempotencyMismatch, InvalidRequest, JidomemError, RequestRedacted
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido, local_name
 from jidomem.records.intent import CONFLICT_KEY, CommitRef, MemoryUpdateIntent, Receipt, Version, digest
@@ -166,16 +166,20 @@ def submission_triples(node: Term, intent: MemoryUpdateIntent, request: str, rec
 def first_receipt(intent: MemoryUpdateIntent, request: str, view: WriteSnapshot) -> Receipt | None:
     """Return the receipt of the first intent with the key of *intent*; None without a key, and for a new one.
 
-    Raises IdempotencyMismatch when the key was used for another request.
+    Raises IdempotencyMismatch when the key was used for another request, RequestRedacted for one whose digest is gone.
     """
     if not intent.idempotency_key or not intent.asserted_by:
         return None
     agent = iri(intent.asserted_by)
     for node in view.subjects(_KEY, literal(intent.idempotency_key)):
         by = [view.objects(node, jido(name)) for name in ("submittedBy", "settledBy", "assertedBy")]
-        if agent not in next(filter(None, by), []):
+        owner = next(filter(None, by), [])  # none if the name of the agent was redacted, whom nothing names any more
+        if agent not in owner and (owner or view.types(agent)):
             continue
-        if view.first(node, _DIGEST) != literal(request):
+        first_request = view.first(node, _DIGEST)
+        if first_request is None:
+            raise redacted(intent.idempotency_key, node)
+        if first_request != literal(request):
             raise IdempotencyMismatch(
                 f"idempotency_key {intent.idempotency_key!r} was used for another intent ({plain_value(node)})",
                 hint="use a new key for a new intent, or resubmit the first intent unchanged",
@@ -186,6 +190,14 @@ def first_receipt(intent: MemoryUpdateIntent, request: str, view: WriteSnapshot)
         warnings = tuple(first["warnings"])
         return Receipt(first["iri"], commit, version, first["status"], first["filled"], conflicts, warnings)
     return None
+
+
+def redacted(key: str, node: Term) -> RequestRedacted:
+    """Return the refusal of a request with the idempotency *key* of *node*, whose texts were redacted."""
+    return RequestRedacted(
+        f"the first request with the idempotency key {key!r} was redacted ({plain_value(node)})",
+        hint="do not send that request again, under this or another key: it would store the redacted text again",
+    )
 
 
 def commit_of(node: Term, view: WriteSnapshot) -> tuple[str | None, Version]:

@@ -283,6 +283,20 @@ def test_a_preview_of_a_redaction_counts_values_removed_completely(repository):
     assert "each value that contains it is removed" in " ".join(run("journal", "redact", "--help").stdout.split())
 
 
+def test_a_redaction_says_which_retries_are_refused_and_which_are_no_longer_recognised(repository):
+    for words, key in (("Zerlinda drinks tea", "k-1"), ("Zerlinda drinks coffee", "zerlinda-7")):
+        last = run("remember", words, "--idempotency-key", key).stdout.strip()
+    redact = ("journal", "redact", "--text", "Zerlinda", "--reason", "she asked")
+
+    preview, result = run(*redact, "--dry-run").stderr, run(*redact).stderr
+    retry = run("remember", "Zerlinda drinks tea", "--idempotency-key", "k-1")
+
+    assert "cost: a retry of the request of 1 memory is refused\n" in preview
+    line = "requests whose idempotency key goes with the text (a retry is not recognised, and would store it again"
+    assert all(re.search(rf"{re.escape(line)}: .+\): {last[-8:]}\n", text) for text in (preview, result))
+    assert (retry.exit_code, "was redacted" in retry.stderr, "new key" in retry.stderr) == (5, True, False)
+
+
 def test_with_a_curator_appointed_no_other_agent_redacts_or_quarantines(repository, folder):
     torn = commits(folder)[1]
     original = torn.read_bytes()

@@ -126,6 +126,13 @@ def a_misspelt_key(root):
 
 
 @contextmanager
+def a_redacted_request(root):
+    with jidomem.open(root, sources=fixed_sources(START + timedelta(hours=1))) as memory:
+        memory.keeper.redact(memory.keeper.plan("p", OLD), agent="ana", reason="it named a customer")
+    yield
+
+
+@contextmanager
 def a_rule_against_it(root):
     with jidomem.open(root, sources=fixed_sources(START + timedelta(hours=1))) as memory:
         memory.writer.change_policy("p", [PolicyChange(kind="fact", allows="deny")])
@@ -155,6 +162,7 @@ CASES = {
     "payload_too_large": submitted(intent(summary="x" * 300_000)),
     "conflict": submitted(decision(summary="Use Jena", topic="store")),
     "idempotency_mismatch": submitted(decision(summary="Use Jena", idempotency_key="k-1")),
+    "request_redacted": submitted(decision(summary="Use Jena", idempotency_key="k-1"), a_redacted_request),
     "policy_denied": submitted(intent(), a_rule_against_it),
     "busy": submitted(intent(), held_by_another_process),
     "write_failed": submitted(intent(), a_file_where_a_folder_should_be),

@@ -17,7 +17,7 @@ from jidomem.check.report import JOURNAL
 from jidomem.curation.find_text import DIGEST, NAME, SAYS, leftovers
 from jidomem.curation.redact import JournalMaintenance
 from jidomem.curation.review_queue import queue
-from jidomem.errors import Busy, Failed, IdempotencyMismatch, IntentRefused, InvalidRequest, NotFound, PolicyDenied
+from jidomem.errors import Busy, Failed, IntentRefused, InvalidRequest, NotFound, PolicyDenied, RequestRedacted
 from jidomem.index import follower as limits
 from jidomem.journal import rewrite
 from jidomem.journal.commit import parse
@@ -32,6 +32,7 @@ from jidomem.records.policy import PolicyChange
 from jidomem.write.settlement import Settlement
 
 STREAM = Stream("p")
+DOOR = "https://jido.ai/memory/door"
 PIN_TEXT = "the vault opens with {}"
 
 
@@ -283,13 +284,67 @@ def test_check_reports_redacted_and_quarantined_commits_as_warnings(memory):
     assert any(problem.item == first and problem.message.startswith("it was redacted") for problem in report.problems)
 
 
-def test_a_retry_of_a_redacted_request_is_refused(memory):
-    request = intent(summary="the door opens to hunter2", idempotency_key="once")
-    memory.writer.submit_intent("p", request)
-    memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
-    with pytest.raises(IdempotencyMismatch):
-        memory.writer.submit_intent("p", request)
+def submit(memory, **fields):
+    return memory.writer.submit_intent("p", intent(**fields))
+
+
+def correct(memory, **fields):
+    key = fields.pop("idempotency_key")
+    if not any(memory.index.triples(STREAM.graph, iri(DOOR))):
+        submit(memory, summary="the door is closed", iri=DOOR)
+    return memory.writer.correct("p", DOOR, changes=fields, reason="it opens", who={"idempotency_key": key})
+
+
+def submit_known(memory, **fields):
+    if not any(memory.index.triples(STREAM.graph, None, jido("redactedItem"))):
+        submit(memory, **fields | {"idempotency_key": "another"})
+    return submit(memory, **fields)
+
+
+def record_turn(memory, **fields):
+    return memory.conversation("s-1", "p").record(fields.pop("summary"), **fields)
+
+
+@pytest.mark.parametrize("send", [submit, correct, submit_known, record_turn])
+def test_a_retry_of_a_redacted_request_is_refused_without_the_advice_to_use_another_key(memory, send):
+    request = {"summary": "the door opens to hunter2", "idempotency_key": "once"}
+    send(memory, **request)
+    plan = memory.keeper.plan("p", None, texts=["hunter2"])
+    memory.keeper.redact(plan, agent="ana", reason="a password")
+
+    with pytest.raises(RequestRedacted, match="with the idempotency key 'once' was redacted") as error:
+        send(memory, **request)
+
+    assert error.value.hint.startswith("do not send that request again, under this or another key")
+    assert plan.unrecognised == ()
     assert b"hunter2" not in bytes_below(memory.settings.root)
+
+
+def test_a_retry_by_an_agent_whose_name_was_redacted_is_refused_and_another_agent_may_use_its_key(memory):
+    request = {"asserted_by": "zerlinda", "idempotency_key": "once"}
+    submit(memory, **request)
+    submit(memory, summary="the gate is open", asserted_by="bob")
+    memory.keeper.redact(memory.keeper.plan("p", None, texts=["zerlinda"]), agent="ana", reason="she left")
+
+    with pytest.raises(RequestRedacted):
+        submit(memory, **request)
+    assert submit(memory, **request | {"asserted_by": "bob", "summary": "the lid is shut"}).status == "asserted"
+
+
+@pytest.mark.parametrize(
+    "fields", [{"idempotency_key": "zerlinda-7"}, {"iri": "urn:zerlinda", "idempotency_key": "once"}]
+)
+def test_a_redaction_names_the_requests_whose_key_it_removes_and_leaves_no_digest_of_it(memory, fields):
+    first = submit(memory, summary="Zerlinda drinks coffee", **fields)
+    submit(memory, summary="Zerlinda drinks tea", idempotency_key="k-1")
+
+    plan = memory.keeper.plan("p", None, texts=["Zerlinda"])
+    memory.keeper.redact(plan, agent="ana", reason="she asked for it")
+
+    assert plan.unrecognised == (first.iri,)
+    keys = {o for commit in memory.journal.read(STREAM) for _, p, o in commit.triples if p == jido("idempotencyKey")}
+    assert keys == {literal("k-1")}
+    assert submit(memory, summary="Zerlinda drinks coffee", **fields).status == "asserted"
 
 
 @pytest.mark.parametrize(
