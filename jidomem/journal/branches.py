@@ -14,9 +14,9 @@ from shlex import quote
 
 from jidomem.base import disk
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
-from jidomem.journal.commit import is_pack, short_id, stem, stem_of
+from jidomem.journal.commit import FormatError, is_pack, parse, short_id, stem, stem_of
 from jidomem.journal.stream import Folder
-from jidomem.journal.stream_files import FIRST_VERSION, FROM_ROOT, each_file, missing_parent
+from jidomem.journal.stream_files import FIRST_VERSION, FROM_ROOT, each_file, in_repository, missing_parent
 from jidomem.records.intent import SHORT, CommitRef
 from jidomem.repository import git
 
@@ -65,7 +65,7 @@ class Revision:
             name = path.decode(errors="surrogateescape").rpartition("/")[2]
             if is_pack(name):
                 packs |= {} if name in unread else {name: fields.split()[2].decode()}
-            elif name.endswith(".ttl"):
+            elif short_id(name):
                 files[stem_of(name)] = name
         for name, data in zip(packs, git.blobs(above, [*packs.values()]), strict=True):
             files |= dict.fromkeys(_stems(data), name)
@@ -163,19 +163,47 @@ def explain(folder: Folder, damage: Sequence[JournalDamaged]) -> tuple[JournalDa
 
 
 def _hint_quarantine(place: Path, damage: Sequence[JournalDamaged]) -> None:
-    """Set the hint of those of *damage* whose file is not in HEAD, or whose first version a shallow clone lacks."""
+    """Set the hint of those of *damage* that git cannot restore.
+
+    Their file is not in HEAD, was committed with the damage, or is no commit, or a shallow clone lacks its beginning.
+    """
     listed = git.read_git(place, "ls-tree", "-z", "--name-only", "HEAD", "./") if damage else None
     known = {Path(name).name for name in (listed or b"").decode(errors="surrogateescape").split("\0")}
     is_shallow = bool(damage) and git.read_git(place, "rev-parse", "--is-shallow-repository") == b"true\n"
+    names = known.intersection(Path(each.path).name for each in damage)
+    faulty = set[str]() if is_shallow else _first_faulty(place, names)
     for each in damage:
         name = Path(each.path).name
         if name in known and is_shallow and not each.hint.startswith(_UNSHALLOW):
             each.hint = f"{_UNSHALLOW}; then {each.hint}"
-        if name not in known:
+        elif name in faulty and short_id(name) is None:
+            each.hint = f"{FROM_ROOT}: git rm -- {quote(in_repository(each.path))}   (it is no commit of the journal)"
+        elif name in faulty or name not in known:
+            kind = "intact version" if name in faulty else "version"
             each.hint = (
-                "git has no version of it; restore it from a copy, or set it aside: jidomem journal verify --quarantine"
+                f"git has no {kind} of it; restore it from a copy, or set it aside: jidomem journal verify --quarantine"
                 f" {short_id(name) or quote(name)} --reason TEXT   (then record the memory again)"
             )
+
+
+def _first_faulty(place: Path, names: Collection[str]) -> set[str]:
+    """Return those of the files *names* of a folder whose first version in git is no intact commit."""
+    words = ("--diff-filter=A", "--format=:%H", "--name-only", "--", *sorted(f"./{name}" for name in names))
+    refs, added = dict[str, str](), ""
+    for row in (git.read_git(place, "log", *words) or b"").decode(errors="replace").splitlines() if names else ():
+        added = row[1:] if row[:1] == ":" else added
+        if (name := row.rpartition("/")[2]) in names:
+            refs.setdefault(name, f"{added}:./{name}")
+    contents = git.available_blobs(place, [*refs.values()])
+    return {name for name, ref in refs.items() if ref in contents and not _is_commit(contents[ref])}
+
+
+def _is_commit(data: bytes) -> bool:
+    """Return whether *data* is an intact commit."""
+    try:
+        return bool(parse(data))
+    except FormatError:
+        return False
 
 
 def _changed(folder: Folder, parents: dict[str, str], damage: dict[str, JournalDamaged]) -> dict[str, BranchChanged]:

@@ -305,7 +305,9 @@ class Contents:
         fitting = file_name(commit.head, redacted=commit.redacted)
         if name != fitting or commit.graph != self.graph:
             problem = f"holds a commit to be named {fitting}, of the graph {commit.graph}: it was moved"
-            self.broken[name] = self.damaged(name, problem, line=1, identity=commit.id)
+            back = f"cd {quote(self.path)} && mv -- {quote(name)} {fitting} && jidomem journal verify"
+            hint = back if commit.graph == self.graph else ""
+            self.broken[name] = self.damaged(name, problem, line=1, identity=commit.id, hint=hint)
             return None
         self.entries[name] = PackEntry(commit.head, commit.parents)
         if self._seen is not None:

@@ -189,6 +189,43 @@ def test_damage_of_an_uncommitted_file_is_repaired_by_quarantine(repository):
     run("journal", "verify")
 
 
+def damage_hint():
+    (problem,) = problems()
+    return problem["message"]
+
+
+def test_damage_that_was_committed_as_it_is_is_repaired_by_quarantine(repository):
+    record("later")
+    file = max(files())
+    file.write_text(file.read_text().replace("later", "sooner"))
+    commit("edited before the first commit")
+
+    hint = damage_hint()
+    assert "git has no intact version of it" in hint
+    run(*hint.partition("set it aside: jidomem ")[2].partition("   (")[0].replace("TEXT", "edited").split())
+    assert missing_paths(problems("--since", "HEAD~1", code=0)) == []
+    run("journal", "verify")
+
+
+def test_a_committed_file_that_is_no_commit_is_removed_by_git(repository):
+    (MEMORY / "foo.ttl").write_text("x")
+    commit("stray")
+
+    hint = damage_hint()
+    git(*hint.partition("git ")[2].partition("   (")[0].split())
+    assert problems(code=0) == []
+    commit("removed")
+    assert problems("--since", "HEAD~1", code=0) == []
+
+
+def test_a_commit_in_a_renamed_file_is_moved_back_by_the_command_of_the_finding(repository):
+    max(files()).rename(MEMORY / "foo.ttl")
+    commit("renamed")
+
+    subprocess.run(["sh", "-ec", damage_hint().partition("; ")[2].partition(" && jidomem")[0]], check=True)
+    assert problems(code=0) == []
+
+
 def test_an_edited_commit_is_one_finding(repository):
     file = files()[1]
     file.write_text(file.read_text().replace("two", "2wo"))
