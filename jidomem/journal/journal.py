@@ -349,8 +349,7 @@ class FileJournal:
         folder.look()
         known = folder.known_damage().keys()
         folder.contents.own.clear()
-        if not after:
-            folder.contents.packs.forget_tables()
+        folder.contents.packs.forget_tables()
         keys = [*islice(folder.later(after), count)]
         deque(folder.commits(keys, set()), maxlen=0)
         is_new = not folder.known_damage().keys() <= known

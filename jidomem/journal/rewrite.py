@@ -251,6 +251,12 @@ def beyond(folder: Folder, now: datetime) -> dict[str, JournalDamaged]:
     return {name: too_late(head, f"{folder.path}/{name.partition('#')[0]}", now) for name, head in late}
 
 
+def heads_beyond(folder: Folder, now: datetime) -> list[JournalDamaged]:
+    """Return an error for each head of *folder* beyond the horizon: no commit can follow it."""
+    late = (head for head in folder.snapshot.version.heads if head.recorded_at > horizon(now))
+    return [too_late(head, f"{folder.path}/{file_name(head)}", now) for head in late]
+
+
 def redaction_records(folder: Folder) -> Iterator[Commit]:
     """Yield the commits that record a redaction or a quarantine; unreadable files, which are damage, are skipped."""
     stems: set[str] = set()

@@ -33,6 +33,7 @@ from jidomem.index.follower import ON_DISK_BYTES, SNAPSHOT_COMMITS
 from jidomem.index.snapshots import Clones
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import LOOSE, FileJournal, Stream, future_commit
+from jidomem.journal.rewrite import heads_beyond
 from jidomem.journal.stream import LOCK
 from jidomem.records.intent import Version
 from jidomem.repository import git
@@ -273,10 +274,13 @@ def _git_answers(folder: Path) -> bool:
 
 
 def clock(files: FileJournal, now: datetime) -> Iterator[Diagnostic]:
-    """Yield the first commit that is in the future by this clock, or the time of the newest commit."""
-    if (first := future_commit(files, files.streams(), now)) is not None:
-        yield Diagnostic("clock", "warn", f"{first.detail}: {first.hint}", first.repair(files))
-    else:
+    """Yield the commits of each stream that are in the future by this clock, or the time of the newest commit."""
+    ahead = [each for stream in files.streams() if (each := future_commit(files, [stream], now)) is not None]
+    for first in ahead:
+        late = heads_beyond(files.inspect(first.stream), now)
+        why = f"every write is refused: {late[0].detail}" if late else first.hint
+        yield Diagnostic("clock", "fail" if late else "warn", f"{first.detail}: {why}", first.repair(files))
+    if not ahead:
         newest = max((files.head(stream).recorded_at for stream in files.streams()), default="")
         last = f"the newest commit is dated {newest}" if newest else "there is no commit yet"
         yield Diagnostic("clock", "ok", f"{format_timestamp(now)}, {last}")

@@ -19,6 +19,7 @@ from jidomem.index.follower import IndexFollower, past
 from jidomem.index.snapshots import Clones
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import NAMES, Stream
+from jidomem.journal.rewrite import heads_beyond
 from jidomem.read.reader import MemoryReader
 from jidomem.records.intent import Version
 from jidomem.repository.worktree import Worktree
@@ -253,9 +254,12 @@ class Jidomem:
         return RootedLongTerm(name, self.index, lambda: self.catch_up(name), self.writer, self.schema)
 
     def damage(self, project: str) -> tuple[JournalDamaged, ...]:
-        """Return the damage in the journal of *project*; no writes are possible until it is repaired."""
-        streams = [stream for stream in self.journal.streams() if stream.project == project]
-        return tuple(damage for stream in streams for damage in self.journal.damage(stream))
+        """Return the damage in the journal of *project*, and its heads beyond the horizon: both stop writes."""
+        journal, now = self.journal, self.sources.now()
+        streams = [stream for stream in journal.streams() if stream.project == project]
+        with journal.asking(streams or [Stream(project)]):
+            both = [(journal.damage(each), heads_beyond(journal.inspect(each), now)) for each in streams]
+        return tuple(error for damaged, late in both for error in (*damaged, *late))
 
     # Recall
 

@@ -228,7 +228,8 @@ def create_app(
     if keyring is not None and at_work.log is not None:
         keyring.on_fault = at_work.log_fault
     public = None if public_url is None else parse_public_url(public_url)
-    gate, watch = AccessGate(RequestContext(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
+    gate = AccessGate(RequestContext(memory, keyring, operation=at_work, public_url=public))
+    watch = Watch(at_work, memory)
     cors = Cors(parse_origins(origins))
     app.view_functions |= {f"{route.method} {route.path}": partial(gate.answer, route) for route in _routes()}
     allowed = frozenset(host.lower() for host in hosts)

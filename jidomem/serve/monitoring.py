@@ -19,7 +19,7 @@ from flask import Request, Response, g, request
 
 from jidomem.base import disk
 from jidomem.base.files import busy, is_locked
-from jidomem.errors import Busy, JidomemError, NotFound, PolicyDenied
+from jidomem.errors import Busy, JidomemError, JournalDamaged, NotFound, PolicyDenied
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.journal.stream import LOCK
 from jidomem.read.derived import authority
@@ -177,7 +177,8 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
         if not any(each.behind for each in lags):
             break
     behind = {each.project: each.to_dict() for each in lags if each.behind}
-    damaged = {name: [error.to_dict() for error in each] for name in projects if (each := memory.damage(name))}
+    damage = {name: site.operation.damage(memory, name) for name in projects}
+    damaged = {name: [error.to_dict() for error in each] for name, each in damage.items() if each}
     problem, fault = (
         memory.config.problem,
         None if site.operation.read_only else write_fault(memory) or lock_fault(site),
@@ -185,7 +186,7 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
     if site.operation.readiness.has_changed_to(fault.detail if fault else "") and fault:
         site.operation.log_event("warning", "unwritable", {"detail": fault.detail, "hint": fault.hint})
     shown = wire.for_callers(fault, memory.settings.place) if fault and site.caller else fault
-    states = {"behind": behind, "damaged": damaged, "rules": problem, "unwritable": fault}
+    states = {"damaged": damaged, "behind": behind, "rules": problem, "unwritable": fault}
     return {
         "status": next((name for name, found in states.items() if found), "ok"),
         "versions": {each.project: str(each.index) for each in lags},
@@ -313,7 +314,7 @@ def publish_gauges(operation: Operation, memory: Jidomem, projects: Iterable[str
         lag = standing(memory, project)
         measures.set_gauge(("index", project), lag.index.position)
         measures.set_gauge(("behind", project), lag.behind)
-        measures.set_gauge(("damaged", project), memory.journal.known_damage(project))
+        measures.set_gauge(("damaged", project), len(operation.damage(memory, project)))
 
 
 def _projects(site: RequestContext, others: Sequence[Mapping[Name, float]]) -> Iterator[Metric]:
@@ -327,7 +328,7 @@ def _projects(site: RequestContext, others: Sequence[Mapping[Name, float]]) -> I
         index.append(({"project": name}, min([lag.index.position, *positions])))
         behind.append(({"project": name}, max([lag.behind, *lags])))
         known = [each.get(("damaged", name), 0) for each in others]
-        damaged.append(({"project": name}, max([site.memory.journal.known_damage(name), *known])))
+        damaged.append(({"project": name}, max([len(site.operation.damage(site.memory, name)), *known])))
     text = "The position of the journal of a project's memory."
     yield family("jidomem_journal_position", "gauge", text, journal)
     yield family("jidomem_index_position", "gauge", "The position the index has reached.", index)
@@ -398,8 +399,8 @@ MAX_LOG_CHARS = 300
 class Watch:
     """Counts and logs every request of one server, by names and numbers only."""
 
-    def __init__(self, operation: Operation) -> None:
-        self._operation = operation
+    def __init__(self, operation: Operation, memory: Jidomem) -> None:
+        self._operation, self._memory = operation, memory
 
     def begin(self) -> None:
         """Count a request that arrived."""
@@ -443,6 +444,9 @@ class Watch:
         measures.ended(route, method, status, seconds, seen.question)
         if seen.refusal is not None:
             measures.refused(seen.refusal, seen.agent or seen.claimed, project)
+        if project is not None and seen.refusal == JournalDamaged.code:
+            with suppress(JidomemError):
+                self._operation.damage(self._memory, project)  # logs it
         if fields is not None:
             fields |= seen.outcomes
             if seen.sent:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 from jidomem.base.background import BackgroundTask, PeriodicTask
 from jidomem.base.clock import format_timestamp, now
 from jidomem.base.containers import BoundedDict
-from jidomem.errors import JidomemError, NotFound, PolicyDenied, Unauthenticated, nearest_names
+from jidomem.errors import JidomemError, JournalDamaged, NotFound, PolicyDenied, Unauthenticated, nearest_names
 from jidomem.journal.journal import Stream
 from jidomem.records.intent import SHORT, Version
 from jidomem.runtime.logs import ClientActivity, DoorLog, RefusedAt
@@ -408,7 +408,7 @@ class Readiness:
         self._lock = Lock()
         self._found = False
         self._at = -LASTS
-        self._fault = ""
+        self._faults: dict[str, str] = {}
         self.locked: dict[Stream, tuple[float, Version]] = {}  # since when, at which version
 
     def look(self, is_ready: Callable[[], bool]) -> bool:
@@ -421,9 +421,9 @@ class Readiness:
                 self._lock.release()
         return self._found and monotonic() - self._at < LASTS
 
-    def has_changed_to(self, fault: str) -> bool:
-        """Return whether *fault*, the reason why a write would fail, is another one than at the last check."""
-        before, self._fault = self._fault, fault
+    def has_changed_to(self, fault: str, part: str = "") -> bool:
+        """Return whether *fault*, the reason why a write (of a *part*) would fail, is another one than before."""
+        before, self._faults[part] = self._faults.get(part, ""), fault
         return fault not in ("", before)
 
 
@@ -551,7 +551,7 @@ class Operation:
     def reread(self, memory: Jidomem) -> None:
         """Read the files of the journal again, slowly, until `flush`; of several workers the first one does."""
         seconds = memory.settings.limits.reread_seconds if self.shared is None or self.shared.number == 1 else None
-        self.rereading = Rereading(memory.journal, seconds, self.log_event, self.shared)
+        self.rereading = Rereading(memory.journal, seconds, lambda each: self.damage(memory, each.project), self.shared)
 
     def stop(self) -> None:
         """Set `stopping`, which ends streams."""
@@ -574,6 +574,17 @@ class Operation:
         fields = {"request_id": request_id, "agent": agent, "code": error.code}
         told = {"detail": error.detail, "hint": error.hint}
         self.log_event("warning", "fault", {**{name: text for name, text in fields.items() if text}, **told})
+
+    def damage(self, memory: Jidomem, project: str) -> tuple[JournalDamaged, ...]:
+        """Return the damage that stops writes of *project*, reported to the log and the workers when it changes."""
+        damage = memory.damage(project)
+        if self.readiness.has_changed_to("\n".join(sorted({each.path for each in damage})), project):
+            if self.shared is None or self.shared.number == 1:
+                fields = {"project": project, "count": len(damage), "detail": damage[0].detail, "hint": damage[0].hint}
+                self.log_event("warning", "damaged", fields)
+            if self.rereading is not None:
+                self.rereading.report(project, damage)
+        return damage
 
     def log_commit(self, commit: str, caller: ApiToken, request_id: str) -> None:
         """Log a commit of *caller*, whatever author it names; without *request_id*, one at the end of the server."""

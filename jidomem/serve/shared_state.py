@@ -11,7 +11,7 @@ import mmap
 import os
 import secrets
 import struct
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -22,8 +22,9 @@ from time import monotonic, sleep
 from jidomem.base.background import PeriodicTask
 from jidomem.base.clock import now
 from jidomem.base.containers import BoundedDict
-from jidomem.errors import JidomemError
-from jidomem.journal.journal import FileJournal, Stream
+from jidomem.errors import JidomemError, JournalDamaged
+from jidomem.journal.commit import is_pack
+from jidomem.journal.journal import LOOSE, FileJournal, Stream
 from jidomem.runtime.state import State
 from jidomem.runtime.worker_pool import Value, Values
 
@@ -293,6 +294,8 @@ class FormDeduplicator:
         return lock
 
 
+#: The most damaged files that a worker reports to the others.
+MOST_REPORTS = 100
 #: The steps in which a journal is read again, and the seconds that the end of a server waits for the present one.
 STEPS, _CLOSING = 144, 2.0
 
@@ -300,21 +303,22 @@ STEPS, _CLOSING = 144, 2.0
 class Rereading:
     """Reads each file of a *journal* again within so many *seconds*, in small steps; never if that is None.
 
-    Each step also asks a shared log for missing entries. Damage is logged by *log_event*, and known to the journal from
-    then on. What one worker of a server finds, the
-    others, which have the same *shared* state, read at their next call of `follow`.
+    Each step also asks a shared log for missing entries. *on_damage* is called with a stream in which damage was found,
+    and the journal knows it from then on. What one worker of a server reports, the others, which have the same
+    *shared* state, read at their next call of `follow`.
     """
 
     def __init__(
         self,
         journal: FileJournal,
         seconds: float | None,
-        log_event: Callable[[str, str, Mapping[str, str]], object],
+        on_damage: Callable[[Stream], object],
         shared: SharedState | None = None,
     ) -> None:
-        self._journal, self._log_event = journal, log_event
-        self._damaged: Values = BoundedDict[str, Value](1) if shared is None else shared.values("damaged", 1)
-        self._followed = 0
+        self._journal, self._on_damage, self._shared = journal, on_damage, shared
+        self._reports: Values | None = None if shared is None else shared.values("damaged", shared.workers)
+        self._reported: list[tuple[str, str, str, int]] = []
+        self._followed: dict[int, object] = {}
         self._streams: list[Stream] = []  # those that this round has still to read
         self._after, self._count = "", 1
         self._task = PeriodicTask(None if seconds is None else seconds / STEPS, self.step, "jidomem-reread")
@@ -323,38 +327,46 @@ class Rereading:
         """Read the next part of the journal."""
         with suppress(JidomemError, OSError):  # as while a store is away: the next step tries again
             for stream in self._journal.find_gaps():
-                self._report(stream, "", 1)
+                self._on_damage(stream)
             if not self._streams:
                 self._streams = self._journal.streams()
                 total = sum(self._journal.head(stream).position for stream in self._streams)
                 self._after, self._count = "", total // STEPS + 1
             left = self._count
             while left > 0 and self._streams:
-                stream, after = self._streams[0], self._after
-                stems, is_damaged = self._journal.reread(stream, after, left)
+                stream = self._streams[0]
+                stems, is_damaged = self._journal.reread(stream, self._after, left)
                 if is_damaged:
-                    self._report(stream, after, left)
+                    self._on_damage(stream)
                 if len(stems) < left:
                     self._streams, stems = self._streams[1:], [*stems, ""]
                 self._after, left = stems[-1], left - len(stems)
 
+    def report(self, project: str, damage: Iterable[JournalDamaged]) -> None:
+        """Let the other workers read the damaged files of *project*."""
+        if self._shared is not None and self._reports is not None:
+            files = (each.path.split("/")[-2:] for each in damage)
+            parts = [(project, name, *_place(file)) for name, file in files]
+            self._reported = [*self._reported, *parts][-MOST_REPORTS:]
+            self._reports[str(self._shared.number)] = json.dumps(self._reported), b""
+
     def follow(self) -> None:
-        """Read what other workers found damaged since the last call."""
-        parts = self._parts()
-        new, self._followed = parts[self._followed :], len(parts)
-        for project, name, after, count in new:
-            with suppress(JidomemError, OSError):
-                self._journal.reread(Stream(project, name), after, count)
+        """Read what other workers have reported since the last call."""
+        if self._shared is None or self._reports is None:
+            return
+        for number in {*range(1, self._shared.workers + 1)} - {self._shared.number}:
+            value = self._reports.get(str(number))
+            parts = [] if value is None else json.loads(value[0])
+            is_new, self._followed[number] = parts != self._followed.get(number), parts
+            for project, name, after, count in parts if is_new else ():
+                with suppress(JidomemError, OSError):
+                    self._journal.reread(Stream(project, name), after, count)
 
     def close(self) -> None:
         """Read no more; waits for the present step, but not for long."""
         self._task.stop(_CLOSING)
 
-    def _report(self, stream: Stream, after: str, count: int) -> None:
-        for damage in self._journal.damage(stream):
-            self._log_event("warning", "damaged", {"detail": str(damage), "hint": damage.hint})
-        self._damaged["damaged"] = json.dumps([*self._parts(), (stream.project, stream.name, after, count)]), b""
 
-    def _parts(self) -> list[tuple[str, str, str, int]]:
-        value = self._damaged.get("damaged")
-        return [] if value is None else json.loads(value[0])
+def _place(file: str) -> tuple[str, int]:
+    """Return the moment before the commits of a file, and the most commits in it."""
+    return file.removeprefix("pack-").partition("-")[0], LOOSE if is_pack(file) else 1

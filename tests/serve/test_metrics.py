@@ -3,7 +3,7 @@
 import json
 import subprocess
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from threading import Event, Thread
 from time import monotonic
@@ -13,10 +13,13 @@ from conftest import decision, intent, wait_until
 from prometheus_client import parser
 
 import jidomem
+from jidomem.base.clock import Sources, now
 from jidomem.journal.journal import Stream
 from jidomem.records.intent import Version
+from jidomem.runtime import doctor
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
+from jidomem.serve import server_state
 from jidomem.serve.app import create_app
 from jidomem.serve.log import Log
 from jidomem.serve.monitoring import Families, family
@@ -238,3 +241,64 @@ def test_a_restarted_worker_reports_the_start_of_its_server(tmp_path):
 
     assert workers[0].began == workers[1].began <= before
     assert earliest <= workers[0].since == workers[1].since <= latest
+
+
+def edit(memory, project, before, after):
+    """Replace a text in the commit file of *project* that has it, and read the journal again."""
+    files = (memory.settings.root / "projects" / project / "memory").glob("*.ttl")
+    (path,) = [path for path in files if before in path.read_bytes()]
+    path.write_bytes(path.read_bytes().replace(before, after))
+    memory.journal.verify(Stream(project))
+    return path
+
+
+def test_damage_is_the_first_status_and_has_one_line_in_the_log_each_time(memory, monkeypatch):
+    memory.writer.submit_intent("p", intent(summary="first"))
+    sink = StringIO()
+    operation = Operation(Log(sink))
+    monkeypatch.setattr(server_state, "FRESH", 0)
+    keyring = Keyring(own_config(), memory.settings.root)
+    keyring.issue("ana", "agent", ["p"], memory.sources)
+    probe = create_app(memory, keyring=keyring, operation=operation).test_client()
+
+    path = edit(memory, "p", b"first", b"forst")
+    statuses = [probe.get("/readyz").status_code for _ in range(2)]
+    with jidomem.open(memory.settings.root) as other:
+        other.writer.submit_intent("q", intent(applies_to_project="q"))
+    with memory.follower._lock:  # as while an index is built
+        behind = create_app(memory).test_client().get("/readyz")
+    for before, after in ((b"forst", b"first"), (b"first", b"farst")):
+        edit(memory, "p", before, after)
+        statuses.append(probe.get("/readyz").status_code)
+    operation.close()
+
+    assert statuses == [503, 503, 200, 503]
+    assert (behind.json["status"], [*behind.json["damage"]], "q" in behind.json["behind"]) == ("damaged", ["p"], True)
+    lines = [line for line in map(json.loads, sink.getvalue().splitlines()) if line["event"] == "damaged"]
+    assert [(line["level"], line["project"], line["count"]) for line in lines] == 2 * [("warning", "p", 1)]
+    assert all(str(path) in line["detail"] and line["hint"] for line in lines)
+
+
+def test_a_commit_of_a_far_future_stops_writes_and_is_reported_as_such(memory):
+    memory.writer.submit_intent("p", intent())
+    ahead = Sources(lambda: now() + timedelta(days=55_000))
+    with jidomem.open(memory.settings.root, sources=ahead) as other:
+        other.writer.submit_intent("p", intent(summary="far"))
+    sink = StringIO()
+    operation = Operation(Log(sink))
+    client = create_app(memory, operation=operation).test_client()
+
+    refused = client.post("/projects/p/intents", json=intent(summary="after it"))
+    ready, gauge = client.get("/readyz"), read_metrics(client)["jidomem_journal_damaged_files", ("project", "p")]
+    operation.close()
+    diagnostics = list(doctor.clock(memory.journal, now()))
+
+    assert refused.json["code"] == "journal_damaged"
+    assert (ready.status_code, ready.json["status"], gauge) == (503, "damaged", 1)
+    (error,) = ready.json["damage"]["p"]
+    assert "more than 100 years after" in error["detail"]
+    assert error["path"].startswith(str(memory.journal.path(Stream("p"))))
+    assert sink.getvalue().count('"event":"damaged"') == 1
+    assert [each.level for each in diagnostics] == ["fail"]
+    assert error["path"] in diagnostics[0].detail
+    assert error["commit"][:12] in diagnostics[0].hint

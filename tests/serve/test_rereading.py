@@ -12,7 +12,7 @@ from jidomem.journal.journal import Stream
 from jidomem.serve.app import create_app
 from jidomem.serve.log import Log
 from jidomem.serve.server_state import Operation
-from jidomem.serve.shared_state import STEPS, Rereading
+from jidomem.serve.shared_state import STEPS, Rereading, SharedState
 
 NAMES = ("first", "second", "third")
 
@@ -45,7 +45,7 @@ def test_damage_to_an_indexed_file_is_found_and_reported_everywhere(memory, is_p
         assert client.get("/projects/q/queries/facts").status_code == 200
         path = flip(memory.settings.root, b"first")
         unnoticed = client.get("/readyz")
-        rereading = Rereading(served.journal, None, operation.log_event)
+        rereading = Rereading(served.journal, None, lambda stream: operation.damage(served, stream.project))
         for _ in range(2 * STEPS):
             rereading.step()
         noticed, answer = client.get("/readyz"), client.get("/projects/q/queries/facts")
@@ -69,7 +69,7 @@ def test_damage_to_an_indexed_file_is_found_and_reported_everywhere(memory, is_p
 def test_the_table_of_a_pack_is_reread(memory):
     submit_all(memory)
     memory.journal.seal(Stream("q"))
-    rereading = Rereading(memory.journal, None, Operation().log_event)
+    rereading = Rereading(memory.journal, None, lambda stream: None)
     rereading.step()
     assert memory.damage("q") == ()
     flip(memory.settings.root, b"# commit ")
@@ -102,3 +102,29 @@ def test_damage_found_by_one_worker_is_known_to_all_workers_and_later_processes(
             assert wait_until(lambda client=client: client.ask("GET", "/readyz")[0] == 503)
         with jidomem.open(root, project="p") as later:
             assert len(later.damage("q")) == 1
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_damage_that_one_worker_knows_is_read_by_the_others(memory, tmp_path, is_packed):
+    submit_all(memory)
+    if is_packed:
+        assert memory.journal.seal(Stream("q"))
+    first = SharedState.create(tmp_path, 2)
+    second = SharedState(first.descriptor, tmp_path, 2, 2)
+    first.number, sink = 1, StringIO()
+    one, two = Operation(Log(sink), shared=first), Operation(Log(sink), shared=second)
+    with jidomem.open(memory.settings.root, project="p") as other:
+        one.reread(memory)
+        two.reread(other)
+        assert (one.damage(memory, "q"), two.damage(other, "q")) == ((), ())
+        path = flip(memory.settings.root, b"first")
+        other.journal.reread(Stream("q"), "", 10)
+        (known,) = two.damage(other, "q")
+        one.rereading.follow()
+        (reported,) = one.damage(memory, "q")
+    for operation in (one, two):
+        operation.close()
+
+    assert known.path == reported.path == str(path)
+    lines = [line for line in map(json.loads, sink.getvalue().splitlines()) if line["event"] == "damaged"]
+    assert [(line["project"], line["detail"]) for line in lines] == [("q", reported.detail)]
