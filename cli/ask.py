@@ -50,7 +50,7 @@ from jidomem_cli.options import (
     pass_app,
     role_option,
 )
-from jidomem_cli.output import active_notice, fit_line, read_listed, short, show_json, show_rows, with_withdrawals
+from jidomem_cli.output import active_notice, fit_line, read_listed, short, show_json, show_rows
 from jidomem_cli.paths import Paths
 
 #: Parameters with an option of their own on all commands.
@@ -153,7 +153,7 @@ def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, para
     columns = text_columns(query, include_inactive=include_inactive) if is_text else query.columns
     if app.form == "table" and not any(row.get("topic") for row in page.rows):
         columns = tuple(column for column in columns if column != "topic")
-    rows = with_withdrawals(page.rows) if app.form == "table" else page.rows
+    rows = page.rows
     if app.form == "table" and query.memory_column and "name" in columns and "summary" not in columns:
         rows = [{**row, "summary": _text(memory, row[query.memory_column])} for row in rows]
         columns = (*columns, *(["summary"] if any(row["summary"] not in ("", row["name"]) for row in rows) else []))

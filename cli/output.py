@@ -25,10 +25,9 @@ from jidomem import Jidomem, Receipt
 from jidomem.base.clock import json_value, parse_moment
 from jidomem.base.words import beginning, escape_in_json
 from jidomem.errors import JidomemError, PolicyDenied
-from jidomem.rdf.vocab import BASE, JIDO, MARKER, REDACTED, local_name, short_id
+from jidomem.rdf.vocab import BASE, JIDO, REDACTED, local_name, short_id
 from jidomem.read.playbook import cell, tsv_line
 from jidomem.records.active import (
-    ACTIVE,
     DUE,
     OUTCOME,
     REASON,
@@ -523,12 +522,6 @@ def similar_line(similar: SimilarMemory) -> str:
     status = f", {similar.status}" if similar.status else ""
     likeness = f"likeness {similar.likeness:.2f}{differing}{status}"
     return f"{relation} {short(similar.id)} by {similar.asserted_by} ({likeness}): {similar.text}"
-
-
-def with_withdrawals(rows: Sequence[dict[str, Any]], column: str = "status") -> list[dict[str, Any]]:
-    """Return *rows* for a table, with "withdrawal" in *column* of an asserted marker: it is no active memory."""
-    marker = {"kind": JIDO + MARKER, column: ACTIVE}
-    return [{**row, column: "withdrawal"} if marker.items() <= row.items() else row for row in rows]
 
 
 def show_receipt(

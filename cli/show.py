@@ -35,7 +35,6 @@ from jidomem_cli.output import (
     show_fields,
     show_json,
     show_rows,
-    with_withdrawals,
 )
 
 
@@ -235,7 +234,7 @@ def _show_history(app: App, memory: Jidomem, name: str) -> None:
     rows = memory.reader.history(memory.project, name, as_of=app.as_of, valid_at=app.valid_at)
     columns = memory.playbook.get("history").columns
     if app.form == "table":
-        rows = [{**row, _CHANGES: _below(app, row)} for row in with_withdrawals(rows)]
+        rows = [{**row, _CHANGES: _below(app, row)} for row in rows]
         columns = _HISTORY_COLUMNS
     elif app.form == "md":
         rows = [{**row, _CHANGES: "; ".join(_line(change, None) for change in row[_CHANGES])} for row in rows]
@@ -335,7 +334,7 @@ def diff(app: App, ends: tuple[str, ...], since: str | None, limit: int | None) 
         rows = memory.reader.diff(memory.project, *given, valid_at=app.valid_at)
     shown = rows[:limit]
     if app.form == "table":
-        shown = [{**row, "changes": _revision(app, row)} for row in with_withdrawals(shown, "after")]
+        shown = [{**row, "changes": _revision(app, row)} for row in shown]
     show_rows(app, shown, _CHANGED, below="changes")
     if rows:
         counts = Counter(row["change"] for row in rows)

@@ -194,15 +194,14 @@ def _texts(index: dict[str, Any], version: str) -> str:
     if index["amiss"]:
         return f"rebuilt by the next recall: {index['amiss']}"
     at = "up to date" if index["version"] == version else f"at version {index['version']}"
-    memories, why = _numbered(index["memories"], "memories"), index["made_because"]
-    return f"{memories}, {index['bytes']:,} bytes, {at}; built because {why}"
+    texts, why = _numbered(index["memories"], "texts"), index["made_because"]
+    return f"{texts}, {index['bytes']:,} bytes, {at}; built because {why}"
 
 
 def vectors_text(vectors: dict[str, Any]) -> str:
     """Return the state of the vectors, in words."""
     failed = f"; the embedder failed: {vectors['error']}" if vectors["error"] else ""
-    waits = "text" if vectors["pending"] == 1 else "texts"
-    waiting = f"{vectors['pending']:,} {waits} pending" if vectors["pending"] else "up to date"
+    waiting = f"{_numbered(vectors['pending'], 'texts')} pending" if vectors["pending"] else "up to date"
     waiting += ": another server computes them now" if vectors.get("elsewhere") else ""
     waiting = "loaded by the next recall" if vectors["pending"] is None else waiting
     if vectors["passed_by"]:
@@ -211,7 +210,7 @@ def vectors_text(vectors: dict[str, Any]) -> str:
 
 
 _ONE = {
-    "entries": "entry", "turns": "turn", "conflicts": "conflict", "proposals": "proposal", "memories": "memory",
+    "entries": "entry", "turns": "turn", "conflicts": "conflict", "proposals": "proposal", "texts": "text",
     "journal files": "journal file",
 }  # fmt: skip
 

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from jidomem.base.containers import BoundedDict
-from jidomem.rdf.vocab import type_and_class
-from jidomem.records.active import ACTIVE, PENDING, UNACCEPTED
+from jidomem.rdf.vocab import MARKER, type_and_class
+from jidomem.records.active import ACTIVE, PENDING, UNACCEPTED, WITHDRAWAL
 
 if TYPE_CHECKING:
     from jidomem.index.search_tables import SearchIndexReader
 
 #: The attributes by which memories are counted and filtered.
 FACETS = ("kind", "agent", "session", "state")
-#: The states of `jidomem.records.active`, with superseded and invalidated as one.
-STATES = (ACTIVE, PENDING, *UNACCEPTED, "expired", "scheduled", "ended")
+#: The states of `jidomem.records.active`, with superseded and invalidated as one, and that of markers.
+STATES = (ACTIVE, PENDING, *UNACCEPTED, "expired", "scheduled", "ended", WITHDRAWAL)
 _STATE = """CASE WHEN m.rejected <= :moment THEN 'rejected' WHEN m.ended <= :moment THEN 'ended'
 WHEN m.inactive IS NOT NULL THEN m.inactive
+WHEN m.kind IN (SELECT value FROM json_each(:markers)) THEN 'withdrawal'
 WHEN m.valid_until <= :valid_at THEN 'expired' WHEN m.valid_from > :valid_at THEN 'scheduled' ELSE 'active' END"""
 #: The database index by which memories are grouped, so that SQLite does not sort; and what adds a column to it.
 FACET_INDEX = """CREATE INDEX memory_facets
@@ -96,9 +97,7 @@ def overview(
     shown = tuple(entries[:count])
     since = shown[-1].recorded[:10] if shown else _LATEST
     days = dict(file.ask(_DAYS % where, {**values, "since": since}))
-    return Overview(
-        shown, len(entries) > count, days, _facets(file, classes, chosen, values["moment"], values["valid_at"])
-    )
+    return Overview(shown, len(entries) > count, days, _facets(file, classes, chosen, values))
 
 
 def among(
@@ -117,10 +116,12 @@ def _query_parameters(
 ) -> tuple[dict[int, str], dict[str, Any]]:
     """Return the classes by number, and the parameters of the queries."""
     classes = {number: type_and_class(types.split())[1] for number, types in file.ask("SELECT number, types FROM kind")}
-    kinds = dumps([number for number, name in classes.items() if name == chosen.get("kind")])
+    kinds, markers = (
+        dumps([number for number, each in classes.items() if each == name]) for name in (chosen.get("kind"), MARKER)
+    )
     bounds = file.ask(_BOUND, {"valid_at": valid_at})
     valid_at = max((bound for (bound,) in bounds if bound is not None), default="")  # a cache key until the next date
-    return classes, {"moment": moment or _LATEST, "valid_at": valid_at, **chosen, "kinds": kinds}
+    return classes, {"moment": moment or _LATEST, "valid_at": valid_at, **chosen, "kinds": kinds, "markers": markers}
 
 
 class WriteCounts(NamedTuple):
@@ -168,14 +169,14 @@ _CACHE: WeakKeyDictionary[SearchIndexReader, _Counts] = WeakKeyDictionary()
 
 
 def _facets(
-    file: SearchIndexReader, classes: Mapping[int, str], chosen: Mapping[str, str], moment: str, valid_at: str
+    file: SearchIndexReader, classes: Mapping[int, str], chosen: Mapping[str, str], values: Mapping[str, Any]
 ) -> Facets:
-    """Return the facets of a choice at *moment*, cached for each state of the file."""
-    cached = _cached_counts(file)
+    """Return the facets of a choice at the moment of *values*, cached for each state of the file."""
+    cached, moment, valid_at = _cached_counts(file), values["moment"], values["valid_at"]
     at, key = (moment, valid_at), (moment, valid_at, frozenset(chosen.items()))
     if key not in cached.facets:
         if at not in cached.groups:
-            cached.groups[at] = [*file.ask(_GROUPS % "", {"moment": moment, "valid_at": valid_at})]
+            cached.groups[at] = [*file.ask(_GROUPS % "", values)]
         cached.facets[key] = _facet_counts(cached.groups[at], classes, chosen)
     return cached.facets[key]
 

@@ -206,7 +206,8 @@ def _feed_entry(commit: Commit, version: Version, index: OxigraphIndex) -> FeedE
 
 def _status(properties: Mapping[Term, list[Term]]) -> str:
     stated = parse_literal(properties[_DECIDED][0]).text if properties[_DECIDED] else None
-    return state(stated, is_proposal=_PROPOSED in properties[_MARK])
+    is_marker = jido(MARKER) in properties[TYPE]
+    return state(stated, is_proposal=_PROPOSED in properties[_MARK], is_marker=is_marker)
 
 
 def _feed_row(item: Term, properties: Mapping[Term, list[Term]], status: str, may_lack: bool) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_v
 from jidomem.rdf.vocab import (
     BASE,
     JIDO,
+    MARKER,
     TYPE,
     family,
     graph_iri,
@@ -188,8 +189,8 @@ def load_memory(
 ) -> dict[str, Any]:
     """Return one memory of *project* as plain values, as it was known at *as_of*.
 
-    Its `status` is one of `jidomem.records.active.STATES`; with the clock *now* it also judges validity in the world,
-    at *valid_at* if given.
+    Its `status` is one of `jidomem.records.active.STATES`, or withdrawal for a marker; with the clock *now* it also
+    judges validity in the world, at *valid_at* if given.
     Raises NotFound if the project had no such memory by then, or if the memory is not valid at *valid_at*.
     """
     return _load_item(index, project, item, as_of, valid_at).to_dict(now if valid_at is None else None)
@@ -488,7 +489,7 @@ class _Item:
             "type": kind,
             "class": cls,
             "own_classes": [plain_value(each) for each in classes if not each.startswith(_OURS)],
-            "status": self._status(now),
+            "status": self._status(now, is_marker=cls == MARKER),
             "properties": {
                 property_name(p): [*map(to_value if p.startswith(_OURS) else own_value, terms)]
                 for p, terms in self._properties.items()
@@ -498,12 +499,13 @@ class _Item:
             "recorded_at": to_value(self._properties[_RECORDED][0]),
         }
 
-    def _status(self, now: Callable[[], str] | None) -> str:
+    def _status(self, now: Callable[[], str] | None, *, is_marker: bool) -> str:
         known = state(
             next((parse_literal(term).text for term in self._properties.get(jido("decisionStatus"), [])), None),
             is_proposal=jido("Proposed") in self._properties.get(jido("hasAssertionStatus"), []),
             is_withdrawn=bool(self._ends["invalidated_by"]),
             is_replaced=bool(self._ends["superseded_by"]),
+            is_marker=is_marker,
         )
         since, until = (self._moments(name) for name in ("validFrom", "validUntil"))
         if known != ACTIVE or now is None or not (since or until):

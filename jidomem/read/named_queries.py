@@ -19,11 +19,11 @@ from jidomem.rdf import sparql
 from jidomem.rdf.sparql import Dataset, dataset
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, moment_in, plain_value
-from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, TYPE, conv, graph_iri, graphs_of, jido, local_name
+from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, MARKER, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
 from jidomem.read.playbook import Playbook, Rows
-from jidomem.records.active import ACTIVE, DUE, OUTCOME, OVER, STATES, UNTIL, WAITING, validity
+from jidomem.records.active import ACTIVE, DUE, OUTCOME, OVER, STATES, UNTIL, WAITING, WITHDRAWAL, validity
 from jidomem.records.intent import Version
 from jidomem.records.named_query import NamedQuery, to_term
 from jidomem.schema.ontology import EffectiveRules
@@ -48,6 +48,8 @@ _SHOWN_DATES = {DUE: jido("expiresOn"), UNTIL: jido("validUntil")}
 _MANY = 500
 _STATES, _WITH_STATE = tuple(map(jido, memory_detail.STATES_OF_WORK)), (jido("Error"), jido("Task"))
 _OUTCOMES = frozenset(map(jido, (*OVER, *WAITING)))
+#: The columns with the state of a memory.
+_STATUSES = ("status", "before", "after")
 #: The key of the status of an inactive memory in a list without a column `status`.
 MEMORY_STATUS = "memory_status"
 
@@ -158,6 +160,8 @@ class NamedQueries:
         `memory_status` of inactive memories in a list without it, and `conflicts_with`: the memories in an unsettled
         disagreement with one at *as_of*, the moment that all pages of a list share.
         """
+        if "kind" in query.columns:
+            rows = [*map(_as_withdrawal, rows)]
         rows = self._with_validity(query, project, bindings, rows)
         if {"item", "kind", "status"} <= {*query.columns}:
             rows = [row | self._state(project, row) for row in rows]
@@ -226,7 +230,7 @@ class NamedQueries:
         self, project: str, row: Mapping[str, Any], item: object, as_of: Term, moment: str | None
     ) -> dict[str, str]:
         """Return the status of an inactive memory whose *row* has none; empty for another one."""
-        if row.get("status") in STATES or not _may_be_memory(item):
+        if row.get("status") in (*STATES, WITHDRAWAL) or not _may_be_memory(item):
             return {}
         try:
             status = memory_detail.load_memory(self.index, project, str(item), plain_value(as_of))["status"]
@@ -377,6 +381,13 @@ def _common_parameters(
 def _at(bindings: Mapping[str, Term], valid_at: Term) -> dict[str, Term]:
     """Return *bindings* with the moment at which memories have to be valid, unless it is empty."""
     return {**bindings, "validAt": valid_at} if valid_at else {**bindings}
+
+
+def _as_withdrawal(row: dict[str, Any]) -> dict[str, Any]:
+    """Return *row* with the status withdrawal for that of a marker that would be active."""
+    if row["kind"] != JIDO + MARKER:
+        return row
+    return {name: WITHDRAWAL if name in _STATUSES and value == ACTIVE else value for name, value in row.items()}
 
 
 def _may_be_memory(value: object) -> bool:

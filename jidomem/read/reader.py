@@ -191,8 +191,8 @@ class MemoryReader(NamedQueries, RawSparql):
         """Return one memory: iri, type, class, status, properties, superseded_by, invalidated_by, commit, recorded_at.
 
         A task or error that ended or waits has an `outcome`. `status` is one of `jidomem.records.active.STATES`, such
-        as active or superseded, and `properties` maps the local name of each property to its values. Raises NotFound
-        with the nearest ids, and for a memory that is not valid at *valid_at*.
+        as active or superseded, or withdrawal for a marker, and `properties` maps the local name of each property to
+        its values. Raises NotFound with the nearest ids, and for a memory that is not valid at *valid_at*.
         """
         self._catch_up(project)
         memory = memory_detail.load_memory(

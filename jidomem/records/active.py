@@ -39,6 +39,8 @@ EXPIRED, SCHEDULED = "expired", "scheduled"
 DUE, UNTIL = "due", "until"
 #: The key of the outcome of a task or an error.
 OUTCOME = "outcome"
+#: The state of an asserted marker, which withdraws a memory and is itself none.
+WITHDRAWAL = "withdrawal"
 #: Every state of a memory; the first that applies is its state.
 STATES = (*ENDED, PENDING, *UNACCEPTED, EXPIRED, SCHEDULED, ACTIVE)
 #: Every status of a decision by which a list can be filtered: its own, that of its end, or that of a proposal.
@@ -55,9 +57,14 @@ def is_accepted(decision_status: str | None) -> bool:
 
 
 def state(
-    decision_status: str | None, *, is_proposal: bool, is_withdrawn: bool = False, is_replaced: bool = False
+    decision_status: str | None,
+    *,
+    is_proposal: bool,
+    is_withdrawn: bool = False,
+    is_replaced: bool = False,
+    is_marker: bool = False,
 ) -> str:
-    """Return the state of a memory apart from its validity.
+    """Return the state of a memory, or of the marker that withdraws one, apart from its validity.
 
     >>> state("proposed", is_proposal=False), state("proposed", is_proposal=True)
     ('proposed', 'pending')
@@ -70,6 +77,8 @@ def state(
         return SUPERSEDED
     if is_proposal:
         return PENDING
+    if is_marker:
+        return WITHDRAWAL
     return ACTIVE if decision_status is None or is_accepted(decision_status) else decision_status
 
 

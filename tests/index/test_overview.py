@@ -53,7 +53,8 @@ def test_facets_count_the_memories_of_the_reader_at_every_moment_and_filter(memo
     facets_by_item = facets_of(memory, moment)
     assert len(facets_by_item) == {"middle": 180, "now": MEMORIES + PROPOSED, "before": 0}[when]
     some = next(iter(facets_by_item.values()), dict.fromkeys(FACETS, "none"))
-    for filters in ({}, {"kind": some["kind"]}, {"state": "ended"}, {"agent": some["agent"], "state": "active"}):
+    of_agent = {"agent": some["agent"], "state": "active"}
+    for filters in ({}, {"kind": some["kind"]}, {"state": "ended"}, {"state": "withdrawal"}, of_agent):
         page = timeline(memory, filters, moment)
 
         fits = [

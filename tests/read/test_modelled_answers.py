@@ -72,11 +72,11 @@ class Model:
         return "active" if stated == "accepted" else stated
 
     def state(self, item, moment, now):
-        """Return the status of a memory; for an active one also its validity in the world."""
+        """Return the status of a memory, for an active one also its validity in the world; or that of a marker."""
         status, world = self.status(item, moment), min(moment, now)
         if status == "active" and any(until <= world for until in self.moments(item, "validUntil")):
             return "expired"
-        return status
+        return "withdrawal" if status == "active" and str(item) in deletion_markers(self) else status
 
     def known(self, moment, world):
         """Return the memories recorded by a moment and valid at one of the world."""

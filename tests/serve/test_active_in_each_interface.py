@@ -291,6 +291,31 @@ def test_counts_queries_history_and_timeline_use_the_same_states(iris):
             assert {item: reader.get_memory("p", item, as_of=as_of)["status"] for item in states} == states
 
 
+def test_a_withdrawal_is_no_active_memory_in_any_interface(iris):
+    with jidomem.open() as memory:
+        reader, client = memory.reader, create_app(memory).test_client()
+        (marker,) = reader.get_memory("p", iris["withdrawn"])["invalidated_by"]
+        rows = client.get("/projects/p/queries/timeline").json["rows"]
+        facets = client.get("/ui/p/timeline.json").json["facets"]["state"]["values"]
+        listed = client.get("/ui/p/timeline.json?state=withdrawal").json["days"]
+        feed = [json.loads(line) for line in client.get("/projects/p/journal?limit=1000").text.splitlines()]
+        of_agent = reader.ask("memories-of-agent", project="p", agent=rows[0]["agent"])
+        each = {
+            "timeline": {row["item"]: row["status"] for row in rows}[marker],
+            "memories-of-agent": {row["item"]: row["status"] for row in of_agent}[marker],
+            "history": {row["entry"]: row["status"] for row in reader.history("p", iris["withdrawn"])}[marker],
+            "diff": {row["item"]: row["after"] for row in reader.diff("p", "0")}[marker],
+            "memory": reader.get_memory("p", marker)["status"],
+            "feed": {row["iri"]: row["status"] for entry in feed for row in entry["added"]}[marker],
+        }
+        counted = sum(states.get("active", 0) for states in counts(reader, "p").values())
+
+    assert each == dict.fromkeys(each, "withdrawal")
+    assert sum(row["status"] == "active" for row in rows) == counted
+    assert {one["value"]: one["count"] for one in facets}["active"] == counted
+    assert marker in [one["iri"] for day in listed for one in day["memories"]]
+
+
 @pytest.mark.parametrize("status", ["rejected", "deprecated", "proposed"])
 def test_a_decision_that_is_not_accepted_does_not_conflict_with_an_accepted_one(repository, status):
     with jidomem.open() as memory:
