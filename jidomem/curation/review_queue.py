@@ -28,10 +28,10 @@ from jidomem.records.named_query import to_term
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.records.recall import NearPair
 from jidomem.write import conflict
-from jidomem.write.corrections import needs_review_date
 from jidomem.write.permissions import check_waits
 from jidomem.write.settlement import ACTIONS, Settlement, ended_by, ends_strict, newer_proposal
 from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.triples import needs_review_date
 from jidomem.write.writer import MemoryWriter
 
 #: Reason for a review -> its question.

@@ -19,7 +19,7 @@ from jidomem.read import memory_detail
 from jidomem.read.history import Revisions, node_texts
 from jidomem.read.memory_detail import STATES_OF_WORK
 from jidomem.read.playbook import Rows
-from jidomem.records.active import OUTCOME, Convention
+from jidomem.records.active import ACTIVE, OUTCOME, WITHDRAWAL, Convention
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.intent import CLASH, judgement_keys
 from jidomem.records.named_query import FOREVER, to_term
@@ -385,7 +385,7 @@ class Why:
             for row in rows
             if row["other"] not in before
         ]
-        return [each for each in upheld if each["status"] == "active"]
+        return [each for each in upheld if each["status"] in (ACTIVE, WITHDRAWAL)]
 
     def _summary(self, item: str) -> dict[str, Any]:
         """Return the summary of one memory; all but its IRI is None if there is no such memory."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -660,10 +660,15 @@ def withdrew_only(old: Term, end: Term, view: WriteSnapshot) -> bool:
 
 
 def undone_by(item: Term, view: WriteSnapshot) -> Term | None:
-    """Return the active memory that undid *item*: it ended it, and revives the one memory that *item* had ended."""
-    was, ends = ended(item, view), view.objects(item, jido("supersededBy"))
-    undone = (end for end in ends if view.is_current(end) and view.objects(end, jido("revives")) == was)
-    return next(undone, None) if len(was) == 1 else None
+    """Return the active memory that undid *item*: it ended it, and revives the last of what *item* had ended."""
+    was = ended(item, view)
+    for end in filter(view.is_current, view.objects(item, jido("supersededBy"))):
+        back = {old: view.subjects(jido("revives"), old) for old in was}
+        at = view.recorded_at(end) or datetime.max.replace(tzinfo=UTC)
+        is_whole = all(any((view.recorded_at(by) or at) <= at for by in found) for found in back.values())
+        if is_whole and any(end in found for found in back.values()):
+            return end
+    return None
 
 
 def proposals_in(end: Term, view: WriteSnapshot) -> list[Term]:

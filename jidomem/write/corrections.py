@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from shlex import quote
 from typing import Any, NamedTuple
 
-from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.clock import parse_moment
 from jidomem.base.words import cut
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, iri, moment_in, plain_value
+from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.active import corrected_instead
 from jidomem.records.file_anchor import ANCHOR, anchors_of
@@ -24,7 +24,7 @@ from jidomem.write.normalize import FieldNormalizer
 from jidomem.write.pipeline import PROPOSED_PREFIX, Pipeline
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Retry, Submission, SubmitOptions, correction_digest
-from jidomem.write.triples import restated_in, with_other_triples
+from jidomem.write.triples import next_review, restated_in, with_other_triples
 
 _MAX_SUMMARY_CHARS = 10_000  # characters of a summary that a marker of its withdrawal repeats
 #: The fields of identity and relations, which a successor does not inherit.
@@ -135,7 +135,7 @@ class Corrections(WritePart):
         values: dict[str, Any] = {**self._carried(view, item, fields), **fields, "reason": reason}
         if "expires_on" not in fields and "expires_on" in old:
             command = command or f"jidomem edit {item} --confirm"
-            values["expires_on"] = _next_review(old, view, self._context.now(), command)
+            values["expires_on"] = next_review(old, view, self._context.now(), command)
         values["supersedes"] = [item]
         if view.is_proposed(iri(item)):
             values["invalidates"] = old.get("invalidates", [])
@@ -238,6 +238,9 @@ class Corrections(WritePart):
         if (by := conflict.undone_by(named, view)) is not None:
             return submission.undone_already(item, by, fields.keys() - _AUTHOR - {"idempotency_key"}, view)
         old, ends = _undo_target(named, view)
+        if old is None:
+            joint = _JointUndo(named, named, view)
+            return self._unsettled(project_id, joint, retry, reason, fields, dry_run=dry_run)
         again = [
             conflict.pending_again(each, view) for each in conflict.proposals_in(old, view)
         ]  # an undone undo accepts it again
@@ -264,7 +267,7 @@ class Corrections(WritePart):
         *,
         dry_run: bool,
     ) -> Receipt:
-        """Undo the settlement of a proposal in one commit; return the receipt of the named memory, or of the proposal.
+        """Undo the settlement of a proposal, or a joint end, in one commit; return the receipt of its main memory.
 
         What the accepted memory ended is asserted again; if that is nothing, the accepted memory is withdrawn. The
         proposal is pending again. *fields* change the named memory, and `supersedes` what is asserted again. Raises
@@ -274,9 +277,10 @@ class Corrections(WritePart):
         pipeline, view, submissions = self._context.pipeline, undone.view, list[_UndoStep]()
         receipts = list[Receipt]()
         agent = pipeline.node(fields.get("asserted_by", self._context.agent), "agents")
-        undone.check(pipeline, agent)
+        undone.check(pipeline, agent, fields)
         accepted = undone.accepted
-        if accepted is not None and agent in {*view.recorded_by(accepted), *view.objects(accepted, jido("assertedBy"))}:
+        authors = set() if accepted is None else {*view.recorded_by(accepted), *view.objects(accepted, _BY)}
+        if undone.pending and agent in authors:
             reason = reason or f"its acceptance was undone: {plain_value(undone.proposal)}"
         author = {name: value for name, value in fields.items() if name in _AUTHOR}
         restored = {old: f"{vocab.BASE}memory/{self._context.new_id()}" for old in undone.ended}
@@ -464,40 +468,6 @@ def without_verified(values: Mapping[str, Any]) -> list[Any]:
     return [triple for triple in values.get("extra_triples", []) if triple[0] != _VERIFIED]
 
 
-def _next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime, command: str) -> str:
-    """Return the moment of the next review: as long from now as it was from the last look at the memory to its review.
-
-    Raises InvalidRequest for a memory whose review was due before that; *command* with a date confirms it.
-    """
-    span = _review_interval(old, view)
-    if span <= timedelta():
-        raise InvalidRequest(
-            f"its review was due on {old['expires_on']}, before its own date",
-            hint=f"give the date of the next review: {command} --set expires_on=DATE",
-        )
-    return format_timestamp(now + span)
-
-
-def _review_interval(old: Mapping[str, Any], view: WriteSnapshot) -> timedelta:
-    """Return the time from the last look at a memory to its review.
-
-    The last look was at the memory's timestamp, or at its recording if it carries on the timestamp of an earlier
-    memory.
-    """
-    since, due = parse_moment(old.get("timestamp")), parse_moment(old["expires_on"])
-    replaced = [*old.get("supersedes", ()), *old.get("revives", ())]
-    times = {moment_in(time) for each in replaced for time in view.objects(iri(each), jido("hasTimestamp"))}
-    if since in times:
-        since = view.recorded_at(iri(old["iri"])) or since
-    return due - since if since and due else timedelta()
-
-
-def needs_review_date(item: Term, view: WriteSnapshot) -> bool:
-    """Return whether *item* is confirmed or accepted only with a date, as its review was due before its own date."""
-    has_date = view.first(item, jido("expiresOn")) is not None
-    return has_date and _review_interval(restated_in(view, plain_value(item)), view) <= timedelta()
-
-
 class _Unsettling(NamedTuple):
     """The undo of the settlement of *proposal*, by the name of one of the memories concerned."""
 
@@ -566,7 +536,12 @@ class _Unsettling(NamedTuple):
             links |= {name: [restored.get(iri(each), each) for each in kept]} if kept else {}
         return links
 
-    def check(self, pipeline: Pipeline, agent: Term) -> None:
+    @property
+    def main(self) -> Term:
+        """Return the named memory if it is restored, else the proposal."""
+        return self.named if self.named in self.ended else self.proposal
+
+    def check(self, pipeline: Pipeline, agent: Term, fields: Mapping[str, Any]) -> None:
         """Raise PolicyDenied where a curator accepted the proposal, and *agent* is none.
 
         Raises InvalidRequest where the named memory is active again.
@@ -578,16 +553,47 @@ class _Unsettling(NamedTuple):
             permissions.check_curates("undo what a curator accepted", plain_value(agent), rules, pipeline.speaker)
 
     def receipt(self, receipts: Sequence[Receipt], *, is_dry: bool = False) -> Receipt:
-        """Return the receipt of the named memory, else of the proposal, with the others of *receipts* as warnings."""
+        """Return the receipt of the main memory, with the others of *receipts* as warnings."""
         done = [*((old, "active again") for old in self.ended), *((each, "pending again") for each in self.pending)]
-        main = self.named if self.named in self.ended else self.proposal
         if len(receipts) > len(done) and self.accepted is not None:
             done.insert(0, (self.accepted, "withdrawn"))
         paired = [*zip(done, receipts, strict=True)]
+        main = self.main
         (receipt,) = [each for (old, _), each in paired if old == main]
         said = [_named(old, what, "" if is_dry else each.iri) for (old, what), each in paired if old != main]
         warnings = [warning for _, each in paired if each is not receipt for warning in each.warnings]
         return replace(receipt, warnings=(*said, *receipt.warnings, *warnings))
+
+
+class _JointUndo(_Unsettling):
+    """The undo of the active memory `named`, which ended several memories: those that are not active again return."""
+
+    @property
+    def pending(self) -> list[Term]:
+        return []
+
+    @property
+    def accepted(self) -> Term:
+        return self.named
+
+    @property
+    def main(self) -> Term:
+        return self.ended[0]
+
+    @property
+    def _olds(self) -> dict[Term, Term | None]:
+        return {old: _active_again(old, self.view, self.named) for old in conflict.ended(self.named, self.view)}
+
+    def check(self, pipeline: Pipeline, agent: Term, fields: Mapping[str, Any]) -> None:
+        """Raise InvalidRequest where a proposal is among them or none is left, and for changes of fields."""
+        names = ", ".join(sorted(fields.keys() - _AUTHOR - {"idempotency_key", "supersedes"}))
+        if names or not self.ended or any(map(self.view.is_proposed, self._olds)):
+            each = self.ended[0] if self.ended else self.named
+            why = f"they are restored as they were, without {names}" if names else "not all can be restored together"
+            raise InvalidRequest(
+                f"{plain_value(self.named)} ended several memories; {why}",
+                hint=f'undo each by its own name: jidomem edit {plain_value(each)} --undo --reason "..."',
+            )
 
 
 def _named(old: Term, what: str, name: str) -> str:
@@ -640,16 +646,13 @@ def _settled_proposal(item: Term, view: WriteSnapshot) -> Term | None:
     return rejected[0] if len(rejected) == 1 and view.is_proposed(rejected[0]) and view.is_current(item) else None
 
 
-def _undo_target(item: Term, view: WriteSnapshot) -> tuple[Term, list[str]]:
-    """Return the memory to restate to undo *item*, and the memories that the new one supersedes."""
+def _undo_target(item: Term, view: WriteSnapshot) -> tuple[Term | None, list[str]]:
+    """Return the memory to restate to undo *item*, None for several, and the memories that the new one supersedes."""
     if any(view.objects(item, jido(link)) for link in _ENDS):
         return item, _replacements(item, view)
     replaced = conflict.ended(item, view)
-    if view.is_current(item) and len(replaced) == 1:
-        return replaced[0], [plain_value(item)]
     if view.is_current(item) and replaced:
-        hint = f"undo them one by one: {', '.join(map(plain_value, replaced))}"
-        raise InvalidRequest(f"{plain_value(item)} replaced several memories", hint=hint)
+        return replaced[0] if len(replaced) == 1 else None, [plain_value(item)]
     raise InvalidRequest(
         f"{plain_value(item)} has not ended, and ended nothing: there is nothing to undo",
         hint="to withdraw it: `invalidate`, and say why in `reason`",

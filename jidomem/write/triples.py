@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pyoxigraph import RdfFormat, parse
 
-from jidomem.base.clock import format_timestamp
+from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.containers import reachable
-from jidomem.errors import IntentRefused, NotFound, Violation, nearest_names
+from jidomem.errors import IntentRefused, InvalidRequest, NotFound, Violation, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import (
     Term,
@@ -27,6 +27,7 @@ from jidomem.rdf.terms import (
     iri,
     is_iri,
     literal,
+    moment_in,
     ntriples_line,
     parse_literal,
     plain_value,
@@ -456,6 +457,40 @@ SINGLE_VALUED = frozenset(
 
 
 ENDED = ("Closed", "Abandoned")
+
+
+def next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime, command: str) -> str:
+    """Return the moment of the next review: as long from now as it was from the last look at the memory to its review.
+
+    Raises InvalidRequest for a memory whose review was due before that; *command* with a date confirms it.
+    """
+    span = _review_interval(old, view)
+    if span <= timedelta():
+        raise InvalidRequest(
+            f"its review was due on {old['expires_on']}, before its own date",
+            hint=f"give the date of the next review: {command} --set expires_on=DATE",
+        )
+    return format_timestamp(now + span)
+
+
+def _review_interval(old: Mapping[str, Any], view: WriteSnapshot) -> timedelta:
+    """Return the time from the last look at a memory to its review.
+
+    The last look was at the memory's timestamp, or at its recording if it carries on the timestamp of an earlier
+    memory.
+    """
+    since, due = parse_moment(old.get("timestamp")), parse_moment(old["expires_on"])
+    replaced = [*old.get("supersedes", ()), *old.get("revives", ())]
+    times = {moment_in(time) for each in replaced for time in view.objects(iri(each), jido("hasTimestamp"))}
+    if since in times:
+        since = view.recorded_at(iri(old["iri"])) or since
+    return due - since if since and due else timedelta()
+
+
+def needs_review_date(item: Term, view: WriteSnapshot) -> bool:
+    """Return whether *item* is confirmed or accepted only with a date, as its review was due before its own date."""
+    has_date = view.first(item, jido("expiresOn")) is not None
+    return has_date and _review_interval(restated_in(view, plain_value(item)), view) <= timedelta()
 
 
 def session_state(session: Term, view: WriteSnapshot) -> str | None:

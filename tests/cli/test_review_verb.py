@@ -474,7 +474,7 @@ def test_the_history_of_a_memory_lists_the_proposals_rejected_in_its_favour(disp
     versions = [(row["entry"][-8:], row["status"], row["reason"]) for row in rows("show", "--history", active)]
 
     assert versions[:2] == [(active, "active", None), (propose, "rejected", None)]
-    assert versions[2][1:] == ("active", "it is 80")
+    assert versions[2][1:] == ("withdrawal", "it is 80")
     later = run("edit", active, "--supersede", "the port is 8080", "--reason", "moved").stdout.strip()
     assert (propose, "rejected", None) in [
         (row["entry"][-8:], row["status"], row["reason"]) for row in rows("show", "--history", later)
@@ -989,7 +989,7 @@ def test_a_withdrawal_is_shown_as_one_in_history_and_diff_and_a_new_review_date_
     events = [(row["event"], row["status"]) for row in rows("show", fact, "--history")]
     tables = run("show", fact, "--history").stdout, run("journal", "diff", "--as-of", "0").stdout
 
-    assert events == [("asserted", "superseded"), ("confirmed", "invalidated"), ("withdrawn", "active")]
+    assert events == [("asserted", "superseded"), ("confirmed", "invalidated"), ("withdrawn", "withdrawal")]
     for table in tables:
         (line,) = [line for line in table.splitlines() if "Withdrawn: the API is free" in line]
         assert line.split()[-1] == "withdrawal"

@@ -212,16 +212,48 @@ def test_an_undo_with_changes_is_refused_where_it_would_change_another_memory(me
     assert memory.writer.undo("p", proposal, reason="no", asserted_by="bob").status == "proposed"
 
 
-def test_undo_of_a_joint_replacement_is_refused_and_each_memory_is_restored_by_itself(memory):
-    one, two = recorded(memory, summary="one"), recorded(memory, summary="two")
-    replacement = recorded(memory, summary="one and two", supersedes=[one, two])
+def test_undo_of_a_joint_replacement_restores_each_memory_that_it_replaced(memory):
+    items = [recorded(memory, summary=each) for each in ("one", "two", "three")]
+    replacement = recorded(memory, summary="one to three", supersedes=items)
 
-    with pytest.raises(InvalidRequest, match="replaced several memories") as refusal:
-        memory.writer.undo("p", replacement)
-    restored_items = [memory.writer.undo("p", old, reason="two matters").iri for old in (one, two)]
+    receipt = memory.writer.undo("p", replacement, reason="they differ")
 
-    assert refusal.value.hint == f"undo them one by one: {one}, {two}"
-    assert statuses(memory, one, two, replacement, *restored_items) == ["superseded"] * 3 + ["active"] * 2
+    assert {row["summary"] for row in memory.reader.ask("facts", project="p")} == {"one", "two", "three"}
+    assert memory.reader.get_memory("p", receipt.iri)["properties"]["revives"] == items[:1]
+
+
+def test_undo_of_an_incident_restores_all_that_it_withdrew_in_one_commit(memory):
+    items = [recorded(memory, summary=f"entry {number} of the intern", topic=f"t{number}") for number in range(5)]
+    incident = recorded(memory, type="incident", summary="the intern guessed", invalidates=items)
+    memory.writer.undo("p", items[3], reason="this was measured")
+
+    with pytest.raises(InvalidRequest, match="they are restored as they were, without topic") as refusal:
+        memory.writer.undo("p", incident, reason="no", topic="x")
+    would = memory.writer.undo("p", incident, reason="the intern was right", dry_run=True)
+    assert statuses(memory, incident) == ["active"]
+    receipt = memory.writer.undo("p", incident, reason="the intern was right")
+    repeated = memory.writer.undo("p", incident, reason="the intern was right")
+
+    assert f"jidomem edit {items[0]} --undo" in refusal.value.hint
+    assert [len(each.warnings) for each in (would, receipt)] == [3, 3]
+    assert f"{items[1]} is active again, as " in receipt.warnings[0]
+    again = [receipt.iri, *(warning.rpartition(" ")[2] for warning in receipt.warnings)]
+    assert statuses(memory, incident, *again) == ["superseded"] + ["active"] * 4
+    assert len({memory.reader.get_memory("p", each)["commit"] for each in again}) == 1
+    assert {row["summary"] for row in memory.reader.ask("facts", project="p")} == {
+        f"entry {number} of the intern" for number in range(5)
+    }
+    assert (repeated.status, repeated.iri) == ("deduplicated", receipt.iri)
+
+
+def test_undo_of_an_incident_whose_memories_are_all_active_again_is_refused(memory):
+    items = [recorded(memory, summary=f"entry {number}", topic=f"t{number}") for number in range(2)]
+    incident = recorded(memory, type="incident", summary="both wrong", invalidates=items)
+    for each in items:
+        memory.writer.undo("p", each, reason="right")
+
+    with pytest.raises(InvalidRequest, match="not all can be restored together"):
+        memory.writer.undo("p", incident, reason="right")
 
 
 def test_undo_of_an_invalidation_by_an_incident_leaves_the_incident_active(memory):
@@ -702,7 +734,7 @@ def test_undo_of_one_of_several_withdrawals_leaves_their_common_marker_active(me
 
     restored = memory.writer.undo("p", one).iri
 
-    assert statuses(memory, one, two, marker, restored) == ["invalidated", "invalidated", "active", "active"]
+    assert statuses(memory, one, two, marker, restored) == ["invalidated", "invalidated", "withdrawal", "active"]
 
 
 def test_confirming_a_proposal_asserts_it_and_sets_the_next_review_date(memory):
