@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from jidomem.errors import InvalidRequest, JidomemError
-from jidomem_cli.errors import print_error
+from jidomem_cli.errors import print_error, reason_of
 from jidomem_cli.options import App, Command, clean, pass_app
 from jidomem_cli.output import show_json
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from jidomem.check.report import CheckReport, Problem
 
 MISUSE, UNCHECKED = 2, 3
-FORMATS = ("text", "json", "sarif", "junit", "github")
+#: The formats that are one document, also of an error.
+REPORTS = ("json", "sarif", "junit")
+FORMATS = ("text", *REPORTS, "github")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -97,24 +99,22 @@ def complain_in_format(error: Exception, app: App) -> int:
     A fault in the terms and shapes of the root is a finding, with its place; any other error counts as unchecked.
     """
     report = _report_on(error, app)
-    if report is not None and report.problems:
+    if report.problems and isinstance(error, JidomemError):
         show(app, report)
-        return error.exit_code if isinstance(error, JidomemError) else UNCHECKED
+        return error.exit_code
     code = print_error(error, app)
-    if report is not None and code != MISUSE and not app.json and (app.format or "text") != "text":
+    if not app.json and app.format in REPORTS:
         show(app, report)
     return code
 
 
-def _report_on(error: Exception, app: App) -> CheckReport | None:
+def _report_on(error: Exception, app: App) -> CheckReport:
     """Return a report on the part that *error* left unchecked, with the faults in the terms and shapes of the root."""
-    if not isinstance(error, JidomemError):
-        return None
     from jidomem.check.overlay import check_overlay
     from jidomem.check.report import CheckReport
     from jidomem.runtime import settings
 
-    if error.code == "invalid_config" and settings.address_of(app.root) is None:
+    if getattr(error, "code", "") == "invalid_config" and settings.address_of(app.root) is None:
         try:
             report = check_overlay(settings.find(app.root)[0])
         except JidomemError:  # a limit of the root, which *error* names
@@ -123,7 +123,7 @@ def _report_on(error: Exception, app: App) -> CheckReport | None:
         if report.problems:
             report.unchecked.append("the memory of this root: correct the above first, then run this command again")
             return report
-    return CheckReport(unchecked=[f"{error.detail}; {error.hint}" if error.hint else error.detail])
+    return CheckReport(unchecked=[reason_of(error)])
 
 
 def _report(app: App, arguments: CheckArguments) -> CheckReport:
@@ -186,6 +186,7 @@ def show(app: App, report: CheckReport) -> None:
     from jidomem.check.report import seen_from
 
     report.problems = [seen_from(problem, Path.cwd()) for problem in report.problems]
+    report.unchecked = [reason.replace(f"{Path.cwd()}/", "") for reason in report.unchecked]
     form = "json" if app.json else app.format or "text"
     if form == "json":
         show_json(report.to_dict())
@@ -215,8 +216,9 @@ def _print(app: App, report: CheckReport, form: str) -> None:
     for one in report.waived:
         by = f" by {one.by}" if one.by else ""
         app.info(clean(f"waived until {one.until}{by}: {one.problem.name}: {one.problem.item}: {one.reason}"))
-    counts = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in report.counts().items() if count)
-    app.info(f"{report.judged} checked: {counts or 'no findings'}")
+    counts = [f"{count} {name}{'' if count == 1 else 's'}" for name, count in report.counts().items() if count]
+    counts += [f"{len(report.unchecked)} unchecked"] if report.unchecked else []
+    app.info(f"{report.judged} checked: {', '.join(counts) or 'no findings'}")
 
 
 def _line(problem: Problem) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import traceback
@@ -43,6 +44,11 @@ def print_error(error: Exception, app: App) -> int:
         error = _usage_error(error)
     if isinstance(error, JidomemError):
         print_refusal(error, app)
+    if app.format == "github":
+        from jidomem.check.report import unchecked_command
+
+        click.echo(unchecked_command(reason_of(error)))
+    if isinstance(error, JidomemError):
         return error.exit_code
     detail = f"{type(error).__name__}: {error}"
     hint = "this is a bug in jidomem; run it again with -v and report the traceback"
@@ -55,6 +61,12 @@ def print_error(error: Exception, app: App) -> int:
     else:
         click.echo(f"{app.styled('error:', 'red')} {clean(detail)}; {hint}", err=True)
     return BUG
+
+
+def reason_of(error: Exception) -> str:
+    """Return an error as the reason why something was not checked, with paths from the working directory."""
+    detail, hint = getattr(error, "detail", f"{type(error).__name__}: {error}"), getattr(error, "hint", "")
+    return (f"{detail}; {hint}" if hint else detail).replace(f"{os.getcwd()}/", "")
 
 
 def print_repeated(app: App, counts: Iterable[int]) -> None:

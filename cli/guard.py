@@ -88,6 +88,7 @@ def guard(
       jidomem guard .
       jidomem guard --override "the old interface needs it" src/a.py
     """
+    app.json = app.json or app.format == "json"
     if (len(paths) > 0 or since is not None) + staged + (hook is not None) != 1 or (override is not None and not paths):
         raise InvalidRequest("give paths, --since, --staged or --hook", hint="name a file: jidomem guard src/a.py")
     if allowed and (hook is not None or override is not None):
@@ -400,7 +401,7 @@ def _print_verdict(
     app: App, verdict: Verdict, allowed: Sequence[str], folder: Path, waived: Sequence[tuple[Stop, Waiver]]
 ) -> None:
     """Print the verdict in the requested format; *folder* is that of the paths."""
-    if app.json or app.format == "json":
+    if app.json:
         rows = [{**_stop(stop), "waived": waiver.reason, "until": f"{waiver.until}", "by": waiver.by}
                 for stop, waiver in waived]  # fmt: skip
         click.echo(json.dumps({**_plain(verdict, allowed), "waived": rows}, ensure_ascii=False))

@@ -331,11 +331,13 @@ def _result(problem: Problem, rules: list[str]) -> dict[str, Any]:
 def _location(problem: Problem) -> dict[str, Any]:
     location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": problem.item, "kind": "resource"}]}
     if problem.path is not None:
-        place: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem.path)}}
-        if problem.line:
-            place["region"] = {"startLine": problem.line}
-        location["physicalLocation"] = place
+        location["physicalLocation"] = _physical(problem.path, problem.line)
     return location
+
+
+def _physical(path: str, line: int | None) -> dict[str, Any]:
+    region = {"region": {"startLine": line}} if line else {}
+    return {"artifactLocation": {"uri": _uri(path)}, **region}
 
 
 def _uri(path: str) -> str:
@@ -351,7 +353,9 @@ def _suppressed(one: Waived, rules: list[str]) -> dict[str, Any]:
 
 def _notices(report: CheckReport) -> Iterable[dict[str, Any]]:
     for reason in report.unchecked:
-        yield {"level": "error", "message": {"text": f"unchecked: {reason}"}}
+        path, line = place_of(reason)
+        where = {"locations": [{"physicalLocation": _physical(path, line)}]} if path else {}
+        yield {"level": "error", "message": {"text": f"unchecked: {reason}"}, **where}
     for text in words(report):
         yield {"level": "note", "message": {"text": text}}
 
@@ -400,7 +404,9 @@ def junit(report: CheckReport) -> str:
         reason = f"{one.reason} (until {one.until})"
         SubElement(_case(suite, one.problem), "skipped", {"message": _xml(reason)})
     for reason in report.unchecked:
-        case = SubElement(suite, "testcase", {"classname": "unchecked", "name": _xml(reason)})
+        case = SubElement(
+            suite, "testcase", {"classname": "unchecked", "name": _xml(reason), **_file(*place_of(reason))}
+        )
         SubElement(case, "error", {"message": _xml(reason), "type": "unchecked"})
     if sentences := words(report):
         SubElement(whole, "system-out").text = _xml("\n".join(sentences))
@@ -410,8 +416,12 @@ def junit(report: CheckReport) -> str:
 
 def _case(suite: Element, problem: Problem) -> Element:
     attributes = {"classname": problem.name, "name": _xml(f"{problem.item}: {problem.message}")}
-    attributes |= {"file": _xml(problem.path)} if problem.path else {}
-    return SubElement(suite, "testcase", attributes | ({"line": str(problem.line)} if problem.line else {}))
+    return SubElement(suite, "testcase", attributes | _file(problem.path, problem.line))
+
+
+def _file(path: str | None, line: int | None) -> dict[str, str]:
+    """Return the attributes for a place, as far as it is known."""
+    return ({"file": _xml(path)} if path else {}) | ({"line": str(line)} if line else {})
 
 
 def _text(problem: Problem) -> str:
@@ -579,7 +589,29 @@ def commands(report: CheckReport) -> Iterator[str]:
         text = f"{problem.item}: {problem.message}"
         yield command(_COMMANDS[problem.severity], problem.name, text, file=problem.path, line=problem.line)
     for reason in report.unchecked:
-        yield command("error", "unchecked", reason)
+        yield unchecked_command(reason)
+
+
+def unchecked_command(reason: str) -> str:
+    """Return the workflow command for the *reason* why something was not checked, at the file that it names."""
+    path, line = place_of(reason)
+    return command("error", "unchecked", reason, file=path, line=line)
+
+
+#: The file, with its line, at the beginning of a reason. The parser of TOML names the line at the end.
+_PLACE, _LINE = re.compile(r"(?:gate [^\s:]+: )?([^\s:]+\.[a-z]+)(?::(\d+))?: "), re.compile(r"\(at line (\d+), ")
+
+
+def place_of(reason: str) -> tuple[str | None, int | None]:
+    """Return the file and the line that a reason names.
+
+    >>> place_of("config.toml: Invalid value (at line 19, column 10)"), place_of("the memory: it is not there")
+    (('config.toml', 19), (None, None))
+    """
+    if (place := _PLACE.match(reason)) is None:
+        return None, None
+    line = place[2] or ((at := _LINE.search(reason)) and at[1])
+    return place[1], int(line) if line else None
 
 
 def command(name: str, title: str, text: str, *, file: str | None = None, line: int | None = None) -> str:

@@ -101,7 +101,8 @@ def of_root(root: Path) -> tuple[list[GateQuery], list[str]]:
                 raise _bad(path, f"the name {gate.query.name!r} is taken by a shipped gate", "give the file another")
             own.append(gate)
         except JidomemError as error:
-            refused.append(f"gate {path.stem}: {error.detail}")
+            above = "" if error.detail.startswith(str(path)) else f"{path.parent.parent}/"
+            refused.append(f"gate {path.stem}: {above}{error.detail}; {error.hint}")
     return own, refused
 
 
@@ -113,7 +114,7 @@ def run(gates: Iterable[GateQuery], ask: Ask) -> tuple[list[UnplacedFinding], li
         try:
             findings += [_row(gate, answer) for answer in _rows(ask(gate.query.text))]
         except JidomemError as error:
-            unchecked.append(f"gate {gate.query.name}: {error.detail}")
+            unchecked.append(f"gate {gate.query.name}: {error.detail}; {error.hint}")
     return findings, unchecked
 
 

@@ -60,6 +60,7 @@ _PARAM = lazy(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
 #: The parameters that have the same type and default in every query.
 _WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER), "validAt": ("dateTime", UNBOUND)}
 _PROJECTION = lazy(r"\bSELECT\b(.*?)(?:\bWHERE\b|\{)", re.IGNORECASE | re.DOTALL)
+_DECLARED = lazy(r"\s*(?:PREFIX|BASE)\b", re.IGNORECASE)
 _IRI = lazy(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _PROJECT = lazy(rf"(?:{re.escape(BASE)}projects/)?([a-z0-9][a-z0-9_-]{{0,63}})")
 
@@ -609,7 +610,8 @@ def _projected(file: str, text: str) -> set[str]:
     code = "\n".join("" if row.startswith("#") else row for row in text.splitlines())
     match = _PROJECTION.search(code)
     if match is None:
-        raise _bad(f"{file}:1", "this is not a SELECT query")
+        rows = (n for n, row in enumerate(code.splitlines(), 1) if row.strip() and not _DECLARED.match(row))
+        raise _bad(f"{file}:{next(rows, 1)}", "this is not a SELECT query")
     return set(re.findall(r"[?$](\w+)", match[1]))
 
 

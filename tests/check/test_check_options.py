@@ -355,6 +355,23 @@ def test_a_gate_with_a_service_an_update_a_syntax_error_or_the_name_of_a_shipped
     assert "is taken by a shipped gate" in printed
 
 
+def test_a_faulty_gate_is_annotated_at_its_line_with_the_allowed_values(repository):
+    for name, old, new in (
+        ("words", "SELECT ?item", "SELECT ?item ('error' AS ?severity)"),
+        ("typo", "SELECT", "SELCT"),
+    ):
+        gate(repository, name, "?item a jido:Fact")
+        file = repository / ".jidomem" / "queries" / "gates" / f"{name}.rq"
+        file.write_text(file.read_text().replace(old, new))
+    line = 1 + file.read_text().partition("SELCT")[0].count("\n")
+
+    first, second = sorted(run("check", "--format", "github", code=3).stdout.splitlines())
+
+    assert first.startswith(f"::error file=.jidomem/queries/gates/typo.rq,line={line},title=unchecked::")
+    assert second.startswith("::error file=.jidomem/queries/gates/words.rq,title=unchecked::")
+    assert "violation, warning, info" in second
+
+
 UNREADABLE = [
     b"",
     b"\xff\xfe no text",
@@ -536,6 +553,29 @@ def test_the_sarif_format_is_valid_by_its_schema(repository):
     (invocation,) = run_["invocations"]
     assert invocation["executionSuccessful"] is False
     assert invocation["toolExecutionNotifications"][0]["level"] == "error"
+
+
+@pytest.mark.parametrize(("words", "waivers", "place"), [
+    ((), "[[waiver]\n", ".jidomem/baseline.toml"),
+    ((), '[[waiver]]\nrule = "x"', ".jidomem/baseline.toml"),
+    (("--since", "nowhere"), "", None),
+])  # fmt: skip
+def test_a_usage_error_is_a_valid_report_in_every_format(repository, words, waivers, place):
+    (repository / ".jidomem" / "baseline.toml").write_text(waivers)
+
+    printed = {
+        form: run("check", "--format", form, *words, code=2).stdout for form in ("json", "junit", "github", "sarif")
+    }
+
+    (reason,) = json.loads(printed["json"])["unchecked"]
+    assert reason.startswith(place or "--since")
+    (error,) = ElementTree.fromstring(printed["junit"]).iter("error")
+    assert error.get("message") == reason
+    assert printed["github"].startswith(f"::error {f'file={place},line=1,' if place else ''}title=unchecked::")
+    log = json.loads(printed["sarif"])
+    assert_sarif(log)
+    (notification,) = log["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+    assert notification["message"]["text"] == f"unchecked: {reason}"
 
 
 def test_a_waived_finding_is_a_suppressed_result_in_sarif(repository):

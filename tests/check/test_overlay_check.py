@@ -219,8 +219,8 @@ INVALID_QUERIES = [
     (QUERY.replace(" }\n", "\n"), 6),
     (QUERY.replace("{ ?item", "{ SERVICE <http://127.0.0.1:9/> { ?item ?x ?y } ?item"), 5),
     (QUERY.replace("WHERE", "FROM <http://127.0.0.1:9/g> WHERE"), 5),
-    (f"{HEADER}LOAD <http://127.0.0.1:9/>", 1),
-    (f"{HEADER}# SELECT ?project ?item\nDELETE WHERE {{ ?project ?p ?item }}", 1),
+    (f"{HEADER}LOAD <http://127.0.0.1:9/>", 5),
+    (f"{HEADER}# SELECT ?project ?item\nDELETE WHERE {{ ?project ?p ?item }}", 6),
     (QUERY.replace("?item <", f"?item {'/'.join(['<urn:p>'] * 300)} ?x . ?item <"), 5),
 ]
 
@@ -234,7 +234,7 @@ def test_an_invalid_query_and_a_query_with_outside_access_are_findings_at_their_
     assert lines == {f"cook/q{n}.rq": line for n, (_, line) in enumerate(INVALID_QUERIES)}
 
 
-@pytest.mark.parametrize("text", [text for text, line in INVALID_QUERIES if line != 6])
+@pytest.mark.parametrize("text", [text for n, (text, _) in enumerate(INVALID_QUERIES) if n != 3])
 def test_an_invalid_query_is_refused_by_the_playbook_with_file_and_line(tmp_path, text):
     with pytest.raises(JidomemError, match=r"mine\.rq:\d: "):
         Playbook([write_overlay(tmp_path, (), (), mine=text) / "queries"])
@@ -342,14 +342,24 @@ def test_a_check_reports_a_shape_that_prevents_opening_the_root_in_every_format(
 
 
 @pytest.mark.parametrize("output_format", ["json", "sarif", "junit", "github"])
-def test_a_check_of_a_root_with_an_invalid_configuration_reports_it_in_every_format(tmp_path, output_format):
-    root = init(tmp_path, "p")
-    (root / "config.toml").write_text("x = =")
+@pytest.mark.parametrize("command", [("check",), ("ontology", "check")])
+def test_a_check_of_a_root_with_an_invalid_configuration_reports_its_line_in_every_format(
+    tmp_path, output_format, command, monkeypatch
+):
+    (init(tmp_path, "p") / "config.toml").write_text("\nx = =")
+    monkeypatch.chdir(tmp_path)
 
-    result = CliRunner().invoke(cli, ["check", "--root", str(root), "--format", output_format])
+    result = CliRunner().invoke(cli, [*command, "--format", output_format])
 
     assert result.exit_code == 3
-    assert "config.toml" in result.stdout
+    place = {
+        "json": '"unchecked": [".jidomem/config.toml: Invalid value (at line 2, ',
+        "sarif": '"startLine": 2',
+        "junit": 'file=".jidomem/config.toml" line="2"',
+        "github": "::error file=.jidomem/config.toml,line=2,title=unchecked::.jidomem/config.toml: Invalid value",
+    }
+    assert place[output_format] in result.stdout
+    assert str(tmp_path) not in result.stdout
 
 
 def test_an_import_check_of_a_root_with_a_broken_shape_ends_with_its_own_exit_code(tmp_path, monkeypatch):

@@ -60,8 +60,11 @@ def test_commits_of_the_target_after_the_branch_left_it_are_not_of_the_branch(re
 
 def test_an_unknown_revision_is_refused(repository):
     answer = run("guard", "--since", "nowhere")
+    on_github, as_json = (run("guard", "--since", "nowhere", "--format", form) for form in ("github", "json"))
 
     assert (answer.exit_code, "git knows no revision 'nowhere'" in answer.stderr) == (2, True)
+    assert on_github.stdout.startswith("::error title=unchecked::--since: git knows no revision 'nowhere'")
+    assert json.loads(as_json.stdout)["code"] == "invalid_argument"
 
 
 @pytest.mark.parametrize(
