@@ -263,14 +263,15 @@ class Revisions:
     def __init__(self, reader: _Reader, project: str, as_of: object = None) -> None:
         self._reader, self._project, self._as_of = reader, project, as_of
 
-    def of(self, item: str, lineage: Container[str] | None = None) -> dict[str, Any]:
+    def of(self, item: str, lineage: Container[str] | None = None, named: Container[str] = ()) -> dict[str, Any]:
         """Return the `event` that made a version, its `reason`, its `changes`, and the memories `also_superseded`.
 
         The changes, each with field, before and after, are those from the version that it replaced: the one with the
         same content, else the newest; the first version has none. A field that is not set is None. With *lineage*, only
         a memory in it is a version. The event is asserted, revised, confirmed, superseded (by a version of another
-        memory), revived or withdrawn, for a proposal also proposed, accepted or rejected; None if there is no such
-        memory. Each other asserted memory that the version superseded has iri and summary.
+        memory), revived or withdrawn (by a marker, or of one of *named*), for a proposal also proposed, accepted or
+        rejected; None if there is no such memory. Each other asserted memory that the version superseded has iri and
+        summary.
         """
         memory = self._memory(item)
         if memory is None:
@@ -279,7 +280,12 @@ class Revisions:
             [each for each in map(self._memory, _values(memory, name)) if each is not None]
             for name in ("supersedes", "invalidates", "revives")
         )
-        replaced = [each for each in (*superseded, *revived) if each["class"] != MARKER]
+        back = {each["iri"] for each in revived}
+        replaced = [
+            each
+            for each in (*superseded, *revived)
+            if each["class"] != MARKER and back.isdisjoint(_values(each, "invalidates"))
+        ]
         replaced.sort(key=lambda each: each["recorded_at"], reverse=True)
         versions = [each for each in replaced if lineage is None or each["iri"] in lineage] or replaced
         changes = {each["iri"]: self.changes(each, memory) for each in (versions if revived else replaced)}
@@ -288,7 +294,9 @@ class Revisions:
         own_changes = [] if before is None else changes[before["iri"]]
         others = [each for each in replaced if each not in versions and (each in restated or _is_proposed(each))]
         return {
-            "event": _event(memory, versions, withdrawn, own_changes, is_by_another=bool(others)),
+            "event": _event(
+                memory, versions, _withdrawn(memory, withdrawn, named), own_changes, is_by_another=bool(others)
+            ),
             "reason": reason(memory, [*superseded, *withdrawn, *revived]),
             "changes": own_changes,
             "also_superseded": [] if before is None or revived else _also_superseded(memory, before, replaced),
@@ -331,9 +339,14 @@ def _event(
         if any(map(_is_proposed, versions)):
             return "accepted"
         return "confirmed" if _is_same(changes) else "superseded" if is_by_another else "revised"
-    if withdrawn and memory["class"] == MARKER:
+    if withdrawn:
         return "rejected" if all(map(_is_proposed, withdrawn)) else "withdrawn"
     return "asserted"
+
+
+def _withdrawn(memory: Memory, withdrawn: Sequence[Memory], named: Container[str]) -> Sequence[Memory]:
+    """Return those of *withdrawn* by *memory* whose end is its event: all for a marker, else those of *named*."""
+    return withdrawn if memory["class"] == MARKER else [each for each in withdrawn if each["iri"] in named]
 
 
 def _is_same(changes: Rows) -> bool:
@@ -432,9 +445,10 @@ OPTIONAL {{ ?item {jido("revisionReason")} ?reason }}
 OPTIONAL {{ ?item {jido("hasAssertionStatus")} ?proposed FILTER(?proposed = {jido("Proposed")}) }}
 OPTIONAL {{ ?item {jido("supersedes")}|{jido("invalidates")}|{jido("revives")} ?replaced }} }}
 ORDER BY ?item ?agent ?replaced"""
-_BEFORE = f"""SELECT ?item ?old ?date WHERE {{ VALUES ?item {{ %s }}
-OPTIONAL {{ ?item {jido("supersedes")}|{jido("invalidates")}|{jido("revives")} ?old }}
-OPTIONAL {{ ?item {jido("hasTimestamp")} ?date }} }} ORDER BY ?item ?old ?date"""
+_BEFORE = f"""SELECT ?item ?old ?withdrawn ?date WHERE {{ VALUES ?item {{ %s }}
+OPTIONAL {{ ?item {jido("supersedes")}|{jido("revives")} ?old }}
+OPTIONAL {{ ?item {jido("invalidates")} ?withdrawn }}
+OPTIONAL {{ ?item {jido("hasTimestamp")} ?date }} }} ORDER BY ?item ?old ?withdrawn ?date"""
 _HEADS = f"""SELECT ?commit ?position ?recorded WHERE {{
 ?commit {jido("inStream")} %(graph)s ; {jido("position")} ?position ; {jido("recordedAt")} ?recorded
 FILTER(?recorded <= %(moment)s)
@@ -475,21 +489,26 @@ class History:
         rows = self._reader.ask("history", project=project, item=item, as_of=as_of, valid_at=valid_at)
         revisions = Revisions(self._reader, project, as_of)
         redactions = grouped((each.pop("item"), each) for each in self.redactions(project, "0", as_of))
-        before, dates = self._predecessors(project, [row["entry"] for row in rows])
-        lineage = _lineage(item, before)
+        before, replaced, dates = self._predecessors(project, [row["entry"] for row in rows])
+        lineage, named = _lineage(item, before), _lineage(item, replaced)
         return [
-            {**row, **revisions.of(row["entry"], lineage), "redactions": redactions.get(row["entry"], [])}
+            {**row, **revisions.of(row["entry"], lineage, named), "redactions": redactions.get(row["entry"], [])}
             for row in _oldest_first(rows, before, dates)
         ]
 
-    def _predecessors(self, project: str, entries: Iterable[str]) -> tuple[dict[str, set[str]], dict[str, Any]]:
-        """Return for each of *entries* those of them that it replaced, and its date."""
-        before: dict[str, set[str]] = {entry: set() for entry in entries}
+    def _predecessors(
+        self, project: str, entries: Iterable[str]
+    ) -> tuple[dict[str, set[str]], dict[str, set[str]], dict[str, Any]]:
+        """Return for each of *entries* those that it ended or revived, those but for withdrawals, and its date."""
+        replaced: dict[str, set[str]] = {entry: set() for entry in entries}
+        withdrawn: dict[str, set[str]] = {entry: set() for entry in replaced}
         dates: dict[str, Any] = {}
-        for each in self._reader.select(project, _BEFORE % " ".join(map(iri, before))):
-            before[each["item"]] |= {each["old"]} & before.keys() - {each["item"]}
+        for each in self._reader.select(project, _BEFORE % " ".join(map(iri, replaced))):
+            others = replaced.keys() - {each["item"]}
+            replaced[each["item"]] |= {each["old"]} & others
+            withdrawn[each["item"]] |= {each["withdrawn"]} & others
             dates[each["item"]] = each["date"]
-        return before, dates
+        return {entry: olds | withdrawn[entry] for entry, olds in replaced.items()}, replaced, dates
 
     def redactions(self, project: str, since: object, until: object) -> Rows:
         """Return a row for each memory redacted between two moments: item, recorded, agent and reason."""

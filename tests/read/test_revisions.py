@@ -161,3 +161,33 @@ def test_a_revision_that_also_ends_a_second_memory_is_a_revision_of_both(memory)
 
     assert versions_of(memory, first)[-1] == ("revised", [("summary", "one", "three")], [second])
     assert versions_of(memory, second)[-1] == ("revised", [("summary", "two", "three")], [first])
+
+
+def test_an_incident_is_the_withdrawal_in_the_history_of_what_it_withdrew_and_asserted_in_its_own(memory):
+    items = [memory.writer.remember("p", each).iri for each in ("the queue is safe", "the cache is safe")]
+    incident = memory.writer.submit_intent(
+        "p", intent(type="incident", summary="both broke", rationale="seen", invalidates=items)
+    ).iri
+    confirmed = memory.writer.confirm("p", incident, reason="seen").iri
+    back = memory.writer.undo("p", items[0], reason="a false alarm", supersedes=[confirmed]).iri
+
+    events = {
+        item: {row["entry"]: row["event"] for row in memory.reader.history("p", item)}
+        for item in (*items, incident, confirmed, back)
+    }
+
+    assert {events[item][incident] for item in (*items, back)} == {"withdrawn"}
+    assert [events[item][incident] for item in (incident, confirmed)] == ["asserted", "asserted"]
+    assert (events[items[0]][back], events[incident][confirmed]) == ("revived", "confirmed")
+
+
+def test_a_restored_memory_is_compared_with_its_last_version_and_not_with_the_incident_that_withdrew_it(memory):
+    item = memory.writer.remember("p", "the queue is safe").iri
+    incident = memory.writer.submit_intent(
+        "p", intent(type="incident", summary="it broke", rationale="seen", invalidates=[item])
+    ).iri
+    memory.writer.undo("p", incident, reason="a false alarm")
+
+    last = memory.reader.history("p", item)[-1]
+
+    assert (last["event"], changes(last)) == ("revived", [])
