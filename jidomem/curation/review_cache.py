@@ -65,8 +65,10 @@ SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
 )
 _BY = """
   FILTER(!BOUND(?due) || ?due <= %(at)s)
+  FILTER(?reason = "no_longer_valid" || NOT EXISTS { ?item jido:validUntil ?until FILTER(?until <= %(at)s) })
   FILTER NOT EXISTS { ?item jido:validFrom ?from FILTER(?from > %(at)s) }"""
-_FROM, _COLUMNS = "OPTIONAL { ?item jido:validFrom ?valid_from }", "?item ?reason ?due ?recorded"
+_DATES = "OPTIONAL { ?item jido:validFrom ?valid_from } OPTIONAL { ?item jido:validUntil ?valid_until }"
+_COLUMNS = "?item ?reason ?due ?recorded"
 #: Items named in one query, whose length is limited.
 _AT_ONCE = 200
 
@@ -77,24 +79,26 @@ def due(reader: MemoryReader, project: str, at: object) -> list[dict[str, Any]]:
 
 
 def dated(reader: MemoryReader, project: str, items: Collection[str] | None) -> list[dict[str, Any]]:
-    """Return the rows of `due` for all moments, with valid_from; only those of *items* unless it is None."""
+    """Return the rows of `due` for all moments, with valid_from and valid_until; only those of *items* unless None."""
     terms = [""] if items is None else [*map(iri, items)]
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for start in range(0, len(terms), _AT_ONCE):
         named = "" if items is None else f"VALUES ?item {{ {' '.join(terms[start : start + _AT_ONCE])} }}"
-        text = _text(reader, project, f"{_COLUMNS} ?valid_from", None, FOREVER, named)
+        text = _text(reader, project, f"{_COLUMNS} ?valid_from ?valid_until", None, FOREVER, named)
         for row in reader.select(project, _PREFIXES + text):
             one = rows.setdefault((row["item"], row["reason"], row["due"], row["recorded"]), row)
-            if isinstance(row["valid_from"], datetime) and row["valid_from"] > (one["valid_from"] or row["valid_from"]):
-                one["valid_from"] = row["valid_from"]
+            for name, latest in (("valid_from", max), ("valid_until", min)):
+                moments = [each[name] for each in (one, row) if isinstance(each[name], datetime)]
+                one[name] = latest(moments, default=one[name])
     return [*rows.values()]
 
 
 def is_due(row: Mapping[str, Any], at: datetime) -> bool:
     """Return whether the memory of a row of `dated` is due for review at the moment *at*."""
-    date, start = row["due"], row["valid_from"]
+    date, start, end = row["due"], row["valid_from"], row["valid_until"]
     has_come = date is None or (isinstance(date, datetime) and date <= at)
-    return has_come and not (isinstance(start, datetime) and start > at)
+    is_over = row["reason"] != "no_longer_valid" and isinstance(end, datetime) and end <= at
+    return has_come and not is_over and not (isinstance(start, datetime) and start > at)
 
 
 def count(reader: MemoryReader, project: str, at: object, *, most: int, as_of: object = None) -> int:
@@ -120,12 +124,12 @@ SELECT ?item WHERE { GRAPH <%s> { ?item jido:decisionStatus "proposed" ; jido:ha
 
 
 def _text(reader: MemoryReader, project: str, columns: str, at: object | None, as_of: object, items: str = "") -> str:
-    """Return the query for the moment *at*; with None, for all moments, with the start of validity of each item."""
+    """Return the query for the moment *at*; with None, for all moments, with the dates of each item."""
     assumed = " ".join(iri(row["kind"]) for row in reader.select(project, _ASSUMED))
     return _DUE % {
         "columns": columns,
         "items": items,
-        "when": _FROM if at is None else _BY % {"at": to_term(at, "dateTime", "valid_at")},
+        "when": _DATES if at is None else _BY % {"at": to_term(at, "dateTime", "valid_at")},
         "graph": graph_iri(project),
         "project": f"{BASE}projects/{project}",
         "assumed": assumed,

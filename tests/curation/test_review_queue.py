@@ -453,6 +453,7 @@ def record_due_memories(memory, clock):
     record(memory, "is done", **task, status="Completed")
     record(memory, "was dropped", **task, status="Abandoned", valid_until=clock.now + timedelta(days=2))
     record(memory, "both", valid_until=clock.now + timedelta(days=1), expires_on=clock.now + timedelta(days=2))
+    record(memory, "over when recorded", valid_until=clock.now, expires_on=clock.now + timedelta(days=1))
     ended = record(memory, "ended", expires_on=clock.now + timedelta(days=1))
     record(memory, "ends it", supersedes=[ended])
     wrong = record(memory, "wrong")
@@ -518,6 +519,7 @@ def test_the_due_items_equal_the_rows_of_the_query_stale(memory, clock):
 
     assert due_rows == {(row["item"], row["reason"], row["due"]) for row in stale}
     assert reviewed == {(row["item"], row["reason"], row["summary"], row["question"]) for row in stale}
+    assert [row["reason"] for row in stale if row["summary"] in ("both", "over when recorded")] == ["no_longer_valid"]
     assert sorted({row["reason"] for row in stale}) == [
         "basis_withdrawn", "no_longer_valid", "no_review_date", "overdue", "review_due",
     ]  # fmt: skip
