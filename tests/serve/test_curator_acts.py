@@ -197,6 +197,7 @@ def test_an_action_on_a_settled_conflict_is_refused_with_its_curator_and_date(cl
     assert answer.status_code == 409
     assert "decided this already" in answer.text
     assert "withdrawn by ana, 21 November 2026" in answer.text
+    assert "replacement" not in answer.text
     assert re.search(r"<textarea [^>]*readonly>what I wrote of these two<", answer.text)
     assert 'data-key="l"' not in answer.text  # nor does the page show another pair, which a second press would settle
     page = client.post(f"/ui/p/memories/{known['left'][-12:]}", data={"act": "confirm", "reason": "x"})

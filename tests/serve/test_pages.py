@@ -215,6 +215,18 @@ def test_conflicts_are_settled_by_one_key_each(pages, world):
     assert (status("left 3"), status("right 3")) == ("superseded", "active")
 
 
+def test_a_key_without_a_reason_moves_the_focus_to_the_reason(pages, world):
+    pages.open("/ui/p/review")
+    pages.follow(pages.press, "l")
+
+    assert pages.shows("say in", "[role=alert]")
+    pages.press("measured", Keys.TAB)
+    assert pages.find("#reason").get_attribute("value") == "measured"
+    pages.follow(pages.press, Keys.ENTER)
+    assert pages.shows("left", ".done")
+    pages.console_messages()  # the browser reports the status
+
+
 def test_the_keys_j_and_slash_move_in_the_review_and_to_the_search(pages, world):
     pages.open("/ui/p/review")
     for number in (1, 2):

@@ -397,7 +397,7 @@ def explained(page: PageRequest, error: JidomemError, *items: str | None) -> Jid
     if not rows:
         return error
     return RefusalNotice(
-        "another session has decided this already; nothing was changed", hint="see its replacement", rows=rows
+        "another session has decided this already; nothing was changed", hint="follow the link to its end", rows=rows
     )
 
 

@@ -27,7 +27,9 @@
   begin();
   document.addEventListener("htmx:after:swap", () => {
     begin();
-    if (document.activeElement && document.activeElement.id === "q") document.getElementById("main").focus(); // what is found is walked by j and k
+    const refusal = document.querySelector(".refusal");
+    if (refusal) (document.getElementById("reason") || refusal).focus(); // it is read out as an alert
+    else if (document.activeElement && document.activeElement.id === "q") document.getElementById("main").focus(); // what is found is walked by j and k
     if (document.querySelector(".looked-at, .done")) scrollTo(0, 0); // the next one that waits, and what was done, are above
   });
   document.addEventListener("input", ({ target }) => {
