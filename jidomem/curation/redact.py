@@ -39,10 +39,9 @@ from jidomem.curation.find_text import (
 )
 from jidomem.errors import Failed, IntentRefused, InvalidRequest, NotFound
 from jidomem.index.follower import IndexFollower
-from jidomem.journal.commit import COMMIT, Commit, build
+from jidomem.journal.commit import COMMIT, Commit, build, moment_after
 from jidomem.journal.journal import NAMES, Stream, VersionMismatch
 from jidomem.journal.rewrite import leaves
-from jidomem.journal.stream import moment_after
 from jidomem.rdf.terms import Term, Triple, date_time, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, LABEL, THIS, TYPE, XSD, conv, jido, local_name
 from jidomem.records.file_anchor import NO_BLOB, Anchor, anchors_of

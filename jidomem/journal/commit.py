@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
 from io import BytesIO
@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyoxigraph
 
+from jidomem.base.clock import format_timestamp
 from jidomem.base.regex import lazy
-from jidomem.errors import TooLarge
+from jidomem.errors import JournalDamaged, TooLarge
 from jidomem.journal.lines import CANONICAL_IRI, CANONICAL_TEXT, LOCAL_NAME, PREFIXES, InDoubt, expand
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, date_time, integer, iri, literal, parse_literal
@@ -622,3 +623,44 @@ def aside_of(name: str) -> str:
     '20261121T080000.123456Z-3fa9c1d20b7e.ttl'
     """
     return _NUMBERED.sub(".ttl", name)
+
+
+#: The largest expected error of a clock: it may start in 1970.
+AHEAD = timedelta(days=36_525)
+_LAST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
+
+
+def horizon(now: datetime) -> str:
+    """Return the last moment of a commit that another commit can follow.
+
+    >>> horizon(datetime(2026, 11, 21, 8, tzinfo=UTC))
+    '2126-11-22T08:00:00.000000Z'
+    """
+    return format_timestamp(now + min(AHEAD, max(_LAST - now, timedelta())))
+
+
+def too_late(head: CommitRef, path: str, now: datetime) -> JournalDamaged:
+    """Return the error for a commit beyond the horizon in the file *path*."""
+    return JournalDamaged(
+        f"it is recorded at {head.recorded_at}, more than 100 years after the clock of this machine"
+        f" ({format_timestamp(now)}): nothing can be recorded after it",
+        path=path,
+        commit=head.id,
+        hint="if this clock is wrong, set it; if a merge added the commit, revert it, or drop its memories:"
+        f" jidomem journal verify --quarantine {head.id[:SHORT]} --reason TEXT;"
+        " to keep them, run the commands in the hint of: jidomem journal verify",
+    )
+
+
+def moment_after(now: datetime, *heads: CommitRef) -> str:
+    """Return the moment of the commit after *heads*: now, or a microsecond after the newest if the clock went back.
+
+    Raise JournalDamaged if the newest is beyond the horizon.
+    """
+    newest, moment_now = max(heads, default=None), format_timestamp(now)
+    if newest is None or moment_now > newest.recorded_at:
+        return moment_now
+    if newest.recorded_at > horizon(now):
+        raise too_late(newest, file_name(newest), now)
+    moment = datetime.strptime(newest.recorded_at, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    return format_timestamp(moment + timedelta(microseconds=1))

@@ -32,6 +32,7 @@ from jidomem.journal.rewrite import (
     batches,
     install_batch,
     last_moment,
+    late_commits,
     quarantine,
     quarantine_late,
     redacted_leaves,
@@ -40,7 +41,7 @@ from jidomem.journal.rewrite import (
     visible_commits,
     write_redacted,
 )
-from jidomem.journal.stream import UNLISTED, Folder, late_commits
+from jidomem.journal.stream import UNLISTED, Folder
 from jidomem.journal.stream_files import each_file
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import iri
@@ -94,19 +95,6 @@ def check_follows(graph: str, expected: Version, commit: Commit) -> None:
         )
     if commit.redacted:
         raise FormatError(f"commit {commit.id} is redacted: only a whole one can be appended")
-
-
-def checked_version(folder: Folder) -> Version:
-    """Return the version of a folder whose heads this process has read; raise JournalDamaged for damage."""
-    version = folder.look()
-    if not folder.has_verified_heads() and not folder.is_damaged:
-        folder.reload()
-        version = folder.snapshot.version
-    while folder.is_damaged:
-        for damage in folder.damage():
-            raise damage
-        version = folder.look()  # it was repaired in the meantime
-    return version
 
 
 #: The folder of a stream in its project -> the short name of its graph.
@@ -305,8 +293,9 @@ class FileJournal:
         raise MemoryMissing(str(self.folder), ", ".join(had), may_be_on_branch=self.is_tracked)
 
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
-        """Return the known damage of a stream; an edit of a file that was read before is found only by `verify`."""
-        return self._explain(stream, self._known(stream)[0].damage())
+        """Return the known damage of a stream, for which a write is refused; `verify` reads every file again."""
+        damage = self._known(stream)[0].damage()
+        return self._explain(stream, damage) if damage else ()
 
     def known_damage(self, project: str) -> int:
         """Return the number of damaged files of *project* that reads have found so far; no file is looked at."""
@@ -457,7 +446,9 @@ class FileJournal:
 
     def _checked_version(self, folder: Folder, lock: StreamLock) -> Version:
         """Return the version of an undamaged folder, its lock held, once the lock file has the snapshot."""
-        version = checked_version(folder)
+        for damage in folder.damage():
+            raise damage
+        version = folder.snapshot.version
         if version.heads:
             lock.known = version
         else:
@@ -530,7 +521,7 @@ class FileJournal:
         """
         folder, lock = self._known(stream)
         with nullcontext() if lock.is_own_thread else self.lock(stream):
-            version = folder.snapshot.version if folder.is_as_seen() else checked_version(folder)
+            version = folder.snapshot.version if folder.is_as_seen() else self._checked_version(folder, lock)
             name = file_name(commit.head)
             if disk.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
                 with writing(folder.path):

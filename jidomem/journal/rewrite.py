@@ -2,7 +2,8 @@
 
 - Redaction replaces triples by their leaves: the new form of a commit is put in place before the old one is removed.
 - Sealing replaces the commit files before the oldest head by packs with the same commits.
-- Quarantine renames damaged files, which readers then ignore; their bytes stay on disk.
+- Quarantine renames damaged files, which readers then ignore; their bytes stay on disk. It does so with a commit beyond
+  the horizon, a hundred years after the clock of this machine: all later commits would have to be dated after it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from jidomem.journal.commit import (
     aside_of,
     file_name,
     format_document,
+    horizon,
     is_pack,
     is_redaction_record,
     parse,
@@ -35,13 +37,14 @@ from jidomem.journal.commit import (
     short_id,
     stem,
     stem_of,
+    too_late,
 )
 from jidomem.journal.packs import Pack, PackEntry, PackRow, place_pack, prepare_pack, write_pack
-from jidomem.journal.stream import UNLISTED, Folder, horizon, late_commits, too_late
+from jidomem.journal.stream import UNLISTED, Folder
 from jidomem.journal.stream_files import set_aside
 from jidomem.rdf.terms import Triple, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import THIS, TYPE, jido
-from jidomem.records.intent import SHORT, Version
+from jidomem.records.intent import SHORT, CommitRef, Version
 
 _SALT, _LEAF = "# salt ", "# leaf "
 
@@ -243,6 +246,19 @@ def _documents(folder: Folder, identity: str) -> Iterator[tuple[str, int, bytes]
     for pack, row in folder.contents.packs.at(stem(head)):
         with suppress(OSError):
             yield pack.name, pack.lines_before(row), pack.document(row)
+
+
+def late_commits(folder: Folder, last: str) -> dict[str, CommitRef]:
+    """Return the commits of *folder* recorded after the moment *last*, by the name of their file, or pack#stem."""
+    if folder.look().recorded_at <= last:
+        return {}
+    contents, heads = folder.contents, dict[str, CommitRef]()
+    for name in contents.files():
+        if (entry := contents.entry(name)) is not None:
+            heads[name] = entry.head
+    for pack in contents.packs.listed():
+        heads |= {f"{pack.name}#{stem(row.head)}": row.head for row in contents.packs.rows(pack).values()}
+    return {name: head for name, head in heads.items() if head.recorded_at > last}
 
 
 def beyond(folder: Folder, now: datetime) -> dict[str, JournalDamaged]:

@@ -6,8 +6,7 @@ The lock file of a folder stores the newest `FolderSnapshot`, which saves a list
 local marker of the folder), which is the key of its checksum and of the sum of the file names, so a snapshot that a
 clone brings along is not trusted.
 
-Each commit is checked against its parents: it is recorded after them. A commit beyond the horizon, a hundred years
-after the clock of this machine, is damage: all later commits would have to be dated after it.
+Each commit is checked against its parents: it is recorded after them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from functools import wraps
 from hashlib import blake2b
 from heapq import nlargest
@@ -28,7 +26,6 @@ from time import time_ns
 from typing import Any, Self, TypeVar, cast
 
 from jidomem.base import disk
-from jidomem.base.clock import format_timestamp
 from jidomem.base.disk import SETTLE, FolderWatch, is_settled
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal.commit import Commit, advance, file_name, is_pack, stem, stem_of
@@ -297,13 +294,23 @@ class Folder:
         return frozenset(self._unfit)
 
     def damage(self) -> tuple[JournalDamaged, ...]:
-        """Return the present damage, by file name: files that do not verify, and missing parents."""
-        return tuple(damage for _, damage in sorted(self.damaged().items()))
+        """Return the present damage, by file name: files that do not verify, and missing parents.
+
+        A write is refused for it. A head that this process has not read is read now; if it does not verify, all are.
+        """
+        damaged = self.damaged()
+        return tuple(map(damaged.__getitem__, sorted(damaged)))
 
     def damaged(self) -> Mapping[str, JournalDamaged]:
         """Return the present damage by the name of the file, or pack#stem."""
         with self._lock:
             self.look()
+            if not self.is_damaged and self.has_verified_heads():
+                return {}
+            if not self.is_damaged:
+                self.reload()
+            if self.is_damaged:
+                self.look()  # again: a read may have failed once
             return self.known_damage()
 
     def known_damage(self) -> Mapping[str, JournalDamaged]:
@@ -644,57 +651,3 @@ class Folder:
         if unlisted:
             self._unlisted.update(unlisted)
             self.contents.place(unlisted)
-
-
-#: The largest expected error of a clock: it may start in 1970.
-AHEAD = timedelta(days=36_525)
-_LAST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
-
-
-def horizon(now: datetime) -> str:
-    """Return the last moment of a commit that another commit can follow.
-
-    >>> horizon(datetime(2026, 11, 21, 8, tzinfo=UTC))
-    '2126-11-22T08:00:00.000000Z'
-    """
-    return format_timestamp(now + min(AHEAD, max(_LAST - now, timedelta())))
-
-
-def too_late(head: CommitRef, path: str, now: datetime) -> JournalDamaged:
-    """Return the error for a commit beyond the horizon in the file *path*."""
-    return JournalDamaged(
-        f"it is recorded at {head.recorded_at}, more than 100 years after the clock of this machine"
-        f" ({format_timestamp(now)}): nothing can be recorded after it",
-        path=path,
-        commit=head.id,
-        hint="if this clock is wrong, set it; if a merge added the commit, revert it, or drop its memories:"
-        f" jidomem journal verify --quarantine {head.id[:SHORT]} --reason TEXT;"
-        " to keep them, run the commands in the hint of: jidomem journal verify",
-    )
-
-
-def late_commits(folder: Folder, last: str) -> dict[str, CommitRef]:
-    """Return the commits of *folder* recorded after the moment *last*, by the name of their file, or pack#stem."""
-    if folder.look().recorded_at <= last:
-        return {}
-    contents, heads = folder.contents, dict[str, CommitRef]()
-    for name in contents.files():
-        if (entry := contents.entry(name)) is not None:
-            heads[name] = entry.head
-    for pack in contents.packs.listed():
-        heads |= {f"{pack.name}#{stem(row.head)}": row.head for row in contents.packs.rows(pack).values()}
-    return {name: head for name, head in heads.items() if head.recorded_at > last}
-
-
-def moment_after(now: datetime, *heads: CommitRef) -> str:
-    """Return the moment of the commit after *heads*: now, or a microsecond after the newest if the clock went back.
-
-    Raise JournalDamaged if the newest is beyond the horizon.
-    """
-    newest, moment_now = max(heads, default=None), format_timestamp(now)
-    if newest is None or moment_now > newest.recorded_at:
-        return moment_now
-    if newest.recorded_at > horizon(now):
-        raise too_late(newest, file_name(newest), now)
-    moment = datetime.strptime(newest.recorded_at, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
-    return format_timestamp(moment + timedelta(microseconds=1))

@@ -14,10 +14,12 @@ import shutil
 import socket
 import stat
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, requires, version
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from time import sleep
@@ -198,6 +200,7 @@ def permissions(root: Path) -> Iterator[Diagnostic]:
     """Yield the folders that this user cannot use, and those that others may write to but should not."""
     folders = [root, *(path for path in root.glob("projects/**/") if path != root)]
     closed = [path for path in folders if not os.access(path, os.R_OK | os.X_OK)]
+    unread = [path for path in root.glob("projects/*/*/*.ttl") if not os.access(path, os.R_OK)]
     user = f"uid {os.geteuid()}"
     for path in root.glob(f"projects/*/*/{LOCK}"):
         if _stays_locked(path):
@@ -205,6 +208,8 @@ def permissions(root: Path) -> Iterator[Diagnostic]:
             yield Diagnostic("lock", "warn", error.detail.partition(";")[0], error.hint.partition("; ")[2])
     if closed:
         yield Diagnostic("permissions", "fail", f"{closed[0]} cannot be read ({user})", f"chmod -R u+rwX {root}")
+    elif unread:
+        yield Diagnostic("permissions", "fail", f"{unread[0]} cannot be read ({user})", repair(unread))
     elif fixed := unwritable([*folders, *_common_files(root)]):
         yield Diagnostic("permissions", "warn", describe(fixed), repair(fixed))
     elif any(path.stat().st_mode & stat.S_IWOTH for path in folders):
@@ -238,8 +243,10 @@ def configuration(root: Path) -> Iterator[Diagnostic]:
 
 
 def journal(files: FileJournal, *, full: bool) -> Iterator[Diagnostic]:
-    """Yield for each stream whether it is sound: by a quick check, or with *full* by reading every byte."""
+    """Yield for each stream whether it is sound: as the next write judges it, or with *full* by reading every byte."""
     streams = files.streams()
+    if not full and _size(files) <= ON_DISK_BYTES:  # a process that writes reads all of it
+        deque(chain.from_iterable(map(files.read, streams)), maxlen=0)
     known = {stream: files.verify(stream) if full else files.damage(stream) for stream in streams}
     # without git, `repository` has this finding
     compared = [

@@ -19,7 +19,6 @@ from jidomem.errors import Failed, IntentRefused, JidomemError, NotFound, neares
 from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.journal import commit as commits
 from jidomem.journal.journal import FutureCommit, Stream, VersionMismatch, future_commit
-from jidomem.journal.stream import moment_after
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, date_time, iri, plain_value
 from jidomem.rdf.vocab import jido
@@ -522,7 +521,7 @@ class CommitQueue:
     def _moment_of(self, version: Version, now: datetime) -> str:
         """Return the time of the next commit, after all commits of the project, whose streams show one moment."""
         heads = self._follower.index.heads(self._graphs_of_project)
-        return moment_after(now, *version.heads, *heads)
+        return commits.moment_after(now, *version.heads, *heads)
 
 
 class CommitQueues:

@@ -104,6 +104,22 @@ def test_a_damaged_commit_fails_the_full_check_with_its_file_name(root):
     assert commit.name in faults["journal"]["detail"]
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_commit_for_which_writes_are_refused_fails_the_quick_check(root, place):
+    with jidomem.open(root) as memory:
+        memory.writer.submit_intent("p", intent(summary="second"))
+    commits = sorted((root / "projects" / "p" / "memory").glob("*.ttl"))
+    commits[place].write_bytes(commits[place].read_bytes()[:100])
+    with jidomem.open(root) as memory, pytest.raises(JournalDamaged):
+        memory.writer.submit_intent("p", intent(summary="third"))
+
+    faults, details = doctor(code=1)
+
+    assert faults["journal"]["level"] == "fail"
+    assert commits[place].name in faults["journal"]["detail"]
+    assert "sound" not in details["journal"]
+
+
 def test_a_risk_is_a_warning_and_no_failure(root):
     with jidomem.open(root, sources=Sources(lambda: now() + timedelta(hours=1))) as ahead:
         ahead.writer.submit_intent("p", intent(summary="from tomorrow"))
@@ -229,6 +245,9 @@ def test_an_unreadable_commit_suggests_no_backup(root):
 
     assert f"hint: chmod u+rw {commit} && jidomem journal verify" in output
     assert "backup" not in output
+    checked = json.loads(run_as_user(root, "status", "--doctor", "--json", code=1))["checks"]
+    faults = {each["name"]: each for each in checked if each["level"] == "fail"}
+    assert (faults.keys(), faults["permissions"]["hint"]) == ({"permissions", "journal"}, f"chmod u+rw {commit}")
 
 
 def test_a_read_only_disk_is_not_reported_as_wrong_permissions(root):

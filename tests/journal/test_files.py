@@ -152,7 +152,8 @@ def test_a_new_process_uses_the_lock_file_and_reads_few_commits(journal, tmp_pat
 
 
 def test_a_reader_updates_the_lock_file_but_waits_for_no_writer(journal, tmp_path, folder):
-    head = add(journal, "one").head
+    add(journal, "one")
+    head = add(journal, "two").head
     (folder / ".lock").unlink()  # as after a clone
     settle()
     reader = FileJournal(tmp_path, wait=3600)
@@ -463,6 +464,22 @@ def test_damage_reported_by_verify_is_known_to_later_processes_despite_a_cached_
     assert [each.path for each in later.damage(STREAM)] == [str(path)]
     with pytest.raises(JournalDamaged), later.lock(STREAM):
         pass
+
+
+def test_damage_of_a_head_is_known_without_a_write_despite_a_cached_snapshot(journal, folder):
+    add(journal, "first")
+    add(journal, "second")
+    settle()
+    FileJournal(journal.folder).store_snapshot(STREAM)
+    head = commits_in(folder)[1]
+    sound = head.read_bytes()
+    head.write_bytes(sound[:100])
+
+    reader = FileJournal(journal.folder)
+    reader.head(STREAM)
+    assert [each.path for each in reader.damage(STREAM)] == [str(head)]
+    head.write_bytes(sound)
+    assert reader.damage(STREAM) == ()
 
 
 def test_verify_finds_a_later_hand_edit_which_then_stops_writes(journal, folder):

@@ -165,7 +165,7 @@ class MirroredJournal(FileJournal):
 
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
         """Return the known damage of a stream in the log; damage of the copy alone is repaired by fetching it again."""
-        if stream not in self._verified or self._known(stream)[0].is_damaged:
+        if stream not in self._verified or self._known(stream)[0].damage():
             self._synchronise(stream)
         return super().damage(stream) or self._damage_beside_copy(stream)
 
