@@ -60,6 +60,7 @@ from jidomem.check.sources import (
     brought,
     independent_of_damage,
     line_of_error,
+    named_merge,
     newly_broken,
 )
 from jidomem.check.terms import literals, terms_used
@@ -261,7 +262,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         report.notes.append("references between memories are not checked while the journal is damaged")
     broken = _broken_by_rules(findings, gated, reasoned, source, schema, settings)
     findings = brought(findings, source, lambda older: _judged(older, schema, settings)) + brought(others, source)
-    findings = [*dict.fromkeys([*findings, *broken])]
+    findings = named_merge(dict.fromkeys([*findings, *broken]), source, settings.revision)
     findings = _excused(_about_active(findings, source, schema, settings), source)
     for each, noted in journal_findings(follower.journal, streams).items():
         report.problems += _journal_problems(follower.journal, noted, damage[each], lost[each])

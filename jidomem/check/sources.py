@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from operator import itemgetter
+from shlex import quote
 
 import pyoxigraph as ox
 
@@ -34,6 +35,7 @@ from jidomem.check.report import (
     UnplacedFinding,
 )
 from jidomem.errors import InvalidRequest, JournalDamaged
+from jidomem.journal.branches import Revision
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, is_iri, moment_in, plain_value, short_parse_error
@@ -207,12 +209,20 @@ class JournalSource(TripleSource):
         return self._commits.items()
 
     def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:
-        """Return *findings* with the file of their commit and the line in it."""
-        stated = self._lines({each.item for each in findings})
-        problems = []
+        """Return *findings* with the file of their commit and the line in it.
+
+        One about several nodes is placed at a node that the requested range brought, if it did not bring its item.
+        """
+        known = self.older.types if self.older is not None else ()
+        parts = []
         for each in findings:
-            path, by = self._chosen(stated.get(each.item, []), each)
-            problems.append(problem(each, path, None if by is None else line_in(by, each)))
+            new = next((node for node in each.beside if node not in known), None) if each.item in known else None
+            parts.append(each if new is None else replace(each, item=new, property=None, value=None))
+        stated = self._lines({part.item for part in parts})
+        problems = []
+        for each, part in zip(findings, parts, strict=True):
+            path, by = self._chosen(stated.get(part.item, []), part)
+            problems.append(problem(each, path, None if by is None else line_in(by, part)))
         return problems
 
     def _chosen(
@@ -355,6 +365,22 @@ def brought(
             for each, is_own, near in zip(findings, is_brought, touched, strict=True)
         ]
     return [each for each, is_own in zip(findings, is_brought, strict=True) if is_own]
+
+
+def named_merge(
+    findings: Iterable[UnplacedFinding], source: TripleSource, revision: Revision | None
+) -> list[UnplacedFinding]:
+    """Return *findings*; one about nodes of which the range since *revision* brought only some also names the merge
+    that makes the others known to its branch.
+    """
+    known = source.older.types if source.older is not None else {}
+    merge = f"   (first, on a branch that lacks one of them: git merge {quote(revision.name)})" if revision else ""
+    return [
+        replace(each, message=each.message + merge)
+        if each.beside and len({node in known for node in (each.item, *each.beside)}) > 1
+        else each
+        for each in findings
+    ]
 
 
 def newly_broken(findings: Iterable[UnplacedFinding], earlier: Iterable[UnplacedFinding]) -> list[UnplacedFinding]:

@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shlex import quote
 from xml.etree import ElementTree
 
 import pytest
@@ -465,7 +466,12 @@ def test_conflicting_decisions_of_two_branches_are_a_finding_after_the_merge(rep
 
     assert problem["rule"].endswith("NothingInForceDisagrees")
     assert "Use Kafka" in (repository / problem["path"]).read_text()
-    assert findings("--since", "other") == [problem]
+    for revision, new in (("other", "Use NATS"), ("HEAD~1", "Use Kafka")):
+        (in_range,) = findings("--since", revision)
+        assert new in (repository / in_range["path"]).read_text()
+        assert in_range["message"].startswith(problem["message"])
+        assert f"git merge {quote(revision)})" in in_range["message"]
+    assert findings("--since", "HEAD~2") == [problem]
 
 
 def test_two_successors_of_a_decision_are_one_finding_with_a_command_that_ends_it(repository):
