@@ -13,7 +13,7 @@ from jidomem.base.json_values import is_unicode
 from jidomem.base.regex import lazy
 from jidomem.base.words import misspelling_of
 from jidomem.errors import Failed, InvalidRequest
-from jidomem.rdf.terms import Term, boolean, date_time, integer, iri, literal, plain_value
+from jidomem.rdf.terms import XSD, Term, boolean, date_time, decimal, integer, iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, TYPE, TYPE_ALIASES, jido
 from jidomem.records.active import STATUSES
 
@@ -23,7 +23,7 @@ FOREVER = "9999-12-31T23:59:59.999999Z"
 UNBOUND = ""
 #: The default of `validAt` in a query of active memories only: the caller fills in the moment.
 NOW = "now"
-TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project", "status", "kind")
+TYPES = ("iri", "item", "string", "integer", "decimal", "boolean", "dateTime", "project", "status", "kind")
 #: The default of a parameter of the type `status`: no filter.
 ANY = "any"
 
@@ -61,6 +61,7 @@ _PARAM = lazy(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
 _WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER), "validAt": ("dateTime", UNBOUND)}
 _PROJECTION = lazy(r"\bSELECT\b(.*?)(?:\bWHERE\b|\{)", re.IGNORECASE | re.DOTALL)
 _DECLARED = lazy(r"\s*(?:PREFIX|BASE)\b", re.IGNORECASE)
+_DECIMAL = lazy(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
 _IRI = lazy(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _PROJECT = lazy(rf"(?:{re.escape(BASE)}projects/)?([a-z0-9][a-z0-9_-]{{0,63}})")
 
@@ -337,6 +338,7 @@ _ARTICLE = {
     "item": "the IRI of a memory, a unique part of its id, or the id it had elsewhere",
     "string": "a text",
     "integer": "a whole number",
+    "decimal": "a number such as 17.5",
     "boolean": "true or false",
     "dateTime": "a date or time such as 2026-11-17 or 2026-11-17T09:00:00Z",
     "project": "a project id such as my_project (a-z, 0-9, - and _)",
@@ -424,6 +426,10 @@ def _term(value: object, kind: str) -> Term | None:
     if kind == "integer":
         digits = _is(value, int, str) and not isinstance(value, bool) and re.fullmatch(r"[+-]?[0-9]{1,30}", str(value))
         return integer(int(str(value))) if digits else None
+    if kind == "decimal":
+        text = plain_value(decimal(value)) if isinstance(value, float) else str(value)
+        is_number = _is(value, int, float, str) and not isinstance(value, bool) and _DECIMAL.fullmatch(text)
+        return literal(text, XSD + "decimal") if is_number else None
     if kind == "dateTime":
         moment = parse_moment(value)
         return None if moment is None else date_time(format_timestamp(moment))

@@ -191,6 +191,18 @@ def test_a_project_adds_its_own_queries(tmp_path):
     assert {"item": "https://jido.ai/memory/write-index"} in reader.planner.mine("demo")
 
 
+def test_the_header_on_the_page_of_the_ontology_is_that_of_a_query(tmp_path):
+    page = (Path(__file__).parents[2] / "docs/ontology.md").read_text("utf-8")
+    (header,) = re.findall(r"^```sparql\n(#\+.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    item, serves = "https://jido.ai/memory/write-index", "BIND(4.5 AS ?serves) FILTER(?serves >= ?least)"
+    found = f"?item <https://jido.ai/ontology#appliesToProject> ?project {serves}"
+    text = f"{header}SELECT ?project ?asOf ?least ?item ?serves {{ {found} }} ORDER BY DESC(?serves) ?item"
+    reader = reader_of(world_index(), playbook=Playbook([overlay(tmp_path, text)]))
+
+    assert item in {row["item"] for row in reader.planner.mine("demo")}
+    assert reader.planner.mine("demo", least=4.6) == []
+
+
 def test_a_project_query_with_a_shipped_name_is_refused(tmp_path):
     with pytest.raises(Failed, match=r"open-tasks.rq: the name 'open-tasks' is taken by planner/open-tasks") as refusal:
         Playbook([overlay(tmp_path, SHIPPED["open-tasks"].text, "open-tasks", "ci")])
@@ -212,7 +224,7 @@ def test_a_project_query_with_service_is_refused(tmp_path):
         (HEADER.replace("project", "n:integer=x") + "SELECT ?n ?item {}", r"mine\.rq:2: the default 'x' is not"),
         (HEADER + "SELECT ?item {}", r"mine\.rq:2: the query does not select \?project"),
         (HEADER + "SELECT ?project {}", r"mine\.rq:3: the query does not select \?item"),
-        (HEADER + "ASK {}", r"mine\.rq:1: this is not a SELECT query"),
+        (HEADER + "ASK {}", r"mine\.rq:5: this is not a SELECT query"),
     ],
 )
 def test_an_invalid_header_is_refused_with_file_and_line(text, where):

@@ -10,15 +10,16 @@ X = "http://www.w3.org/2001/XMLSchema#"
 QUERY = parse(
     "mine",
     "planner",
-    "#+ summary: s\n#+ params: project asOf who:iri what n:integer=3 flag:boolean=false\n#+ columns: a\n#+ order: -a\n"
-    "SELECT ?project ?asOf ?who ?what ?n ?flag ?a WHERE {} ORDER BY DESC(?a)",
+    "#+ summary: s\n#+ params: project asOf who:iri what n:integer=3 least:decimal=0.5 flag:boolean=false\n"
+    "#+ columns: a\n#+ order: -a\n"
+    "SELECT ?project ?asOf ?who ?what ?n ?least ?flag ?a WHERE {} ORDER BY DESC(?a)",
 )
 ARGUMENTS = {"project": "demo", "who": "urn:a", "what": "text"}
 
 
 def test_a_header_is_parsed_into_typed_parameters_columns_and_order():
     assert [str(param) for param in QUERY.params] == [
-        "project", "as_of", "who:iri", "what:string", "n:integer", "flag:boolean",
+        "project", "as_of", "who:iri", "what:string", "n:integer", "least:decimal", "flag:boolean",
     ]  # fmt: skip
     assert (QUERY.summary, QUERY.columns, QUERY.order) == ("s", ("a",), ("-a",))
 
@@ -30,6 +31,7 @@ def test_an_omitted_parameter_has_its_default():
         "who": "<urn:a>",
         "what": '"text"',
         "n": f'"3"^^<{X}integer>',
+        "least": f'"0.5"^^<{X}decimal>',
         "flag": f'"false"^^<{X}boolean>',
     }
 
@@ -41,6 +43,10 @@ def test_an_omitted_parameter_has_its_default():
         ("what", 'say "hi" } UNION {', '"say \\"hi\\" } UNION {"'),
         ("n", 7, f'"7"^^<{X}integer>'),
         ("n", "007", f'"7"^^<{X}integer>'),
+        ("least", "17.50", f'"17.50"^^<{X}decimal>'),
+        ("least", 17.5, f'"17.5"^^<{X}decimal>'),
+        ("least", 1e-7, f'"0.0000001"^^<{X}decimal>'),
+        ("least", -3, f'"-3"^^<{X}decimal>'),
         ("flag", True, f'"true"^^<{X}boolean>'),
         ("flag", "true", f'"true"^^<{X}boolean>'),
         ("asOf", datetime(1, 2, 3, tzinfo=UTC), f'"0001-02-03T00:00:00.000000Z"^^<{X}dateTime>'),
@@ -57,6 +63,7 @@ def test_a_value_becomes_a_term_of_the_type_of_its_parameter(name, value, term):
         ("project", "Demo"), ("project", "https://jido.ai/projects/a/b"), ("project", 5),
         ("who", "no iri"), ("who", "urn:a> <urn:b"), ("who", None),
         ("what", 5), ("what", "half \ud83d"),
+        ("least", "1e3"), ("least", "."), ("least", float("inf")), ("least", True), ("least", None),
         ("n", "many"), ("n", True), ("n", 2.5), ("n", "9" * 31),
         ("flag", 1), ("flag", "yes"), ("flag", None), ("flag", []),
         ("asOf", "soon"), ("asOf", None),
