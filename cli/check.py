@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from jidomem.check.report import CheckReport, Problem
 
 MISUSE, UNCHECKED = 2, 3
-#: The formats that are one document, also of an error.
-REPORTS = ("json", "sarif", "junit")
-FORMATS = ("text", *REPORTS, "github")
+FORMATS = ("text", "json", "sarif", "junit", "github")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -103,7 +101,7 @@ def complain_in_format(error: Exception, app: App) -> int:
         show(app, report)
         return error.exit_code
     code = print_error(error, app)
-    if not app.json and app.format in REPORTS:
+    if not app.json and app.format == "json":
         show(app, report)
     return code
 

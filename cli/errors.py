@@ -48,6 +48,11 @@ def print_error(error: Exception, app: App) -> int:
         from jidomem.check.report import unchecked_command
 
         click.echo(unchecked_command(reason_of(error)))
+    elif app.format in ("sarif", "junit"):  # only checks have these
+        from jidomem.check.report import CheckReport
+        from jidomem_cli.check import show
+
+        show(app, CheckReport(unchecked=[reason_of(error)]))
     if isinstance(error, JidomemError):
         return error.exit_code
     detail = f"{type(error).__name__}: {error}"

@@ -22,7 +22,7 @@ from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.base.clock import now
 from jidomem.base.words import escape_invisible
 from jidomem.clients.config_files import disk_error_hint, replace_file
-from jidomem.errors import Failed, InvalidRequest, TooLarge
+from jidomem.errors import Failed, InvalidRequest, NotFound, TooLarge
 from jidomem.exchange import documents as exporting
 from jidomem.exchange import other_formats
 from jidomem.exchange.documents import DocumentFormat
@@ -285,7 +285,7 @@ def check(app: App, sources: tuple[str, ...]) -> int:
         return init.check(app, sources or (init.AUTO,))
     except JidomemError as error:
         status = complain_in_format(error, app) if app.format == "github" else print_error(error, app)
-        return UNCHECKED if status == DIFFERENT else status
+        return UNCHECKED if status == DIFFERENT or isinstance(error, NotFound) else status
 
 
 import_.add_command(code)

@@ -17,7 +17,7 @@ import click
 
 from jidomem.base.clock import now
 from jidomem.base.json_values import decode_json
-from jidomem.errors import Failed, InvalidRequest
+from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.guard.guard import (
     Edit,
     Guard,
@@ -100,6 +100,8 @@ def guard(
     if hook is not None:
         answer_hook(app, hook, "guard", lambda hook_input: _hook_answer(app, hook, hook_input, session))
         return
+    if since is not None or app.format == "github":
+        _refuse_missing(app)
     local = _local_guard(app, refuses_missing=True)
     if unchecked_here := _absence_warning(app):
         app.warn(unchecked_here)
@@ -211,6 +213,16 @@ def _together(
         stops("unchecked"),
     )
     return verdict, [(placed(each, stop), waiver) for each, _, waived in outcomes for stop, waiver in waived]
+
+
+def _refuse_missing(app: App) -> None:
+    """Raise Failed `memory_missing` for a checkout without a memory of the working directory, or of a folder below."""
+    loaded = settings.load(app.root, app.project)
+    try:
+        app.refuse_missing(loaded)
+    except NotFound as missing:
+        if loaded.found != settings.OWN or not git.read_git(Path.cwd(), "ls-files", "--", f"*/{settings.FOLDER}/*"):
+            raise Failed(missing.detail, hint=missing.hint, code="memory_missing") from missing
 
 
 def _absence_warning(app: App) -> str:

@@ -47,8 +47,10 @@ def check_overlay(app: App, paths: Sequence[Path]) -> int:
     from jidomem.runtime import settings
 
     try:
-        root = settings.load(app.root, app.project).root
-        report = check_overlay(root, paths)
+        loaded = settings.load(app.root, app.project)
+        if not paths:
+            app.refuse_missing(loaded)
+        report = check_overlay(loaded.root, paths)
         show(app, report)
     except Exception as error:
         return MISUSE if complain_in_format(error, app) == MISUSE else UNCHECKED

@@ -169,27 +169,30 @@ class App:
             there = f"; there is {', '.join(known)}" if known else ""
             self.warn(f"no project {settings.requested!r} in {settings.place}: {_FIRST_WRITE}{there}")
 
+    def refuse_missing(self, settings: Settings) -> None:
+        """Raise NotFound if there is no root, and Failed `memory_missing` if only this checkout lacks it."""
+        from jidomem.errors import NotFound
+        from jidomem.runtime.settings import OWN, absence
+
+        if settings.address is None and (absent := absence(settings.root, settings.found)) is not None:
+            raise absent
+        if settings.address is not None or settings.root.is_dir():
+            return
+        if settings.found == OWN:
+            raise NotFound(
+                f"there is no memory in this folder or above it, and your own, {settings.root}, is empty",
+                hint='create one in this folder: jidomem init; or write to your own: jidomem remember "TEXT"',
+            )
+        leave_out = ", and leave out --root" if self.root is not None else ""
+        raise NotFound(_no_root(settings), hint=f"create one in this folder: jidomem init{leave_out}")
+
     def read(self, *, warn_of_damage: bool = True) -> Jidomem:
         """Return the memory to read from; with *warn_of_damage*, warn of each damage of its journal.
 
         Raises NotFound when there is no root: reading creates none.
         """
-        from jidomem.errors import NotFound
-        from jidomem.runtime.settings import OWN
-
         memory = self.open()
-        if memory.settings.address is None and not memory.settings.root.is_dir():
-            if memory.settings.found == OWN:
-                root = memory.settings.root
-                raise NotFound(
-                    f"there is no memory in this folder or above it, and your own, {root}, is empty",
-                    hint='create one in this folder: jidomem init; or write to your own: jidomem remember "TEXT"',
-                )
-            leave_out = ", and leave out --root" if self.root is not None else ""
-            raise NotFound(
-                _no_root(memory.settings),
-                hint=f"create one in this folder: jidomem init{leave_out}",
-            )
+        self.refuse_missing(memory.settings)
         if not warn_of_damage:
             return memory
         if memory.project in memory.projects():
@@ -409,7 +412,7 @@ class Command(click.Command):
             own += _PAGED
         if formats:
             text = f"Output format (default: {formats[0]})."
-            own.append(_option("--format", type=click.Choice(formats), help=text))
+            own.append(_option("--format", type=click.Choice(formats), help=text, is_eager=True))  # also of an error
         own += [_WRITING[name] for name in writes]
         taken = {name for option in own for name in option.opts}
         shared = [option for option in shared_options(hidden=True) if not taken.intersection(option.opts)]

@@ -584,6 +584,15 @@ def test_a_usage_error_is_a_valid_report_in_every_format(repository, words, waiv
     assert notification["message"]["text"] == f"unchecked: {reason}"
 
 
+def test_a_missing_file_of_an_option_is_a_valid_report(repository):
+    words = ("check", "--open-tasks-from", "nowhere.json", "--format")
+
+    assert_sarif(log := json.loads(run(*words, "sarif", code=2).stdout))
+    assert "nowhere.json" in str(log["runs"][0]["invocations"])
+    assert list(ElementTree.fromstring(run(*words, "junit", code=2).stdout).iter("error"))
+    assert run(*words, "github", code=2).stdout.startswith("::error title=unchecked::")
+
+
 def test_a_waived_finding_is_a_suppressed_result_in_sarif(repository):
     append_raw(repository)
 

@@ -1,5 +1,6 @@
 """The CI files for other repositories: the workflow, the git hook and the pre-commit hook, run as shipped."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -92,6 +93,27 @@ def test_the_workflow_fails_on_code_that_breaks_a_convention_and_on_a_faulty_sha
     assert (code.returncode, shapes.returncode) == (3, 1)
     assert code.stdout.startswith("::error file=src/a.py,line=1,title=jidomem guard::line 1 has")
     assert shapes.stdout.startswith("::error file=.jidomem/shapes/bad.ttl,line=1")
+
+
+@pytest.mark.parametrize("is_on_main", [True, False])
+def test_a_checkout_without_the_memory_fails_every_step_with_an_annotation(repository, is_on_main):
+    commit = "git add -A && git -c user.name=t -c user.email=t@t commit --allow-empty -qm "
+    add, remove = f"{commit} begin && git update-ref refs/remotes/origin/main HEAD", "rm -r .jidomem"
+    for command in (add, f"{remove} && {commit} none") if is_on_main else (remove, add):
+        assert shell(command, repository).returncode == 0
+
+    steps = commands()
+    del steps['pip install "$JIDOMEM"'], steps["Which issues are closed"]
+    event = {"GITHUB_BASE_REF": "main", "BEFORE": "origin/main"}
+    results = {name: shell(run.partition(" > ")[0], repository, **event) for name, run in steps.items()}
+
+    assert [each.returncode for each in results.values()] == [3, 3, 1, 3, 3, 2]
+    (repository.parent / "issues.json").write_text("[]")
+    assert shell(steps["All of the memory"].partition(" > ")[0], repository).returncode == 3
+    sarif = json.loads(results.pop("All of the memory").stdout)
+    assert sarif["runs"][0]["invocations"][0]["executionSuccessful"] is False
+    reason = "this checkout lacks the memory" if is_on_main else "there is no memory in this folder"
+    assert [name for name, each in results.items() if f"title=unchecked::{reason}" not in each.stdout] == []
 
 
 def test_workflow_steps_run_after_a_failed_step_and_install_the_current_version():
