@@ -92,17 +92,18 @@ def inconsistencies(
 def _errors(axioms: tuple[Triple, ...], rows: tuple[Triple, ...]) -> tuple[str, ...]:
     """Return the messages of owlrl about these triples."""
     with ONE_AT_A_TIME:
-        closure = _reasoner()(rows, _closed(axioms))
+        base, errors = _closed(axioms)
+        closure = _reasoner()(rows, base)
         closure.closure()
-    return tuple(sorted(set(closure.error_messages)))
+    return tuple(sorted({*errors, *closure.error_messages}))
 
 
 @lru_cache(maxsize=2)  # most of the work is that of the ontology, which seldom changes
-def _closed(axioms: tuple[Triple, ...]) -> tuple[Any, ...]:
-    """Return what follows from *axioms* by themselves, as triples of rdflib."""
+def _closed(axioms: tuple[Triple, ...]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """Return what follows from *axioms* by themselves, as triples of rdflib, and the messages of owlrl about them."""
     closure = _reasoner()(axioms)
     closure.closure()
-    return tuple(closure.graph)
+    return tuple(closure.graph), tuple(closure.error_messages)
 
 
 @lru_cache(maxsize=1)
@@ -111,8 +112,10 @@ def _reasoner() -> Any:
 
     No node is stated to be the same as itself: a contradiction could only follow if it is stated to differ from itself,
     which is tested here. A triple is passed only to the groups of rules that begin with its predicate, or with its
-    type; owlrl passes each triple to all of them. The rules about the schema alone are applied again to a closed base
-    only once a triple is added with which they may have to do.
+    type; owlrl passes each triple to all of them, in each cycle. A triple of a closed base, or of an earlier cycle, is
+    passed only if one added since has its subject or object, as a further premise has, unless a list or restriction
+    leads to that. The rules about the schema alone are applied again to a closed base only once a triple is added with
+    which they may have to do.
     """
     from owlrl import OWLRL_Semantics
     from rdflib.namespace import OWL, RDF
@@ -120,11 +123,17 @@ def _reasoner() -> Any:
     same, different, all_different, a = OWL.sameAs, OWL.differentFrom, OWL.AllDifferent, RDF.type
     groups = rule_groups()
     lists = {OWL.onProperty, RDF.first, RDF.rest}  # no rule begins with these, and those about the schema follow them
+    leading = {
+        *(OWL.intersectionOf, OWL.unionOf, OWL.oneOf, OWL.hasKey, OWL.propertyChainAxiom, OWL.sourceIndividual),
+        *(OWL.someValuesFrom, OWL.allValuesFrom, OWL.hasValue, OWL.maxCardinality, OWL.maxQualifiedCardinality),
+        *((a, each) for each in (all_different, OWL.AllDisjointClasses, OWL.AllDisjointProperties)),
+    }
 
     class Reasoner(OWLRL_Semantics):  # type: ignore[misc]
         def __init__(self, rows: Iterable[Triple], base: Iterable[Any] = ()) -> None:
             graph = as_graph(rows, {})
             self._is_schema_closed = bool(base) and not any(map(self._is_of_schema, graph))
+            self._cycle, self._terms, self._added_terms = 0, set[Any](), {term for triple in graph for term in triple}
             for triple in base:
                 graph.add(triple)
             super().__init__(graph, False, False, rdfs=False)
@@ -134,15 +143,20 @@ def _reasoner() -> Any:
             return predicate in lists or _SCHEMA_RULES in groups.get((a, value) if predicate == a else predicate, ())
 
         def store_triple(self, triple: tuple[Any, Any, Any]) -> None:
-            if triple not in self.graph:
+            if triple not in self.added_triples and triple not in self.graph:
                 super().store_triple(triple)
+                self._added_terms.update(triple)
                 self._is_schema_closed = self._is_schema_closed and not self._is_of_schema(triple)
 
         def rules(self, triple: tuple[Any, Any, Any], cycle_num: int) -> None:
-            _, predicate, value = triple
-            for name in groups.get((a, value) if predicate == a else predicate, ()):
-                if name != _SCHEMA_RULES or not self._is_schema_closed:
-                    getattr(self, name)(triple, cycle_num)
+            if cycle_num > self._cycle:
+                self._cycle, self._terms, self._added_terms = cycle_num, self._added_terms, set()
+            subject, predicate, value = triple
+            beginning = (a, value) if predicate == a else predicate
+            if beginning in leading or subject in self._terms or value in self._terms:
+                for name in groups.get(beginning, ()):
+                    if name != _SCHEMA_RULES or not self._is_schema_closed:
+                        getattr(self, name)(triple, cycle_num)
 
         def _equality(self, triple: tuple[Any, Any, Any], cycle_num: int) -> None:
             subject, predicate, value = triple

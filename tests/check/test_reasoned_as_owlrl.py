@@ -95,6 +95,8 @@ VALUES += [(CLASSES[1], iri(OWL + "disjointWith"), CLASSES[0]), (NODES[0], TYPE,
 @example([(PROPERTIES[0], TYPE, iri(OWL + "FunctionalProperty")), (NODES[1], DIFFERENT, NODES[2]),
           *((NODES[0], PROPERTIES[0], each) for each in NODES[1:3])], 2)  # fmt: skip
 @example([*all_different(*NODES), (NODES[0], SAME, NODES[1])], 8)
+@example([(CLASSES[0], iri(OWL + "disjointWith"), CLASSES[1]), (PROPERTIES[0], iri(RDFS + "domain"), CLASSES[1]),
+          (NODES[0], TYPE, CLASSES[0]), (NODES[0], PROPERTIES[0], NODES[1])], 2)  # fmt: skip
 @settings(max_examples=examples(40))
 def test_the_reasoner_reports_the_contradictions_of_owlrl_for_any_statements(rows, axioms):
     assert _errors(tuple(rows[:axioms]), tuple(rows[axioms:])) == by_owlrl(rows)

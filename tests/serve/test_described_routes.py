@@ -11,7 +11,6 @@ import jidomem
 from jidomem.serve.app import create_app
 from jidomem.serve.routes import ROUTES
 
-jsonschema = pytest.importorskip("jsonschema")
 schemathesis = pytest.importorskip("schemathesis")
 from schemathesis.checks import load_all_checks  # noqa: E402
 
@@ -91,6 +90,8 @@ def names_of(schema, value, schemas):
     ],
 )  # fmt: skip
 def test_the_description_has_every_member_of_answers_and_requests(client, method, path, at, body):
+    import jsonschema  # takes a second, which each test process would spend
+
     document = client.get("/openapi.json").json
     operation, schemas = document["paths"][path][method], document["components"]["schemas"]
 
