@@ -100,14 +100,14 @@ class NamedQueries:
         start = Cursor.parse(cursor, question) if cursor is not None else None
         if limit is None and start is None:
             moment = self._default_valid_at(query, project, bindings)
-            rows = self._lists.whole(query, project, _at(bindings, moment))
+            rows = self._lists.whole(query, project, _at(_listing(query, bindings), moment))
             return Page(self._annotate(query, project, bindings, rows, bindings.get("asOf")), None)
         if start is None:
             versions = [version, *(self.index.mark(graph).version for graph in graphs_of(project))]
             newest = max(each.recorded_at or "" for each in versions)
             moment = self._default_valid_at(query, project, bindings)
             start = Cursor(first_moment(bindings, newest), 0, question, valid_at=moment)
-        bound = _at({**bindings, "asOf": start.as_of}, start.valid_at)
+        bound = _at({**_listing(query, bindings), "asOf": start.as_of}, start.valid_at)
         page = self._lists.page(query, project, bound, limit, start)
         return page._replace(rows=self._annotate(query, project, bindings, page.rows, start.as_of))
 
@@ -139,8 +139,7 @@ class NamedQueries:
         if "validAt" in bindings or not query.takes("validAt"):
             return ""
         is_open = bindings.get("includeInactive") == boolean(True) or not query.judges_validity
-        needs_moment = not query.is_steady or bindings.get(_OVERDUE) == boolean(True)
-        if not needs_moment and (is_open or not self._has_dates(project)):
+        if not _needs_moment(query, bindings) and (is_open or not self._has_dates(project)):
             return ""
         moment = self._now()
         whole = moment if not moment.microsecond else moment.replace(microsecond=0) + _SECOND
@@ -173,7 +172,7 @@ class NamedQueries:
         if column is None or as_of is None or "asOf" not in bindings:
             return rows
         if bindings.get("includeInactive") == boolean(True):
-            moment = None if "validAt" in bindings else self._moment_of(bindings)
+            moment = self._moment_of(bindings)
             rows = [row | self._memory_status(project, row, row[column], as_of, moment) for row in rows]
         valid_at = plain_value(bindings["validAt"]) if bindings.get("validAt") else None
         items = {row[column] for row in rows}
@@ -214,7 +213,7 @@ class NamedQueries:
                      "before": row["before"] and self._status(project, row["before"], row["item"], before)}
                     for row in rows]  # fmt: skip
         column = "entry" if "entry" in query.columns else "item"
-        has_status = {column, "status"} <= {*query.columns} and "validAt" not in bindings
+        has_status = {column, "status"} <= {*query.columns}
         lists_all = bindings.get("includeInactive") == boolean(True) or not query.takes("includeInactive")
         if not (has_status and lists_all and self._has_dates(project)):
             return rows
@@ -222,12 +221,14 @@ class NamedQueries:
         return [{**row, "status": self._status(project, row["status"], row[column], moment)} for row in rows]
 
     def _moment_of(self, bindings: Mapping[str, Term]) -> str:
-        """Return the moment at which the validity of listed memories is judged: now, or an earlier `as_of`."""
+        """Return the moment at which the status of listed memories is judged: `valid_at`, now or an earlier `as_of`."""
+        if valid_at := bindings.get("validAt"):
+            return plain_value(valid_at)
         now = date_time(format_timestamp(self._now()))
         return plain_value(min(bindings.get("asOf", now), now))
 
     def _memory_status(
-        self, project: str, row: Mapping[str, Any], item: object, as_of: Term, moment: str | None
+        self, project: str, row: Mapping[str, Any], item: object, as_of: Term, moment: str
     ) -> dict[str, str]:
         """Return the status of an inactive memory whose *row* has none; empty for another one."""
         if row.get("status") in (*STATES, WITHDRAWAL) or not _may_be_memory(item):
@@ -236,8 +237,7 @@ class NamedQueries:
             status = memory_detail.load_memory(self.index, project, str(item), plain_value(as_of))["status"]
         except NotFound:  # the row of a query of the root may be about anything
             return {}
-        if moment is not None:
-            status = self._status(project, status, item, moment)
+        status = self._status(project, status, item, moment)
         return {} if status == ACTIVE else {MEMORY_STATUS: status}
 
     def _status(self, project: str, status: object, entry: object, moment: str) -> str:
@@ -381,6 +381,17 @@ def _common_parameters(
 def _at(bindings: Mapping[str, Term], valid_at: Term) -> dict[str, Term]:
     """Return *bindings* with the moment at which memories have to be valid, unless it is empty."""
     return {**bindings, "validAt": valid_at} if valid_at else {**bindings}
+
+
+def _needs_moment(query: NamedQuery, bindings: Mapping[str, Term]) -> bool:
+    """Return whether *query* compares the moment of validity also where all memories are listed."""
+    return not query.is_steady or bindings.get(_OVERDUE) == boolean(True)
+
+
+def _listing(query: NamedQuery, bindings: Mapping[str, Term]) -> Mapping[str, Term]:
+    """Return *bindings* without the moment of validity, which is only that of their status, if all are listed."""
+    is_open = bindings.get("includeInactive") == boolean(True) and not _needs_moment(query, bindings)
+    return {name: term for name, term in bindings.items() if name != "validAt"} if is_open else bindings
 
 
 def _as_withdrawal(row: dict[str, Any]) -> dict[str, Any]:

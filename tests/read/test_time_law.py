@@ -108,8 +108,8 @@ def test_diffs_add_up_to_the_active_memories(tmp_path):
             assert row["before"] == status.get(row["item"])
             assert (row["change"] == "added") == (row["before"] is None)
             status[row["item"]] = row["after"]
-        known = {row["item"]: "active" for row in memory.reader.ask("timeline", project="p")}
-    assert {item: state for item, state in status.items() if state == "active"} == known
+        known = {row["item"]: row["status"] for row in memory.reader.ask("timeline", project="p")}
+    assert {item: state for item, state in status.items() if state in ("active", "withdrawal")} == known
     assert len(set(status.values())) > 1
 
 
@@ -144,3 +144,22 @@ def test_a_memory_is_not_found_outside_its_validity(memory):
         with pytest.raises(NotFound, match="is not valid at") as refusal:
             memory.reader.get_memory("p", item, valid_at=outside)
         assert "from 2026-12-20T00:00:00.000000Z until 2027-01-07T00:00:00.000000Z" in refusal.value.hint
+
+
+@pytest.mark.parametrize(
+    ("valid_at", "status"), [("2026-12-01", "scheduled"), ("2026-12-20", "active"), ("2027-01-07", "expired")]
+)
+def test_with_inactive_memories_a_list_has_each_with_its_status_at_a_moment_of_the_world(memory, valid_at, status):
+    frozen = memory.writer.submit_intent("p", intent(valid_from="2026-12-20", valid_until="2027-01-07")).iri
+    memory.writer.submit_intent("p", intent(summary="the queue is empty"))
+    asked = {"project": "p", "valid_at": valid_at, "include_inactive": True}
+
+    rows = memory.reader.ask("timeline", **asked)
+    first = memory.reader.ask_page("timeline", **asked, limit=1)
+    second = memory.reader.ask_page("timeline", **asked, limit=1, cursor=first.cursor)
+    facts = {row["fact"]: row.get("memory_status", "active") for row in memory.reader.ask("facts", **asked)}
+    late = memory.reader.ask("timeline", project="p", valid_at=valid_at)
+
+    assert {row["item"]: row["status"] for row in rows}[frozen] == facts[frozen] == status
+    assert (len(facts), [*first.rows, *second.rows]) == (2, rows)
+    assert [row["item"] == frozen for row in late].count(True) == (status == "active")
