@@ -184,6 +184,7 @@ def show(app: App, report: CheckReport) -> None:
     from jidomem.check.report import seen_from
 
     report.problems = [seen_from(problem, Path.cwd()) for problem in report.problems]
+    report.waived = [one._replace(problem=seen_from(one.problem, Path.cwd())) for one in report.waived]
     report.unchecked = [reason.replace(f"{Path.cwd()}/", "") for reason in report.unchecked]
     form = "json" if app.json else app.format or "text"
     if form == "json":

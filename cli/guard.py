@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -342,7 +343,17 @@ def _waive(local: _LocalGuard, verdict: Verdict) -> tuple[Verdict, list[tuple[St
         if (waiver := next((one for one in waivers if one.allows(stop.rule.item, stop.path, today)), None))
     ]
     without = {id(stop) for stop, _ in waived}
-    return verdict._replace(stops=tuple(stop for stop in verdict.stops if id(stop) not in without)), waived
+    ended = {
+        id(stop): one for stop in verdict.stops for one in waivers if one.allows(stop.rule.item, stop.path, date.min)
+    }
+    stops = (
+        stop._replace(reason=f"{stop.reason}; a waiver of it ended on {ended[id(stop)].until}")
+        if id(stop) in ended
+        else stop
+        for stop in verdict.stops
+        if id(stop) not in without
+    )
+    return verdict._replace(stops=tuple(stops)), waived
 
 
 def _staged(local: _LocalGuard) -> list[Edit]:

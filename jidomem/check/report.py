@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from hashlib import blake2b
@@ -20,7 +20,7 @@ from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from jidomem.base.json_values import decode_toml
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, did_you_mean
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term
 from jidomem.rdf.vocab import local_name, short_id
@@ -459,8 +459,11 @@ class Waiver(NamedTuple):
 
     def allows(self, item: str, path: str, today: date) -> bool:
         """Return whether *path* may break the strict convention *item*, which the waiver names by IRI or short id."""
-        is_of = self.rule == GUARDED and self.item in (item, item.rpartition("/")[2], short_id(item))
-        return is_of and self.path in ("", path) and self.until >= today
+        return self.rule == GUARDED and self.is_of(item) and self.path in ("", path) and self.until >= today
+
+    def is_of(self, item: str) -> bool:
+        """Return whether the waiver names *item*, by IRI, its last part or short id."""
+        return self.item in (item, item.rpartition("/")[2], short_id(item))
 
     def covers(self, problem: Problem) -> bool:
         """Return whether *problem* is the accepted finding."""
@@ -550,26 +553,45 @@ def remove_waived(report: CheckReport, waivers: Sequence[Waiver], today: date) -
 
 
 def add_waivers(
-    report: CheckReport, waivers: Sequence[Waiver], used: Counter[Waiver], path: str, today: date, *, in_part: bool
+    report: CheckReport,
+    waivers: Sequence[Waiver],
+    used: Counter[Waiver],
+    path: str,
+    today: date,
+    *,
+    in_part: bool,
+    rules: Collection[str] | None = None,
+    strict: Collection[str] | None = None,
 ) -> None:
-    """Add to *report* the state of each of *waivers*, of the file *path*, and a finding for one expired or unused."""
+    """Add to *report* the state of each of *waivers*, of the file *path*, and a finding for one expired or unused.
+
+    *rules* are the short names of all rules, *strict* the IRIs of the strict conventions; None if they are unknown.
+    """
     problems = [*report.problems]
     for waiver in waivers:
-        is_used = used[waiver] or in_part or waiver.rule == GUARDED  # the guard knows which of those it needs
+        if waiver.rule == GUARDED:
+            is_used = strict is None or any(map(waiver.is_of, strict))  # the guard knows which of those it needs
+        else:
+            is_used = used[waiver] > 0 or (in_part and (rules is None or local_name(waiver.rule) in rules))
         state = "expired" if waiver.until < today else "holds" if is_used else "unused"
-        problems += _waiver_problems(waiver, state, path)
+        problems += _waiver_problems(waiver, state, path, rules or ())
         until = waiver.until.isoformat()
         report.waivers.append(Standing(waiver.rule, waiver.item, waiver.reason, until, waiver.by, state, used[waiver]))
     report.problems = in_order(problems)
 
 
-def _waiver_problems(waiver: Waiver, state: str, path: str) -> list[Problem]:
-    """Return the problem of a waiver that is expired or unused."""
+def _waiver_problems(waiver: Waiver, state: str, path: str, rules: Collection[str]) -> list[Problem]:
+    """Return the problem of a waiver that is expired or unused; *rules* are the short names of all rules."""
     if state == "expired":
         text = f"this waiver of {waiver.rule} was valid until {waiver.until}: resolve the finding, or renew the waiver"
         return [Problem(waiver.item, EXPIRED, "violation", text, path, waiver.line)]
     if state == "unused":
         text = f"there is no finding of {waiver.rule} to waive: remove this waiver"
+        if waiver.rule == GUARDED:
+            text = "no active strict convention has this id: remove this waiver, or see: jidomem ask strict-conventions"
+        elif rules and local_name(waiver.rule) not in rules:
+            near = did_you_mean(local_name(waiver.rule), rules, "remove this waiver")
+            text = f"there is no rule {waiver.rule}: {near}"
         return [Problem(waiver.item, UNUSED, "warning", text, path, waiver.line)]
     return []
 

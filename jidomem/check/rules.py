@@ -23,6 +23,7 @@ from jidomem.check.report import (
     AGREED,
     CIRCLE,
     GATE,
+    RULES,
     SEVERITIES,
     SUCCESSORS,
     SYNTAX,
@@ -70,6 +71,12 @@ Ask = Callable[[str], Solutions]
 def shipped() -> list[GateQuery]:
     """Return the gates of jidomem."""
     return [read_gates(path) for path in files.query_files() if path.parent.name == FOLDER]
+
+
+def names(schema: Schema, own: Iterable[GateQuery]) -> set[str]:
+    """Return the short names of all rules: shapes, shipped and *own* gates, and those of the check itself."""
+    shapes = {plain_value(shape) for shape, _, _ in schema.rules if is_iri(shape)}
+    return set(map(local_name, {*RULES, *shapes, *(gate.rule for gate in (*shipped(), *own))}))
 
 
 def of_ontology(findings: Iterable[UnplacedFinding], source: TripleSource, schema: Schema) -> Iterator[UnplacedFinding]:

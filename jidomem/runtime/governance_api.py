@@ -64,6 +64,7 @@ class GovernanceApi:
         """
         from jidomem.check.overlay import add_rule_faults
         from jidomem.check.report import SECRET, Waiver, add_waivers, merge, remove_waived
+        from jidomem.check.rules import names
 
         options, today = requested or self.check_options(), self._memory.sources.now().date()
         reports = {project: self._check_project(project, options) for project in projects}
@@ -76,7 +77,11 @@ class GovernanceApi:
         report = merge(reports)
         if baseline is not None:
             waivers = [each for each in every if each.project in ("", *projects)]
-            add_waivers(report, waivers, used, baseline.path, today, in_part=options.revision is not None)
+            reader = self._memory.reader
+            rows = [row for name in projects for row in reader.ask("strict-conventions", project=name)]
+            strict, rules = {row["conv"] for row in rows}, names(self._memory.schema, options.own_gates)
+            in_part = options.revision is not None
+            add_waivers(report, waivers, used, baseline.path, today, in_part=in_part, rules=rules, strict=strict)
         if options.overlay is not None:
             add_rule_faults(report, options.overlay)
         return report

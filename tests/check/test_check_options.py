@@ -210,6 +210,17 @@ def test_a_waiver_without_a_finding_is_a_warning(repository):
     assert problem["rule"].endswith("WaiverIsOfUse")
 
 
+@pytest.mark.parametrize("words", [(), ("--since", "HEAD")])
+def test_a_waiver_of_an_unknown_rule_or_convention_is_a_warning_with_the_nearest(repository, words):
+    baseline(repository, ".jidomem/baseline.toml", rule="DecisionHasRational")
+    (unknown,) = findings(*words, code=0)
+    baseline(repository, ".jidomem/baseline.toml", rule="guard")
+    (unused,) = findings(*words, code=0)
+
+    assert unknown["message"] == "there is no rule DecisionHasRational: did you mean 'DecisionHasRationale'?"
+    assert unused["message"].startswith("no active strict convention has this id: ")
+
+
 @pytest.mark.parametrize("changed", [{"reason": None}, {"reason": " "}, {"until": None}, {"until": '"soon"'},
                                      {"item": None}, {"rule": ""}, {"who": "me"}])  # fmt: skip
 def test_a_waiver_without_reason_date_rule_or_item_is_a_usage_error(repository, changed):
@@ -601,6 +612,8 @@ def test_a_waived_finding_is_a_suppressed_result_in_sarif(repository):
     assert_sarif(log)
     (result,) = log["runs"][0]["results"]
     assert result["suppressions"][0]["justification"] == "imported before the rule (until 2999-01-31)"
+    place = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert place.startswith(".jidomem/projects/p/memory/")
 
 
 def test_incompatible_options_are_a_usage_error(repository):
