@@ -28,6 +28,7 @@ from jidomem.guard.guard import (
     edited,
     of_patch,
     override_notice,
+    repair,
     rule_line,
     stopped,
     text_of,
@@ -130,7 +131,7 @@ def guard(
     shows = app.format != "github"
     outcomes = [(each, each.guard.judge(some, name, show_rules=shows, show_with_stops=True)) for each, some in judged]
     verdict, waived = _together(local, [(each, *_waive(each, verdict)) for each, verdict in outcomes])
-    _print_verdict(app, verdict, allowed, folder, waived)
+    _print_verdict(app, verdict, allowed, folder, waived, in_ci=since is not None)
     for text in verdict.damage:
         app.warn(f"a rule may be missing: {text}")
     _warn_of_unchecked(app, verdict, allowed)
@@ -421,7 +422,13 @@ def _warn_of_unchecked(app: App, verdict: Verdict, allowed: Sequence[str]) -> No
 
 
 def _print_verdict(
-    app: App, verdict: Verdict, allowed: Sequence[str], folder: Path, waived: Sequence[tuple[Stop, Waiver]]
+    app: App,
+    verdict: Verdict,
+    allowed: Sequence[str],
+    folder: Path,
+    waived: Sequence[tuple[Stop, Waiver]],
+    *,
+    in_ci: bool,
 ) -> None:
     """Print the verdict in the requested format; *folder* is that of the paths."""
     if app.json:
@@ -436,21 +443,21 @@ def _print_verdict(
     if verdict.text:
         click.echo(verdict.text, nl=False)
     if verdict.stops:
-        click.echo(broken(verdict.stops), err=True)
+        click.echo(broken(verdict.stops, in_ci=in_ci), err=True)
 
 
 def _annotations(verdict: Verdict, allowed: Sequence[str], folder: Path) -> Iterator[str]:
     """Yield a workflow command of GitHub Actions for each finding, with the path from the working directory."""
     from jidomem.check.report import command
 
-    findings = [(stop, "error", stop.reason) for stop in verdict.stops]
-    findings += [(stop, "notice", f"{stop.reason}; an override let this pass") for stop in verdict.overridden]
+    findings = [(stop, "error", stop.reason, f"\n{repair(stop)}") for stop in verdict.stops]
+    findings += [(stop, "notice", f"{stop.reason}; an override let this pass", "") for stop in verdict.overridden]
     findings += [
-        (stop, "warning" if _is_allowed(stop, allowed) else "error", f"not checked: {stop.reason}")
+        (stop, "warning" if _is_allowed(stop, allowed) else "error", f"not checked: {stop.reason}", "")
         for stop in verdict.unchecked
     ]
-    for stop, kind, reason in findings:
-        text = f"{reason}\n{rule_line(stop.rule)}"
+    for stop, kind, reason, repairs in findings:
+        text = f"{reason}\n{rule_line(stop.rule)}{repairs}"
         yield command(kind, "jidomem guard", text, file=os.path.relpath(folder / stop.path), line=stop.line)
     for text in verdict.damage:
         place = _DAMAGED.match(text)

@@ -351,10 +351,30 @@ def stopped(stops: Sequence[Stop]) -> str:
     return _with_stops("This edit breaks a strict convention, and is stopped.", stops, ending)
 
 
-def broken(stops: Sequence[Stop]) -> str:
-    """Return the message about strict conventions that files break already; an empty text without *stops*."""
+def broken(stops: Sequence[Stop], *, in_ci: bool = False) -> str:
+    """Return the message about strict conventions that files break already; an empty text without *stops*.
+
+    An override is local: *in_ci* the message has the repairs that can be committed.
+    """
     ending = "Change the file to follow it. A person may let the next edit pass: jidomem guard --help"
+    if in_ci:
+        ending = "\n".join(dict.fromkeys(map(repair, stops)))
     return _with_stops("A strict convention is broken.", stops, ending)
+
+
+#: The field of a convention for each kind of check, as an option of `edit`.
+_FIELD = {"forbids": "forbids=PATTERN", "requires": "requires=PATTERN", "command": "check_command=COMMAND"}
+
+
+def repair(stop: Stop) -> str:
+    """Return the repairs of a stop that can be committed: of the file, of the convention, or a waiver."""
+    name = stop.rule.short_id
+    fields = dict.fromkeys(_FIELD[check.kind] for check in stop.rule.checks)
+    edits = " or ".join(f"jidomem edit {name} --set {field} --reason WHY" for field in fields)
+    waiver = f'a waiver with rule = "guard", item = "{name}" in baseline.toml'
+    return (
+        f"Change the file to follow it; if the rule matches too much, {edits}; to accept the file until a day, {waiver}"
+    )
 
 
 def override_notice(stops: Sequence[Stop]) -> str:

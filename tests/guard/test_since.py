@@ -49,6 +49,21 @@ def test_what_a_branch_adds_is_stopped_at_its_line_in_a_renamed_file_too(reposit
     assert run("guard", "--since", "trunk", "src/a.py").exit_code == 0
 
 
+def test_what_a_branch_breaks_is_shown_with_the_repairs_that_can_be_committed(repository):
+    (repository / "src" / "a.py").write_text("print(2)\n")
+
+    (line,) = run("guard", "--since", "trunk", "--format", "github").stdout.splitlines()
+    text = run("guard", "--since", "trunk").stderr
+    command = text.partition("matches too much, ")[2].partition(";")[0]
+
+    assert "guard --help" not in text  # an override is local
+    assert line.endswith(text.rstrip().rpartition("\n")[2])
+    assert 'a waiver with rule = "guard"' in line
+    answer = run(*command.replace("PATTERN", "^print$").replace("WHY", "narrower").split()[1:])
+    assert answer.exit_code == 0, answer.stderr
+    assert run("guard", "--since", "trunk").exit_code == 0
+
+
 def test_commits_of_the_target_after_the_branch_left_it_are_not_of_the_branch(repository):
     git("checkout", "-q", "trunk")
     (repository / "src" / "old.py").write_text("b = 2\nc = 3\n")
