@@ -580,9 +580,11 @@ class Marks:
 
 #: The file systems whose changes all pass through the kernel of this machine.
 _LOCAL = frozenset(("ext2", "ext3", "ext4", "xfs", "f2fs", "tmpfs", "overlay"))
-_MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
+_MODIFY, ATTRIBUTES, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x2, 0x4, 0x8, 0x40, 0x80, 0x100, 0x200
 _DELETE_SELF, _MOVE_SELF, _ONLYDIR = 0x400, 0x800, 0x01000000
-_CHANGES = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
+#: The kinds of change of the names in a folder, and of the content of its files, beside that of their attributes.
+NAMES, CONTENT = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE, _MODIFY | _CLOSE_WRITE | _MOVED_TO | _CREATE
+_CHANGES = NAMES | CONTENT | ATTRIBUTES
 #: The number of the watch, the kind of change, a cookie, the bytes of the name.
 _EVENT = Struct("iIII")
 #: The most bytes that are read at once: some 1,000 events.
@@ -614,7 +616,7 @@ class _Inotify:
                 self._watches.setdefault(number, WeakSet()).add(watch)
             return number
 
-    def take(self, watch: FolderWatch) -> set[str] | None:
+    def take(self, watch: FolderWatch) -> dict[str, int] | None:
         """Return the names that changed since the last call, None if some may be missing, and forget them."""
         with self._lock:
             try:
@@ -625,11 +627,11 @@ class _Inotify:
             except BaseException:
                 self._lose(*self._watches)
                 raise
-            names, watch.names = watch.names, set()
+            names, watch.names = watch.names, {}
             return names
 
     def _distribute(self, data: bytes) -> None:
-        changed, place = dict[int, set[str]](), 0
+        place = 0
         while place < len(data):
             number, kind, _, length = _EVENT.unpack_from(data, place)
             place += _EVENT.size + length
@@ -638,11 +640,10 @@ class _Inotify:
             elif not kind & _CHANGES:  # the folder itself was moved or removed
                 self._lose(number)
             else:
-                changed.setdefault(number, set()).add(os.fsdecode(data[place - length : place].rstrip(b"\0")))
-        for number, names in changed.items():
-            for watch in self._watches.get(number, ()):
-                if watch.names is not None:
-                    watch.names |= names
+                name = os.fsdecode(data[place - length : place].rstrip(b"\0"))
+                for watch in self._watches.get(number, ()):
+                    if watch.names is not None:
+                        watch.names[name] = watch.names.get(name, 0) | kind
 
     def _lose(self, *numbers: int) -> None:
         for number in numbers:
@@ -651,7 +652,7 @@ class _Inotify:
 
 
 class FolderWatch:
-    """The names that changed in one folder, so that a long-lived process need not list it again.
+    """The names that changed in one folder, and the files edited, so that a long-lived process need not list it again.
 
     The kernel reports each change by inotify (https://man7.org/linux/man-pages/man7/inotify.7.html), also one that
     leaves the modification time of the folder as it was: a second change in the same tick of the clock. There is a
@@ -661,7 +662,7 @@ class FolderWatch:
     _inotify: ClassVar[_Inotify | None] = None
 
     def __init__(self, inotify: _Inotify, path: str) -> None:
-        self.names: set[str] | None = set()  # None once some may be missing
+        self.names: dict[str, int] | None = {}  # None once some may be missing
         self._instance = inotify
         self.number = inotify.add(path, self)
 
@@ -678,8 +679,8 @@ class FolderWatch:
                 return watch
         return None
 
-    def changes(self) -> set[str] | None:
-        """Return the names that were created, renamed or removed since the last call; None if some may be missing.
+    def changes(self) -> dict[str, int] | None:
+        """Return the names that changed since the last call, with the kinds of change; None if some may be missing.
 
         After None the watch is of no use: the folder was moved or removed, more changed than the kernel stores, or this
         is a child of the process that made the watch. Another folder in its place is not noticed, but has another local

@@ -239,8 +239,16 @@ class FileJournal:
         self._at_opening = [f"the {each.name} of {each.project}" for each in _streams_in(self.folder)]
         self._sealer = BackgroundTask("jidomem-seal")
         self._closed: str | None = None  # the name of the closed memory
-        self._explained: dict[Stream, tuple[tuple[JournalDamaged, ...], tuple[JournalDamaged, ...]]] = {}
+        self._is_watching = False
+        self._explained: dict[Stream, tuple[tuple[str, ...], tuple[JournalDamaged, ...]]] = {}
         self._seal_from: dict[Stream, int] = {}  # the number of commit files above which to seal, where not LOOSE
+
+    def watch(self) -> None:
+        """Watch all folders from now on, as a server does: the next look notices an edit of a file read before."""
+        with self._guard:
+            self._is_watching = True
+            for folder, _ in self._open.values():
+                folder.watch()
 
     def path(self, stream: Stream) -> Path:
         """Return the folder of a stream, which need not exist."""
@@ -295,7 +303,7 @@ class FileJournal:
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
         """Return the known damage of a stream, for which a write is refused; `verify` reads every file again."""
         damage = self._known(stream)[0].damage()
-        return self._explain(stream, damage) if damage else ()
+        return self._explain(stream, damage) if damage or self._explained else ()
 
     def known_damage(self, project: str) -> int:
         """Return the number of damaged files of *project* that reads have found so far; no file is looked at."""
@@ -303,13 +311,14 @@ class FileJournal:
         return sum(len(folder.known_damage()) for folder in folders)
 
     def _explain(self, stream: Stream, damage: tuple[JournalDamaged, ...]) -> tuple[JournalDamaged, ...]:
-        """Return *damage* with BranchChanged for commits that stayed when git checked another branch out."""
-        if not damage or not self.is_tracked:
+        """Return *damage* with BranchChanged for commits that git left; later processes read every file again."""
+        before, explained = self._explained.pop(stream, ((), ()))
+        if not damage:
             return damage
-        before, explained = self._explained.get(stream, ((), ()))
-        if damage != before:
-            explained = explain(self._known(stream)[0], damage)
-            self._explained[stream] = damage, explained
+        if (texts := tuple(map(str, damage))) != before:
+            explained = explain(self._known(stream)[0], damage) if self.is_tracked else damage
+            self._distrust(stream)
+        self._explained[stream] = texts, explained
         return explained
 
     def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
@@ -583,7 +592,8 @@ class FileJournal:
     def _known(self, stream: Stream) -> tuple[Folder, StreamLock]:
         with self._guard:
             if stream not in self._open:
-                self._open[stream] = (Folder(self.path(stream), stream.graph), StreamLock())
+                folder = Folder(self.path(stream), stream.graph, is_watched=self._is_watching)
+                self._open[stream] = (folder, StreamLock())
             return self._open[stream]
 
     def _seal_when_due(self, stream: Stream, folder: Folder) -> None:

@@ -156,13 +156,19 @@ def _forgets_on_failure(method: _Method) -> _Method:
 class Folder:
     """One stream's folder as this process knows it; safe to use from several threads."""
 
-    def __init__(self, path: Path, graph: str, seen: Callable[[Commit], object] | None = None) -> None:
-        """Read the folder *path* of the graph; *seen* is called with every intact commit."""
+    def __init__(
+        self, path: Path, graph: str, seen: Callable[[Commit], object] | None = None, *, is_watched: bool = False
+    ) -> None:
+        """Read the folder *path* of the graph; *seen* is called with every intact commit.
+
+        A folder that *is_watched* is watched from the first listing on, not from the second.
+        """
         self._seen = seen
         self.path = str(path)
         self.lock_path = f"{path}/{LOCK}"
         self.graph = graph
         self._lock = threading.RLock()
+        self._is_watched = is_watched
         self.forget()
 
     def forget(self) -> None:
@@ -183,6 +189,13 @@ class Folder:
             self._damaged_at_listing = 0  # the number of damaged files at the last listing
             self._damage_assumed_until = 0  # the time until which the known damage is assumed, in nanoseconds
 
+    def watch(self) -> None:
+        """Watch the folder from now on, or from the first listing on."""
+        with self._lock:
+            self._is_watched = True
+            if self._names is not None:
+                self._list()
+
     def close(self) -> None:
         """End the watch."""
         with self._lock:
@@ -194,11 +207,12 @@ class Folder:
         A process *holding* the lock to move commits between files leaves doubt and damage to the next look.
         """
         with self._lock:
-            now, mtime, is_damaged = time_ns(), disk.mtime(self.path), self.is_damaged
+            now, mtime, is_certain = time_ns(), disk.mtime(self.path), self._is_certain()
+            is_damaged = self.is_damaged
             if mtime is None and self.snapshot is UNLISTED and not is_damaged:
                 return UNLISTED.version
             place = disk.file_place(self.path)
-            is_unchanged = self._is_certain() and (self.snapshot.mtime, self.snapshot.place) == (mtime, place)
+            is_unchanged = is_certain and (self.snapshot.mtime, self.snapshot.place) == (mtime, place)
             if is_damaged and not holding and is_unchanged:
                 is_known = self._damaged_at_listing == self._count_damaged()  # else a read found more damage since
                 if is_known and self._is_damaged_still(now):
@@ -221,15 +235,23 @@ class Folder:
         return self.snapshot.since == 0 if changed is None else not changed
 
     def _changed_names(self) -> set[str] | None:
-        """Return the files that changed since the listing, by the watch; None if they are unknown."""
+        """Return the names that changed since the listing, by the watch; None if they are unknown.
+
+        Listed files that were edited are read again, which finds damage to them.
+        """
         changed, self._changed = self._changed, None  # unknown if this is interrupted
-        if self._watch is not None and changed is not None:
-            names = self._watch.changes()
-            if names is None:
+        if self._watch is not None:
+            changes = self._watch.changes()
+            if changes is None:
                 self._watch = changed = None
-            elif names:
-                self._is_unchanged_since_listing = False
-                changed |= {name for name in names if name.endswith(".ttl") and name[0] != "."}
+            else:
+                for name, kind in changes.items():
+                    if kind & disk.NAMES:
+                        self._is_unchanged_since_listing = False
+                        if changed is not None and name.endswith(".ttl") and name[0] != ".":
+                            changed.add(name)
+                    if kind & (disk.CONTENT | disk.ATTRIBUTES) and self._names and name in self._names:
+                        self.contents.reread(name, is_edited=bool(kind & disk.CONTENT))
         self._changed = changed
         return changed
 
@@ -457,10 +479,10 @@ class Folder:
         version = advance(before.version, [commit])
         snapshot = before.changed(mtime or -1, since, version, [name], [])
         if self._names is not None and self._base == before.version:
+            changed = self._changed_names()  # before the name is listed: it is no edit
             self._names.add(name)
             self.contents.places.setdefault(commit.id[:SHORT], set()).add(name)
             self._base, self._listed = version, snapshot
-            changed = self._changed_names()
             if changed and disk.exists(f"{self.path}/{name}"):
                 changed.discard(name)
             self._is_unchanged_since_listing = not changed
@@ -476,6 +498,7 @@ class Folder:
     ) -> FolderSnapshot:
         """Return the snapshot after this process placed or removed files; the version is that of *before*."""
         mtime = disk.mtime(self.path)
+        self._changed_names()  # before the names are listed: they are no edits
         self._verified = None
         self.contents.remove(removed)
         self.contents.forget_quarantined()
@@ -497,9 +520,10 @@ class Folder:
             if mtime is None:
                 self.forget()
                 return
-            self._changed = None if self._watch is None else self._watch.changes()
-            if self._changed is None:  # a process that lists a folder only once needs no watch
-                self._watch = FolderWatch.of(self.path) if place and self._names is not None else None
+            self._changed = None if self._watch is None else set()
+            if self._changed_names() is None:  # a process that lists a folder only once needs no watch
+                is_wanted = place and (self._is_watched or self._names is not None)
+                self._watch = FolderWatch.of(self.path) if is_wanted else None
             self._changed, self._is_unchanged_since_listing = None if self._watch is None else set(), True
             names = set(each_file(self.path))
             self.contents.forget_quarantined()

@@ -6,8 +6,10 @@ A damaged file is reported with its cause, such as a merge of git, and the comma
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from shlex import quote
 from time import time_ns
 from types import MappingProxyType
@@ -313,6 +315,18 @@ class Contents:
         if self._seen is not None:
             self._seen(commit)
         return commit
+
+    def reread(self, name: str, *, is_edited: bool) -> None:
+        """Read a file that may be damaged now, and record its damage; only the top of a pack unless it *is_edited*."""
+        self._take_cached(name)
+        if not is_pack(name):
+            self.read(name)
+            return
+        self.packs.forget_tables()
+        for pack in self.packs.listed():
+            if is_edited and pack.name == name:
+                with suppress(FileNotFoundError):
+                    deque(map(partial(self.packed, pack), self.packs.rows(pack).values()), maxlen=0)
 
     def packed(self, pack: Pack, row: PackRow) -> Commit | None:
         """Return a commit of a pack, verified; record damage, and that a pack is absent."""

@@ -224,6 +224,7 @@ def create_app(
     app.url_map = _url_map()
     at_work = operation or Operation()
     memory.journal.on_durable = at_work.measures.committed
+    memory.journal.watch()
     memory.follower.turn = at_work.turns.turn
     if keyring is not None and at_work.log is not None:
         keyring.on_fault = at_work.log_fault

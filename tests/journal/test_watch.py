@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -15,6 +16,7 @@ from journal_world import STREAM, add
 
 from jidomem.base import disk
 from jidomem.base.disk import FolderWatch
+from jidomem.errors import JournalDamaged
 from jidomem.journal.journal import FileJournal
 
 SPACED = 0.06  # seconds: longer than a modification time is in doubt
@@ -103,6 +105,71 @@ def test_a_watch_that_can_miss_changes_is_given_up_for_a_listing(tmp_path, chang
     commit = add(FileJournal(tmp_path), "later")
     time.sleep(SPACED)
     assert journal.head(STREAM).ids == (commit.id,) != version.ids
+
+
+def truncate(path):
+    os.truncate(path, 100)
+
+
+def edit(path):
+    with path.open("r+b") as file:
+        file.seek(-5, os.SEEK_END)
+        file.write(b"x")
+
+
+def replace(path):
+    path.with_name("other").write_bytes(path.read_bytes().replace(b"summary", b"sammury"))
+    path.with_name("other").rename(path)
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("spoil", [truncate, edit, replace], ids=lambda spoil: spoil.__name__)
+def test_an_edit_of_a_file_that_was_read_stops_the_next_write_until_it_is_repaired(tmp_path, spoil, is_packed):
+    journal = FileJournal(tmp_path)
+    journal.watch()
+    for name in ("first", "second", "third"):
+        add(journal, name)
+    assert not is_packed or journal.seal(STREAM)
+    others = [FileJournal(tmp_path) for _ in range(2)]
+    for other in others:
+        other.watch()
+        assert (other.head(STREAM).position, len(list(other.read(STREAM)))) == (3, 3)
+    path = min(journal.path(STREAM).glob("pack-*.ttl" if is_packed else "2*.ttl"))
+    sound = path.read_bytes()
+
+    spoil(path)
+
+    for each in (journal, *others):
+        with pytest.raises(JournalDamaged) as refusal:
+            add(each, "fourth")
+        assert refusal.value.path == str(path)
+        assert str(path) in {damage.path for damage in each.damage(STREAM)}
+    path.write_bytes(sound)
+    assert [each.damage(STREAM) for each in (journal, *others)] == [(), (), ()]
+    assert add(journal, "fourth").position == 4
+
+
+def test_a_file_that_may_no_longer_be_read_is_noticed(tmp_path):
+    script = """
+import os, sys
+from pathlib import Path
+from journal_world import STREAM, add
+from jidomem.journal.journal import FileJournal
+journal = FileJournal(Path(sys.argv[1]))
+journal.watch()
+for name in ("first", "second"):
+    add(journal, name)
+path = min(journal.path(STREAM).glob("2*.ttl"))
+path.chmod(0)
+print([each.detail.endswith("Permission denied") for each in journal.damage(STREAM)])
+path.chmod(0o600)
+print(journal.damage(STREAM))
+"""
+    unprivileged = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    command = [*unprivileged, sys.executable, "-c", script, str(tmp_path / "root")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert result.stdout.splitlines() == ["[True]", "()"], result.stderr
 
 
 def test_only_a_local_folder_is_watched(tmp_path):

@@ -1,6 +1,7 @@
 """A server rereads the files of its journal while it runs, to find damage to files that are indexed already."""
 
 import json
+import os
 from io import StringIO
 
 import pytest
@@ -24,12 +25,15 @@ def submit_all(memory):
 
 
 def flip(root, text, project="q"):
-    """Flip a bit of the file that contains *text*, in place, without a change to the folder."""
+    """Flip a bit of the file that contains *text*, as a failing disk does: the kernel reports no change."""
     (path,) = [each for each in (root / "projects" / project / "memory").glob("*.ttl") if text in each.read_bytes()]
-    with path.open("r+b") as file:
+    beside = root / "beside"
+    beside.hardlink_to(path)
+    with beside.open("r+b") as file:
         position = file.read().index(text)
         file.seek(position)
         file.write(bytes([text[0] ^ 1]))
+    beside.unlink()
     return path
 
 
@@ -64,6 +68,31 @@ def test_damage_to_an_indexed_file_is_found_and_reported_everywhere(memory, is_p
     assert [(line["level"], str(path) in line["detail"], bool(line["hint"])) for line in logged] == [
         ("warning", True, True)
     ]
+
+
+def test_an_edit_of_a_file_that_a_server_has_read_stops_the_next_write_until_it_is_repaired(memory):
+    submit_all(memory)
+    sink = StringIO()
+    with jidomem.open(memory.settings.root, project="p") as served:
+        operation = Operation(Log(sink))
+        client = create_app(served, operation=operation).test_client()
+        posted = [client.post("/projects/q/intents", json=intent(applies_to_project="q", summary="fourth"))]
+        for path in sorted((memory.settings.root / "projects" / "q" / "memory").glob("2*.ttl"))[1::2]:
+            sound = path.read_bytes()
+            os.truncate(path, 100)
+            posted.append(client.post("/projects/q/intents", json=intent(applies_to_project="q", summary=path.name)))
+            damaged, metrics = client.get("/readyz"), client.get("/metrics").text
+            path.write_bytes(sound)
+            repaired = client.get("/readyz")
+
+            assert (damaged.json["status"], damaged.json["damage"]["q"][0]["path"]) == ("damaged", str(path))
+            assert 'jidomem_journal_damaged_files{project="q"} 1.0' in metrics
+            assert (repaired.status_code, repaired.json["damage"]) == (200, {})
+        posted.append(client.post("/projects/q/intents", json=intent(applies_to_project="q", summary="fifth")))
+        operation.close()
+
+    assert [each.status_code for each in posted] == [201, 500, 500, 201]
+    assert sink.getvalue().count('"event":"damaged"') == 2
 
 
 def test_the_table_of_a_pack_is_reread(memory):

@@ -160,6 +160,7 @@ def serve_http(
     Requests name one of *hosts*. *operation* counts and logs them.
     """
     sessions.memory.journal.on_durable = operation.measures.committed
+    sessions.memory.journal.watch()
     keyring.on_fault = operation.log_fault
     watch = McpWatch(operation, [tool.name for tool in tools], sessions.memory.project)
     speaking = create_server(sessions, tools, operation)
