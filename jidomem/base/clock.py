@@ -11,6 +11,8 @@ from math import isfinite, isnan
 from os import urandom
 from typing import Any
 
+from jidomem.base.regex import lazy
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -50,13 +52,21 @@ class Sources:
     nonce: Callable[[], bytes] = nonce
 
 
+#: The parts of a moment at 24:00: its date and its offset.
+_END_OF_DAY = lazy(r"([\d-]{8,10})T24:?00(?::?00(?:[.,]0+)?)?(Z|[+-][\d:]+)?")
+
+
 def parse_moment(value: object) -> datetime | None:
     """Parse a moment, and return it in UTC, None if invalid; without offset it is UTC, a date is its midnight.
 
     >>> parse_moment("2026-11-01")
     datetime.datetime(2026, 11, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    >>> parse_moment("2026-10-31T24:00:00Z")  # the end of a day, which datetime lacks
+    datetime.datetime(2026, 11, 1, 0, 0, tzinfo=datetime.timezone.utc)
     """
     try:
+        if isinstance(value, str) and "T24" in value and (end := _END_OF_DAY.fullmatch(value)):
+            return parse_moment(datetime.fromisoformat(f"{end[1]}T00:00{end[2] or ''}") + timedelta(days=1))
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
         if not isinstance(moment, datetime):
             return None
