@@ -585,7 +585,7 @@ def test_a_memory_changed_by_a_curator_is_neither_overwritten_nor_restored(repos
     assert repository.sync() == {"conflict": 1}
     (proposal,) = repository.pending()
     assert (repository.report.entries[0].iri, repository.report.entries[0].outcome.status) == (proposal, "proposed")
-    assert repository.said(own)["status"] in ("active", "asserted")
+    assert repository.said(own)["status"] in ("active", "withdrawal")
     assert repository.said(item)["status"] != "active"
     assert (repository.sync(), repository.differences()) == ({}, [])
 

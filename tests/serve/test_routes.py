@@ -149,7 +149,7 @@ def test_a_memory_and_a_project_are_read_as_of_a_moment(client, memory):
     assert history == as_json(memory.reader.history("p", ITEM))
     assert why == as_json(memory.reader.why("p", ITEM))
     assert [each["how"] for each in why["replaced_by"]] == ["invalidated_by"]
-    assert [row["status"] for row in history] == ["invalidated", "active"]
+    assert [row["status"] for row in history] == ["invalidated", "withdrawal"]
     assert "jido:invalidatedBy" in shown.text
     assert client.get("/projects/p/memories/00000001/history?as_of=2020-01-01").status_code == 404
     assert client.get("/projects/p/memories/00000001?valid_at=2020-01-01", headers=turtle).status_code == 200

@@ -242,7 +242,7 @@ def test_one_memory_withdrawn_by_a_rollback_is_restored_by_undo(memory):
     memory.writer.undo("p", restored.iri, reason="this was right")
 
     assert summaries(memory) == ["one", "the build needs Rust 1.80"]
-    assert memory.reader.get_memory("p", rollback.corrections[0].by)["status"] == "active"
+    assert memory.reader.get_memory("p", rollback.corrections[0].by)["status"] == "withdrawal"
     assert memory.reader.get_memory("p", withdrawn.iri)["status"] == "invalidated"
 
 
