@@ -19,6 +19,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from hashlib import blake2b
+from itertools import zip_longest
 from pathlib import Path
 from shlex import join, quote
 from typing import Any, NamedTuple
@@ -30,7 +31,7 @@ from jidomem.check.report import CONSISTENT, DUE, PERMITTED, POLICY_CHANGED, Pro
 from jidomem.check.sources import TripleSource
 from jidomem.journal.branches import Revision
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
+from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import MARKER, RDF, RDFS, TYPE, XSD, jido, local_name, short_id
 from jidomem.records.policy import DEFAULT_ROLE, UNSET, AccessPolicy, PolicyChange
 from jidomem.schema.ontology import OURS, OWL, Schema
@@ -69,8 +70,8 @@ def inconsistencies(
 
     The axioms are those of the ontology: a vocabulary that only the memory has is foreign.
 
-    Messages about disjoint classes and about identity are left out at *explained* nodes, for which a gate has given the
-    reason.
+    Messages about disjoint classes and about identity are left out at *explained* nodes and literals, for which a gate
+    has given the reason.
     """
     if reference:
         rows, alike = [triple for triple in source.triples if not _is_axiom(triple)], dict[str, list[Term]]()
@@ -78,12 +79,13 @@ def inconsistencies(
         rows, alike = representatives(source, schema)
     axioms = [triple for triple in schema.triples if not _is_for_readers(triple)]
     known = set(explained)
+    texts = tuple(f"common individual {parse_literal(term).text}" for term in known if term[0] == '"')
     findings: dict[UnplacedFinding, None] = {}
     with schema.bounded("reasoning with the terms of this root", len(axioms) + len(rows)):
         errors = _errors((*axioms, *stand_ins(schema)), tuple(rows))
     for text in errors:
         for each in _findings_of_message(text, alike, source, schema):
-            if not (text.startswith((_DISJOINT, _SAME)) and each.item in known):
+            if not (text.startswith((_DISJOINT, _SAME)) and (each.item in known or text.endswith(texts))):
                 findings[each] = None
     return list(findings)
 
@@ -425,13 +427,16 @@ def configured_changes(root: Path, revision: Revision) -> list[Problem]:
     """
     path = root / "config.toml"
     try:
-        before, after = (decode_toml(data.decode()) for data in (revision.content(path), path.read_bytes()))
+        texts = [data.decode() for data in (revision.content(path), path.read_bytes())]
+        before, after = map(decode_toml, texts)
     except (OSError, ValueError):  # without a readable file there was no role
         return []
     changed = [key for key in _PERMITTING if before.get(key) != after.get(key)]
     text = f"the configuration changes what is permitted ({' and '.join(changed)}): see that this is meant"
     text += ": jidomem access policy show" if {"policy", "agents"} & {*changed} else ""
-    return [Problem(str(path), POLICY_CHANGED, "warning", text, str(path), 1)] if changed and before else []
+    pairs = enumerate(zip_longest(*(each.splitlines() for each in texts)), 1)
+    line = next((number for number, (old, new) in pairs if old != new), 1)
+    return [Problem(path.name, POLICY_CHANGED, "warning", text, str(path), line)] if changed and before else []
 
 
 def unpermitted(

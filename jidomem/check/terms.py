@@ -53,6 +53,7 @@ from jidomem.rdf.vocab import (
 )
 from jidomem.schema.ontology import ITEM, OWL, Schema, objections, shacl_terms
 from jidomem.schema.shacl import SH, Severity, severity_of
+from jidomem.schema.shacl_compiler import COVERED
 from jidomem.write.canonical import is_absolute, is_reserved, written
 from jidomem.write.normalize import is_written
 
@@ -525,7 +526,10 @@ def _spoken(own: Sequence[Triple], left: frozenset[Term]) -> Iterator[UnplacedFi
             text = "nothing refers to this shape and it has no target: give it sh:targetClass, or remove it"
             yield UnplacedFinding(node, TARGETED, "violation", text, TYPE)
         if node in left:
-            text = "judged by pyshacl, which is slow with nested * and + paths: it is not among the compiled shapes"
+            used = words.union(*(names.get(part, ()) for part, shape in parts.items() if shape == node))
+            others = sorted(used - _BESIDE - {*COVERED, "message", "targetClass", "targetSubjectsOf"})
+            what = " and ".join(f"sh:{word}" for word in others) or "its form"
+            text = f"judged by pyshacl, which is as right and slower: {what} is not compiled"
             yield UnplacedFinding(node, COMPILED, "info", text, TYPE)
 
 

@@ -116,6 +116,8 @@ def test_a_check_of_a_git_range_warns_of_each_change_of_policy_and_roles(reposit
         config.write('secrets = "off"\n[agents.rita]\nrole = "Reviewer"\n')
 
     findings = problems("--since", "HEAD~1")
+    lines = (repository / ".jidomem" / "config.toml").read_text().splitlines()
+    assert (findings[0]["item"], findings[0]["line"]) == ("config.toml", lines.index('secrets = "off"') + 1)
     assert {each["severity"] for each in findings} == {"warning"}
     assert [each["message"].partition(": see")[0] for each in findings] == [
         "the configuration changes what is permitted (agents and secrets)",

@@ -677,6 +677,7 @@ my:sev a owl:DatatypeProperty ; rdfs:range xsd:integer ; rdfs:domain my:Runbook 
 
     broken = {(each["item"], each["rule"].rpartition("#")[2]) for each in findings("--since", "HEAD")}
     assert (item, rule) in broken
+    assert [each for each in findings() if each["path"] is None] == []
     assert broken == {(each["item"], each["rule"].rpartition("#")[2]) for each in findings()}
 
 
