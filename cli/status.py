@@ -154,7 +154,9 @@ def _print_project(project: dict[str, Any]) -> None:
     written = f"last written {project['last_commit']}" if project["last_commit"] else "no memories yet"
     click.echo(f"\n{project['project']}: version {project['version']}, {written}")
     for kind, states in project["counts"].items():
-        if text := ", ".join(f"{count} {state}" for state, count in states.items() if state != "pending"):
+        if kind == "Alternative":
+            click.echo(f"  {kind:24} {sum(states.values())} listed by decisions, also by ended ones")
+        elif text := ", ".join(f"{count} {state}" for state, count in states.items() if state != "pending"):
             click.echo(f"  {kind:24} {text}")
     to_review = {kind: states["pending"] for kind, states in project["counts"].items() if "pending" in states}
     if to_review:

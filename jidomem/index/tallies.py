@@ -80,7 +80,7 @@ _VALID = """SELECT COUNT(DISTINCT node), MIN(at), MAX(at) FROM change JOIN dated
 WHERE tally = :tally AND at <= :moment AND NOT COALESCE(valid_until <= :valid_at, FALSE)
 AND NOT COALESCE(valid_from > :valid_at, FALSE)"""
 
-_OF, _DECIDED = jido("appliesToProject"), jido("decisionStatus")
+_OF, _DECIDED, _LISTS = jido("appliesToProject"), jido("decisionStatus"), jido("hasAlternative")
 _ASSERTED_BY, _SETTLED_BY = jido("assertedBy"), jido("settledBy")
 _ASSERTED, _FROM, _UNTIL = jido("Asserted"), jido("validFrom"), jido("validUntil")
 _SUPERSEDED_BY, _INVALIDATED_BY = jido("supersededBy"), jido("invalidatedBy")
@@ -127,10 +127,13 @@ class Tallies:
         self._store = store
 
     def update(self, nodes: Mapping[Term, Statements], source: IndexedProject) -> None:
-        """Count *nodes* again, by their statements."""
-        items = {plain_value(name) if is_iri(name) else name: statements for name, statements in nodes.items()}
+        """Count *nodes* again, by their statements, and the alternatives that they list."""
+        listed = {term for statements in nodes.values() for term in statements.get(_LISTS, ()) if is_iri(term)}
+        others = {name: source.statements(name) for name in listed - nodes.keys()}
+        items = {plain_value(name) if is_iri(name) else name: name for name in (*nodes, *others)}
+        statements = {**nodes, **others}
         rows = self._store.execute(_NUMBERS, (json.dumps([*items]),))
-        self._put({number: _memberships(items[item], source) for item, number in rows})
+        self._put({number: _memberships(items[item], statements[items[item]], source) for item, number in rows})
 
     def has_all(self) -> bool:
         """Return whether all memories are counted here: none needs the SPARQL engine."""
@@ -233,7 +236,7 @@ class Tallies:
         return {name: self._store.execute(text, name).fetchone()[0] for name in names}
 
 
-def _memberships(statements: Statements, source: IndexedProject) -> Collection[Membership]:
+def _memberships(name: Term, statements: Statements, source: IndexedProject) -> Collection[Membership]:
     """Return each group that a node is ever in."""
     kinds = [plain_value(kind) for kind in statements.get(TYPE, ()) if is_iri(kind)]
     if not kinds or RECORDED not in statements or source.project not in statements.get(_OF, ()):
@@ -241,7 +244,7 @@ def _memberships(statements: Statements, source: IndexedProject) -> Collection[M
     try:
         since = tuple(sorted({*map(_moment, statements[RECORDED])}))
         dates = _dates(statements)
-        states = {*_states(statements, since[0], source)}
+        states = {*_states(name, statements, since[0], source)}
         agents = [*map(_agent, statements.get(_SETTLED_BY) or statements.get(_ASSERTED_BY, ()))]
     except Odd:
         return [Membership(ODD, "", (0,))]
@@ -255,14 +258,14 @@ def _memberships(statements: Statements, source: IndexedProject) -> Collection[M
     return by_agent + by_status
 
 
-def _states(statements: Statements, start: int, source: IndexedProject) -> Iterator[tuple[str, int, int]]:
+def _states(name: Term, statements: Statements, start: int, source: IndexedProject) -> Iterator[tuple[str, int, int]]:
     """Yield each status of a node recorded at *start*, apart from its validity, with the interval of it."""
     withdrawn = max(start, _end(statements.get(_INVALIDATED_BY, ()), source))
     replaced = min(withdrawn, max(start, _end(statements.get(_SUPERSEDED_BY, ()), source)))
     standings = {*map(_standing, statements.get(_DECIDED, ()))} - {ACCEPTED}
     for asserted in statements.get(STATUS, ()):
         if asserted == PROPOSED:
-            yield PENDING, start, replaced
+            yield from () if _is_listed(name, source) else ((PENDING, start, replaced),)
             yield REJECTED, withdrawn, FOREVER
         else:
             yield from ((status, start, replaced) for status in standings or (ACTIVE,))
@@ -275,6 +278,14 @@ def _end(ends: Iterable[Term], source: IndexedProject) -> int:
     asserted = [end for end in ends if any(source.triples(source.graph, end, STATUS, _ASSERTED))]
     recorded = (at for end in asserted for _, _, at in source.triples(source.graph, end, RECORDED))
     return min(map(_moment, recorded), default=FOREVER)
+
+
+def _is_listed(name: Term, source: IndexedProject) -> bool:
+    """Return whether a node is an alternative of a decision, with which it is settled."""
+    if not is_iri(name) or "/alternatives/" not in name:
+        return False
+    decisions = (decision for decision, _, _ in source.triples(source.graph, None, _LISTS, name))
+    return any(is_iri(one) and name.startswith(f"{one[:-1]}/alternatives/") for one in decisions)
 
 
 def _dates(statements: Statements) -> Dates | None:

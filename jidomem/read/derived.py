@@ -32,6 +32,8 @@ _MOOT = """{ ?item jido:sourceState ?state FILTER NOT EXISTS {
     OPTIONAL { ?old jido:sourceBlob ?before } OPTIONAL { ?now jido:sourceBlob ?after }
     FILTER(!BOUND(?before) || STRAFTER(STR(?before), " ") = STRAFTER(STR(?after), " "))
     FILTER NOT EXISTS { ?now jido:supersededBy|jido:invalidatedBy ?last } } }"""
+_WAITING = f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"
+_LISTED_PROPOSED = "listed"
 #: One query for each count: one index of the store answers it in seconds for a million memories. One query for all
 #: counts takes minutes.
 _COUNTED = (
@@ -39,7 +41,8 @@ _COUNTED = (
     (INVALIDATED, f"?item jido:invalidatedBy ?end ; a ?kind . {_ENDED} {_ASSERTED_FILTER}"),
     (REJECTED, f"?item jido:invalidatedBy ?end ; a ?kind . {_ENDED} {_PROPOSED}"),
     (SUPERSEDED, f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'}"),
-    (PENDING, f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"),
+    (PENDING, f"{_WAITING} FILTER NOT EXISTS {_LISTED}"),
+    (_LISTED_PROPOSED, f"{_WAITING} FILTER EXISTS {_LISTED}"),
     *((status, f"?item jido:decisionStatus {literal(status)} ; a ?kind {_ASSERTED_FILTER} {_UNLESS % _ANY}")
       for status in UNACCEPTED),
     ("expired", f"?item jido:validUntil ?until {_ACTIVE_BUT} FILTER(?until <= %s)"),
@@ -82,7 +85,7 @@ SELECT (COUNT(%s) AS ?count) WHERE { GRAPH <%s> { %s } }
 _KINDS_QUERY = """
 PREFIX jido: <https://jido.ai/ontology#>
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
-SELECT ?kind WHERE { ?kind rdfs:subClassOf* jido:MemoryItem FILTER(?kind != jido:Alternative) }
+SELECT ?kind WHERE { ?kind rdfs:subClassOf* jido:MemoryItem }
 """
 
 
@@ -90,8 +93,7 @@ def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[
     """Return the number of memories of each kind and state at a *moment*, or now: kind -> state -> count.
 
     The states are those of `jidomem.records.active`; validity is judged at `valid_at`, by default now. An accepted
-    proposal is superseded. Of the markers that withdraw memories only pending ones are counted, and no alternatives of
-    decisions.
+    proposal is superseded. Of the markers that withdraw memories only pending ones are counted.
     """
     is_now = all(each is None for each in moment.values())
     rows = reader.counted_at_once("counts", project) if is_now else reader.ask("counts", project=project, **moment)
@@ -138,8 +140,8 @@ def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:
 
 def _by_status(counts: dict[str, int]) -> dict[str, int]:
     """Return the counts with the total replaced by the number of active memories: those neither ended nor pending."""
-    ended = {status: count for status, count in counts.items() if status != "all"}
-    active = counts["all"] - sum(ended.values())
+    ended = {status: count for status, count in counts.items() if status not in ("all", _LISTED_PROPOSED)}
+    active = counts["all"] - sum(ended.values()) - counts.get(_LISTED_PROPOSED, 0)
     return {"active": active, **ended} if active else ended
 
 

@@ -38,7 +38,7 @@ from jidomem.index.tallies import BY_AGENT, BY_STATUS, COUNTED_BY, Tallies, reco
 from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, boolean, integer, iri, literal, plain_value
-from jidomem.rdf.vocab import BASE, SHORT_ID_CHARS, graph_iri, graphs_of, jido, type_uri
+from jidomem.rdf.vocab import BASE, SHORT_ID_CHARS, graph_iri, graphs_of, jido
 from jidomem.records.named_query import FOREVER, ListOrder, NamedQuery, to_term
 
 if TYPE_CHECKING:
@@ -54,8 +54,6 @@ MAX_CANDIDATES = 1024
 MAX_LACKING = 100
 
 _OF = jido("appliesToProject")
-#: The kinds of parts of memories, which are not counted.
-_PARTS = {type_uri("alternative")}
 
 Row = tuple[Term | None, ...]
 T = TypeVar("T")
@@ -578,5 +576,5 @@ def counted_rows(
     )
     if moment is None or is_elsewhere or not tallies.has_all():
         return None
-    kinds = {*map(plain_value, IndexedProject(index, project).subclasses(jido("MemoryItem")))} - _PARTS
+    kinds = {*map(plain_value, IndexedProject(index, project).subclasses(jido("MemoryItem")))}
     return of(tallies, kinds, moment, None if valid_at is None else ticks(valid_at))
