@@ -20,6 +20,9 @@ ADVICE = {"settle", "hint"}
 GROWING = {"rules"}
 #: The states of proposals by their present names, which 0.1.1 confused with those of decisions.
 RENAMED = {("status", "proposed"): "pending"}
+#: The state of a marker, which earlier versions called active as that of a memory.
+MARKER, STATES = "https://jido.ai/ontology#DeletedMarker", ("status", "before", "after")
+OF_MARKERS = {"active": "withdrawal"}
 #: A memory without its summary is none that could be written.
 REDACTED = freeze.BASE + "f2"
 VERSIONS = sorted(path.parent.name for path in HERE.glob("*/root.tar.gz"))
@@ -53,6 +56,10 @@ def test_each_answer_of_an_earlier_version_is_still_given_and_at_most_more_than_
 def lacking(before, now, at="") -> list[str]:
     """Where *now* says anything else than *before*, but for further keys of objects and advice to people."""
     if isinstance(before, dict) and isinstance(now, dict):
+        if before.get("kind") == MARKER:
+            before = {
+                key: OF_MARKERS.get(str(value), value) if key in STATES else value for key, value in before.items()
+            }
         found = [f"{at}.{key} is gone" for key in before.keys() - now.keys()]
         return found + [
             each
