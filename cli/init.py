@@ -498,14 +498,15 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
     --from auto finds decision records, notes for agents (CLAUDE.md, AGENTS.md, .cursorrules ...), the graph of the MCP
     memory server and beads issues, and imports them: records as decisions, all else as proposals. Run it again to
     synchronise: a changed record supersedes its memory, a removed one is proposed for withdrawal; --dry-run shows the
-    changes. If --root or $JIDOMEM_ROOT is an address, and no FOLDER is given, it creates a shared root there. Existing
-    files stay. --project names the project (default: FOLDER).
+    changes. Without FOLDER, --root PATH creates the root PATH itself, and an address in --root or $JIDOMEM_ROOT a
+    shared root there. Existing files stay. --project names the project (default: the folder).
 
     Examples:
       jidomem init
       jidomem init --from auto
       jidomem init --from docs/adr --dry-run
       jidomem init services/billing --project billing
+      jidomem init --root notes --project billing
       jidomem init --root postgresql://db/team --project billing
     """
     app.creates_project = True
@@ -513,26 +514,25 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
     if dry_run and not sources:
         raise InvalidRequest("--dry-run is for an import", hint="jidomem init --from auto --dry-run")
     address = settings.address_of(app.root)
-    if address is not None and not is_named:
+    if not is_named and (address is not None or app.root is not None):
         _refuse_sources(sources)
-        _init_shared(app, address)
+        _init_named(app) if address is None else _init_shared(app, address)
         return 0
     if app.root is not None:
-        raise InvalidRequest("init takes the folder of the repository, not --root", hint=f"jidomem init {folder}")
+        hint = f"jidomem init {quote(str(folder))} makes {folder / settings.FOLDER}, --root PATH alone the root PATH"
+        raise InvalidRequest("--root and FOLDER exclude each other", hint=hint)
     if not is_named:
         _refuse_home(sources)
     elif not folder.exists():
         _refuse_kind(str(folder), sources)
     if not sources:
-        made = _make(app, folder) | {"importable": _importable(folder)}
+        made = _make(app, location.place(folder)) | {"importable": _importable(folder)}
         _print_result(app, made, folder, address)
         if made["importable"]:
             app.info(f"found, and not imported: {', '.join(made['importable'])}")
             app.info("next: jidomem init --from auto --dry-run shows the import; without --dry-run it is written")
         else:
-            is_default = made["project"] == settings.load(made["root"]).project
-            first = _FIRST if is_default else f"{_FIRST} --project {made['project']}"
-            app.info(f"next: git add .jidomem, then: {first}" if _top_of(folder) else f"next: {first}")
+            app.info(f"next: {'git add .jidomem, then: ' if _top_of(folder) else ''}{_first(made)}")
         return 0
     return _adopt(app, folder, sources, address, dry_run)
 
@@ -541,7 +541,7 @@ def _adopt(app: App, folder: Path, sources: tuple[str, ...], address: str | None
     """Create the root and import the *sources*; return the exit code."""
     base = location.place(folder).parent
     scan, scope = scan_sources(base, sources)
-    made = {} if dry_run else _make(app, folder)
+    made = {} if dry_run else _make(app, location.place(folder))
     if made and not app.json:
         _print_result(app, made, folder, address, known="the root exists already")
     with open_for_import(app, base / settings.FOLDER, dry_run) as memory:
@@ -556,29 +556,29 @@ def _importable(folder: Path) -> list[str]:
     return [f"{SOURCE_KINDS[source.kind]} in {source.path}{many[source.path]}" for source in scan.sources]
 
 
-def _make(app: App, folder: Path) -> dict[str, Any]:
-    """Create the root in *folder*, or another project in it, and return its description."""
-    before = {name for name in location.FILES if (folder / settings.FOLDER / name).exists()}
-    if (stored := settings.folder_in_git(folder.resolve() / settings.FOLDER)) is not None:
+def _make(app: App, root: Path) -> dict[str, Any]:
+    """Create *root*, or another project in it, and return its description."""
+    before = {name for name in location.FILES if (root / name).exists()}
+    if (stored := settings.folder_in_git(root)) is not None:
         absent = settings.memory_missing(stored)
         if stored.is_left_out:
             raise absent
         app.warn(f"{absent.detail}; this one is beside it: to undo, remove it, then bring it here: {stored.command}")
     try:
-        made = location.init(folder, app.project)
+        location.lay_out(root, Stream(app.project or settings.default_project(root)).project)
     except OSError as error:
         hint = "name a folder that can be written to: jidomem init FOLDER"
         raise Failed(f"{error.filename}: {error.strerror}", hint=hint) from error
     except NotFound as error:  # an invalid project id
-        name = root_config.slug_of(app.project or folder.resolve().name)
+        name = root_config.slug_of(app.project or "")
         error.hint = f"{error.hint.partition(':')[0]}: jidomem init --project {name}"
         raise
     fresh = [name for name in location.FILES if name not in before]
     if app.project is not None and settings.CONFIG in before:
-        with jidomem.open(made, project=app.project) as memory:
+        with jidomem.open(root, project=app.project) as memory:
             fresh += _create_project(memory)
-    project = settings.load(made, app.project).project
-    return {"root": str(made), "project": project, "made": fresh, "kept": sorted(before)}
+    project = settings.load(root, app.project).project
+    return {"root": str(root), "project": project, "made": fresh, "kept": sorted(before)}
 
 
 def _create_project(memory: Jidomem) -> list[str]:
@@ -601,8 +601,8 @@ def _print_result(
 ) -> None:
     """Print the created files, or *known* if there are none, and warnings."""
     show_result(app, made, made["root"])
-    fresh = ", ".join(made["made"])
-    app.info(f"project {made['project']}: " + (f"made {fresh}" if fresh else known))
+    fresh = made["made"]
+    app.info(f"project {made['project']}: {_made(made, known)}")
     base = folder.resolve()
     above = next((each for each in base.parents if (each / settings.FOLDER).is_dir()), None)
     if above is not None:
@@ -647,9 +647,30 @@ def _refuse_kind(folder: str, sources: tuple[str, ...]) -> None:
 def _refuse_sources(sources: tuple[str, ...]) -> None:
     if sources:
         raise InvalidRequest(
-            "--from imports from a repository into its own root, and this root is shared",
+            "--from imports from a repository into the root in it, and --root names another one",
             hint="jidomem root import adr FILE..., jidomem root import memory-md FILE...",
         )
+
+
+def _init_named(app: App) -> None:
+    """Create the root of --root itself; raise InvalidRequest if there is a folder with files of something else."""
+    root, _ = settings.find(app.root)
+    if root.is_dir() and not settings.is_root(root) and {*os.listdir(root)} - {*location.FILES, *location.FOLDERS}:
+        hint = f"name a new or empty folder; for a memory in that one: jidomem init {quote(str(root))}"
+        raise InvalidRequest(f"{root} has files that are not of a memory", hint=hint)
+    made = _make(app, root)
+    show_result(app, made, made["root"])
+    app.info(f"project {made['project']}: {_made(made)}")
+    app.info(f"next: {_first(made)} --root {quote(made['root'])}")
+
+
+def _first(made: dict[str, Any]) -> str:
+    is_default = made["project"] == settings.load(made["root"]).project
+    return _FIRST if is_default else f"{_FIRST} --project {made['project']}"
+
+
+def _made(made: dict[str, Any], known: str = "it exists already, nothing changed") -> str:
+    return f"made {', '.join(made['made'])}" if made["made"] else known
 
 
 def _init_shared(app: App, address: str) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jidomem import Jidomem
     from jidomem.journal.journal import Stream
     from jidomem.runtime.settings import Settings
@@ -44,6 +46,12 @@ def clean(text: str) -> str:
     from jidomem.base.words import escape_invisible  # the help of a command loads nothing
 
     return escape_invisible(text.translate(_BLANKS))
+
+
+def _new_root(root: Path) -> str:
+    from shlex import quote
+
+    return f"correct the path, or mount its disk; for a new root there: jidomem init --root {quote(str(root))}"
 
 
 def _no_root(settings: Settings) -> str:
@@ -105,7 +113,7 @@ class App:
             writes = isinstance(context.command, Command) and context.command.is_writing
             if writes and not stays and not self.creates_project:
                 self._refuse_misspelt(memory.settings, memory.projects)
-                self._warn_of_new_root(memory.settings)
+                self._refuse_new_root(memory.settings)
         return memory
 
     def _warn_of_absence(self, settings: Settings) -> None:
@@ -118,23 +126,17 @@ class App:
         if absent is not None:
             self.warn(f"{absent.detail}, so your own is used; {absent.hint}")
 
-    def _warn_of_new_root(self, settings: Settings) -> None:
-        """Warn of a named root that a write makes; raise NotFound if it is spelled like one beside it."""
-        from shlex import quote
-
+    def _refuse_new_root(self, settings: Settings) -> None:
+        """Raise NotFound for a named root that does not exist: it may be misspelt, or on a disk that is not mounted."""
         from jidomem.errors import NotFound, nearest_names
-        from jidomem.runtime.settings import CONFIG
+        from jidomem.runtime.settings import CONFIG, NAMED, is_root
 
         root = settings.root
-        if self.root is None or settings.address is not None or root.is_dir():
-            return
-        beside = [path.parent.name for path in root.parent.glob(f"*/{CONFIG}")]
-        if near := nearest_names(root.name, beside, likeness=_MISSPELT):
-            raise NotFound(
-                _no_root(settings),
-                hint=f"did you mean {root.parent / near[0]}? For a new root: mkdir {quote(str(root))}",
-            )
-        self.warn(f"{_no_root(settings)}: {_FIRST_WRITE}")
+        if settings.found in NAMED and settings.address is None and not is_root(root):
+            beside = [path.parent.name for path in root.parent.glob(f"*/{CONFIG}")]
+            near = nearest_names(root.name, beside, likeness=_MISSPELT)
+            meant = f"did you mean {root.parent / near[0]}? " if near else ""
+            raise NotFound(_no_root(settings), hint=f"{meant}{_new_root(root)}")
 
     def _refuse_misspelt(self, settings: Settings, projects: Callable[[], Sequence[str]]) -> None:
         """Raise NotFound if a project is named that the root lacks, and that is spelled like one of its *projects*."""
@@ -155,12 +157,16 @@ class App:
                 code="unknown_project",
             )
 
-    def warn_of_new(self, settings: Settings, projects: Callable[[], Sequence[str]]) -> None:
-        """Warn of a named root or project that the first write to a server would make.
+    def warn_of_new(
+        self, settings: Settings, projects: Callable[[], Sequence[str]], *, makes_root: bool = False
+    ) -> None:
+        """Warn of a root or project that the first write to a server would make.
 
-        Raises NotFound for a misspelt project.
+        Raises NotFound for a misspelt project, and for a named root that does not exist unless the server *makes_root*.
         """
         self._refuse_misspelt(settings, projects)
+        if not makes_root:
+            self._refuse_new_root(settings)
         if self.json:
             return
         if settings.address is None and not settings.root.is_dir():
@@ -183,8 +189,7 @@ class App:
                 f"there is no memory in this folder or above it, and your own, {settings.root}, is empty",
                 hint='create one in this folder: jidomem init; or write to your own: jidomem remember "TEXT"',
             )
-        leave_out = ", and leave out --root" if self.root is not None else ""
-        raise NotFound(_no_root(settings), hint=f"create one in this folder: jidomem init{leave_out}")
+        raise NotFound(_no_root(settings), hint=_new_root(settings.root))
 
     def read(self, *, warn_of_damage: bool = True) -> Jidomem:
         """Return the memory to read from; with *warn_of_damage*, warn of each damage of its journal.
@@ -427,6 +432,8 @@ class Command(click.Command):
         for option in options:
             _refuse_empty(option, ctx.params.get(str(option.name)))
         app.options = {str(option.name): max(option.opts, key=len) for option in options}
+        arguments = [p for p in self.params if isinstance(p, click.Argument)]
+        app.options |= {str(each.name).rstrip("_"): each.human_readable_name for each in arguments}
         if not app.colors:
             ctx.color = False
         for name, is_taken in self.takes.items():

@@ -333,7 +333,7 @@ def mcp(
     from jidomem.serve.mcp.tools import TOOLSETS
 
     memory = app.open(stays=True)
-    app.warn_of_new(memory.settings, memory.projects)
+    app.warn_of_new(memory.settings, memory.projects, makes_root=not http)
     memory.expected_project = memory.project
     tools = KNOWLEDGE if toolset == "server-memory" else TOOLSETS[toolset]
     sessions = ClientSessions(memory, app.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)

@@ -20,7 +20,7 @@ from jidomem.errors import JidomemError, MemoryClosed
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.repository import git
-from jidomem.runtime import root_config, settings
+from jidomem.runtime import settings
 from jidomem.runtime.root_config import refuse_link
 from jidomem.runtime.state import State
 from jidomem.schema import ontology
@@ -91,7 +91,7 @@ def init(folder: Path, project: str | None = None) -> Path:
     Raises NotFound `invalid_project` for an invalid project id, and the errors of `place`.
     """
     root = place(folder)
-    lay_out(root, Stream(project or root_config.slug_of(folder.resolve().name)).project)
+    lay_out(root, Stream(project or settings.default_project(root)).project)
     return root
 
 

@@ -128,7 +128,7 @@ def load(
     if here is not None:
         default = _own_project(folder, here, requested)
     else:
-        default = config.get("project") or _folder_name(folder, address is not None)
+        default = config.get("project") or default_project(folder, is_shared=address is not None)
     owner = os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name()
     return Settings(
         root=folder,
@@ -247,10 +247,14 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
+def is_root(folder: Path) -> bool:
+    """Return whether *folder* is a memory root: a new folder, or the place of a disk that is not mounted, is none."""
+    return any((folder / name).exists() for name in ("projects", CONFIG, "state"))
+
+
 def _is_around_root(folder: Path) -> bool:
     """Return whether *folder* has a memory root in it and is none itself, as a repository."""
-    is_root = (folder / "projects").is_dir() or (folder / CONFIG).exists()
-    return not is_root and root_folder(folder / FOLDER).is_dir()
+    return not is_root(folder) and root_folder(folder / FOLDER).is_dir()
 
 
 def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
@@ -327,7 +331,7 @@ def _folder(root: str | os.PathLike[str]) -> Path:
     return root_folder(root)
 
 
-def _folder_name(root: Path, is_shared: bool) -> str:
+def default_project(root: Path, *, is_shared: bool = False) -> str:
     """Return the default project when none is named: the name of the repository's folder, as a project id.
 
     A shared root serves many repositories; there it is the name of the one around the working directory.

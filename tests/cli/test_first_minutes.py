@@ -687,7 +687,7 @@ MISTAKES = {
         "--dry-run is for an import",
         "jidomem init --from auto --dry-run",
     ),
-    "the root of another": ("shop", "init --root x", 2, "takes the folder of the repository", "jidomem init ."),
+    "the root of another": ("shop", "init . --root x", 2, "--root and FOLDER exclude each other", "jidomem init ."),
     "nobody may judge": (
         "shop",
         "review accept --all",

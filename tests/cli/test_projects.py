@@ -1,6 +1,7 @@
 """A root with several projects at the command line: how a project is created, and how a misspelt name is handled."""
 
 import json
+import shlex
 import socket
 
 import pytest
@@ -51,30 +52,51 @@ def test_a_command_that_writes_refuses_a_project_spelled_like_another(repository
     assert project_names(repository) == ["p", "parcel"]
 
 
-def test_a_write_to_a_new_root_warns_and_to_a_misspelt_root_is_refused(repository):
-    misspelt, new = repository / ".jidomen", repository / "elsewhere"
+def test_a_write_to_a_named_root_that_does_not_exist_is_refused_with_the_command_that_makes_it(repository):
+    misspelt, new = repository / ".jidomen", repository / "else where"
 
-    refused = run("remember", "x", "--root", misspelt)
-    first, second = run("remember", "x", "--root", new), run("remember", "y", "--root", new)
+    refused, unknown = run("remember", "x", "--root", misspelt), run("remember", "x", "--root", new)
 
-    assert refused.exit_code == 4
+    assert (refused.exit_code, unknown.exit_code) == (4, 4)
     assert f"error: there is no memory root at {misspelt}" in refused.stderr
     assert f"did you mean {repository / '.jidomem'}?" in refused.stderr
+    assert "did you mean" not in unknown.stderr
     assert not misspelt.exists()
-    assert f"warning: there is no memory root at {new} (given): the first write makes it" in first.stderr
-    assert (first.exit_code, second.exit_code) == (0, 0)
-    assert "warning" not in second.stderr
+    assert not new.exists()
+    command = shlex.split(unknown.stderr.partition("for a new root there: jidomem ")[2])
+    assert run(*command).exit_code == 0
+    assert run("remember", "x", "--root", new).exit_code == 0
+
+
+def test_init_makes_the_root_of_a_path_and_its_projects_and_spares_a_folder_of_something_else(repository):
+    new, full = repository / "notes", repository / "docs"
+    full.mkdir()
+    (full / "page.md").touch()
+
+    first, again, other = (run("init", "--root", new, *options) for options in ((), (), ("--project", "kitchen")))
+    refused, doubled = run("init", "--root", full), run("init", full, "--root", new)
+
+    assert json.loads(run("init", "--root", repository / "more", "--json").stdout)["project"] == "more"
+    assert [each.exit_code for each in (first, again, other, refused, doubled)] == [0, 0, 0, 2, 2]
+    assert first.stdout == f"{new}\n"
+    assert f'next: jidomem remember "what an agent should know" --root {new}\n' in first.stderr
+    assert "it exists already, nothing changed" in again.stderr
+    assert f'should know" --project kitchen --root {new}\n' in other.stderr
+    assert (new / "config.toml").exists()
+    assert [path.name for path in full.iterdir()] == ["page.md"]
+    assert "has files that are not of a memory" in refused.stderr
+    assert "--root and FOLDER exclude each other" in doubled.stderr
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_server_warns_of_a_root_or_project_that_its_first_write_would_create(repository, workers):
+def test_a_server_refuses_a_named_root_that_does_not_exist_and_warns_of_a_new_project(repository, workers):
     with socket.create_server(("127.0.0.1", 0)) as busy:
         serve = ("serve", "--workers", workers, "--port", str(busy.getsockname()[1]))
-        root, project, known = (
-            run(*serve, *options).stderr for options in (("--root", "typo"), ("--project", "other"), ("--project", "p"))
-        )
+        refused = run(*serve, "--root", "typo")
+        project, known = (run(*serve, "--project", name).stderr for name in ("other", "p"))
 
-    assert f"no memory root at {repository.parent / 'repo' / 'typo'} (given): the first write makes it" in root
+    assert (refused.exit_code, f"no memory root at {repository / 'typo'} (given)" in refused.stderr) == (4, True)
+    assert run("mcp", "--http", "--root", "typo").exit_code == 4
     assert "no project 'other' in" in project
     assert "the first write makes it; there is p, parcel" in project
     assert "warning" not in known

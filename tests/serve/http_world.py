@@ -46,10 +46,16 @@ class Client:
         return status, json.loads(body)
 
 
+def begun(root):
+    """The path of *root*, which is a memory root by now: a server makes none."""
+    (root / "projects").mkdir(parents=True, exist_ok=True)
+    return str(root)
+
+
 @contextmanager
 def running(root, *options, environment=None):
     """`jidomem serve` on a free port; the process has `url`."""
-    command = [f"{BIN}/jidomem", "serve", "--root", str(root), "--project", "p", "--port", "0", "--json", *options]
+    command = [f"{BIN}/jidomem", "serve", "--root", begun(root), "--project", "p", "--port", "0", "--json", *options]
     with started(command, environment) as process:
         yield process
 

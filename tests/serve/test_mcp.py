@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 import anyio
 import pytest
 from conftest import decision, fixed_sources, intent
+from http_world import begun
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -610,8 +611,7 @@ def examples():
 
 @pytest.mark.parametrize("arguments", examples(), ids=" ".join)
 def test_the_examples_in_the_help_text_serve_until_they_are_stopped(tmp_path, arguments):
-    (tmp_path / "root").mkdir()
-    command = [str(BIN / "jidomem"), "mcp", *arguments, "--root", str(tmp_path / "root")]
+    command = [str(BIN / "jidomem"), "mcp", *arguments, "--root", begun(tmp_path / "root")]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as running:
         if "--http" in arguments:

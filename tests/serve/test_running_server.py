@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 from conftest import decision, intent, wait_until
-from http_world import BIN, JSON, NDJSON, Client, running
+from http_world import BIN, JSON, NDJSON, Client, begun, running
 
 import jidomem
 from jidomem.base.clock import Sources
@@ -104,7 +104,7 @@ def test_a_signal_stops_the_server_after_its_requests(tmp_path, stop):
 
         slow = Thread(target=submit)
         slow.start()
-        wait_until(lambda: answers or (tmp_path / "root" / "projects").exists())
+        wait_until(lambda: answers or (tmp_path / "root" / "projects" / "p").exists())
         process.send_signal(stop)
         slow.join()
         _, error_output = process.communicate(timeout=15)
@@ -115,7 +115,7 @@ def test_a_signal_stops_the_server_after_its_requests(tmp_path, stop):
 
 def test_a_port_in_use_and_an_unprotected_public_address_are_refused(server, tmp_path):
     def refused(*options):
-        command = [f"{BIN}/jidomem", "serve", "--root", str(tmp_path), "--json", *options]
+        command = [f"{BIN}/jidomem", "serve", "--root", begun(tmp_path), "--json", *options]
         result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
         return result.returncode, json.loads(result.stdout)
 
@@ -153,7 +153,7 @@ for words in json.loads(sys.argv[1]):
 
 def test_a_public_server_without_tokens_does_not_start(tmp_path):
     lines = [
-        [*command, "--root", str(tmp_path / "root"), "--port", "0", *address]
+        [*command, "--root", begun(tmp_path / "root"), "--port", "0", *address]
         for command in COMMANDS
         for address in ADDRESSES
     ]
@@ -183,14 +183,13 @@ def test_each_line_of_a_log_outside_a_terminal_is_json_also_of_revoked_tokens_an
     root, lines = tmp_path / "root", []
     _, token = Keyring(own_config(), root).issue("ana", "agent", ["p"], Sources())
     revoke_token(own_config(), token.id)
-    arguments = [f"{BIN}/jidomem", *command, "--root", str(root), "--project", "new", "--port", "0", *address]
+    arguments = [f"{BIN}/jidomem", *command, "--root", begun(root), "--project", "new", "--port", "0", *address]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         while not {"started", "no_tokens"} <= {line["event"] for line in lines}:
             lines.append(json.loads(process.stderr.readline()))
         process.terminate()
         lines += map(json.loads, process.stderr)
-    (tmp_path / "root").mkdir()
-    (tmp_path / "root" / "config.toml").write_text("projcet = 1\n")
+    (root / "config.toml").write_text("projcet = 1\n")
     failed = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
     (fault,) = map(json.loads, failed.stderr.splitlines())
 
@@ -198,7 +197,7 @@ def test_each_line_of_a_log_outside_a_terminal_is_json_also_of_revoked_tokens_an
         *("message", "started", "stopped")
     ]
     details = {line["event"]: line["detail"] for line in lines if "detail" in line}
-    assert "there is no memory root" in details["message"]
+    assert f"no project 'new' in {root}" in details["message"]
     assert "no token is valid: every request is refused" in details["no_tokens"]
     assert str(root) in json.dumps([line for line in lines if line["event"] == "no_tokens"])
     assert (failed.returncode, fault["event"], fault["level"], fault["code"]) == (
