@@ -136,19 +136,19 @@ def set_(
 
 
 @policy.command("grant", writes=_WRITES)
-@click.argument("agent_", metavar="AGENT")
+@click.argument("whom", metavar="AGENT")
 @click.argument("role")
 @reason_option()
 @dry_run_option
 @pass_app
-def grant(app: App, agent_: str, role: str, reason: str | None, dry_run: bool) -> None:
+def grant(app: App, whom: str, role: str, reason: str | None, dry_run: bool) -> None:
     """Grant AGENT a ROLE: agent, curator, admin, reader, or one of the ontology such as Architect.
 
     Examples:
       jidomem access policy grant bob Architect --reason "he knows the store"
       jidomem access policy grant rita curator --dry-run
     """
-    _change_policy(app, [PolicyChange(agent=agent_, grants=role_named(role))], reason, dry_run)
+    _change_policy(app, [PolicyChange(agent=whom, grants=role_named(role))], reason, dry_run)
 
 
 @policy.command("confirm", writes=_WRITES)
@@ -249,13 +249,13 @@ def token() -> None:
 
 
 @token.command("add")
-@click.argument("agent")
+@click.argument("whom", metavar="AGENT")
 @click.option("--role", type=click.Choice(ROLES), metavar="ROLE", default="agent", help="Role of the agent.")
 @click.option("--project", "projects", multiple=True, metavar="ID", help="Project that it gives access to; repeatable.")
 @click.option("--all-projects", is_flag=True, help="Give access to every present and future project.")
 @click.option("--expires", metavar="DATE|DAYS", help="Last day, or number of days, that it is valid (default: no end).")
 @pass_app
-def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects: bool, expires: str | None) -> None:
+def add(app: App, whom: str, role: str, projects: tuple[str, ...], all_projects: bool, expires: str | None) -> None:
     """Issue a token for AGENT. It is printed once, and stored nowhere.
 
     ROLE is agent (default), curator, admin or reader. Without --project it is for the project of this root. The log of
@@ -271,11 +271,11 @@ def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects
             "--project and --all-projects exclude each other", hint="leave out --project or --all-projects"
         )
     with app.open() as memory:
-        memory.writer.acting_as(agent, role)  # raises for an agent or role that every request would be refused for
+        memory.writer.acting_as(whom, role)  # raises for an agent or role that every request would be refused for
         keyring = memory.place.keyring()
         reached = (EVERY,) if all_projects else projects or (memory.project,)
         end = None if expires is None else _end(expires, memory.sources.now())
-        secret, made = keyring.issue(agent, role, reached, memory.sources, expires=end)
+        secret, made = keyring.issue(whom, role, reached, memory.sources, expires=end)
         known = sorted({memory.project, *memory.projects()})
     for project in reached:
         if project not in (EVERY, *known):
@@ -286,7 +286,7 @@ def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects
         return
     click.echo(secret)
     until = f", until {made.expires}" if made.expires else ""
-    app.info(f"for {agent} as {role}, projects {', '.join(made.projects)}{until}; it is not shown again")
+    app.info(f"for {whom} as {role}, projects {', '.join(made.projects)}{until}; it is not shown again")
     app.info(f"revoke it: jidomem access token remove {made.id}{f' --root {quote(made.root)}' if app.root else ''}")
 
 

@@ -433,7 +433,7 @@ class Command(click.Command):
             _refuse_empty(option, ctx.params.get(str(option.name)))
         app.options = {str(option.name): max(option.opts, key=len) for option in options}
         arguments = [p for p in self.params if isinstance(p, click.Argument)]
-        app.options |= {str(each.name).rstrip("_"): each.human_readable_name for each in arguments}
+        app.options |= {str(each.name): each.human_readable_name for each in arguments}
         if not app.colors:
             ctx.color = False
         for name, is_taken in self.takes.items():

@@ -281,9 +281,9 @@ def delete_vectors(root: Path, project: str = "") -> None:
 TEXT_FOLDER = Path("cache", "text")
 #: `read_soon` does not wait for more memories than this.
 MAX_AWAITED = 5_000
-#: Seconds that `close` waits for the step in progress of a background build.
-CLOSE_TIMEOUT = 3.0
-_SUMMARY = jido("summary")
+CLOSE_TIMEOUT = 3.0  # seconds that `close` waits for the step in progress of a background build
+_SUMMARY, _REDACTS = jido("summary"), jido("redacts")
+_UNKNOWN_HEADS = "commits were quarantined, or another branch was checked out"
 
 
 class _BuildNeeded(Exception):
@@ -605,7 +605,7 @@ class Texts:
         """Add the memories as of the watermark at which the file was begun; continues the work of a killed process."""
         mark, target = file.mark or Watermark(), Watermark.of(file.metadata("began"))
         if not all(self._journal.holds(stream, version) for version in (mark.version, target.version)):
-            raise CacheInvalid("another branch was checked out")
+            raise CacheInvalid(_UNKNOWN_HEADS)
         self._build_progress[name_of(stream)] = mark.commits, target.commits
         try:
             for step in steps(self._journal.read(stream, after=mark.version)):
@@ -630,14 +630,16 @@ class Texts:
         """Add the commits up to *target*; False if another process added some. Raises CacheInvalid if none follow."""
         start = file.mark or Watermark()
         if not self._journal.holds(stream, start.version):
-            raise CacheInvalid("another branch was checked out")
+            raise CacheInvalid(_UNKNOWN_HEADS)
         if start.cleared != target.cleared:
             raise CacheInvalid("the graph was cleared")
         mark, count, later = start, 0, self._ids_after(stream, target)
         for step in steps(self._journal.read(stream, after=start.version)):
             later = self._ids_after(stream, target)  # again for each step: other processes keep writing
             fresh = [commit for commit in step if commit.id not in later]
-            if any(is_redaction_record(commit.data) for commit in fresh):
+            if records := [commit for commit in fresh if is_redaction_record(commit.data)]:
+                if all(name != _REDACTS for commit in records for _, name, _ in commit.triples):
+                    raise CacheInvalid("damage of the journal was quarantined")
                 delete_vectors(self._root, stream.project)
                 raise CacheInvalid("a text was redacted in the journal")
             with file.writing():

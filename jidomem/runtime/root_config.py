@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
+from jidomem.base import disk
 from jidomem.base.clock import format_timestamp
 from jidomem.base.regex import lazy
 from jidomem.base.words import slug
@@ -280,8 +281,11 @@ def read(path: Path, own: Path | None) -> dict[str, Any]:
         content = read_config(path)
     except FileNotFoundError:
         return {}
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         raise config_fault(path, str(error), "correct the line it names") from error
+    except OSError as error:
+        hint = disk.repair(disk.obstacle(path)) or "restore the file, or remove it: each key has a default"
+        raise config_fault(path, f"cannot be read: {error.strerror}", hint) from error
     return parse(content, path, own)
 
 

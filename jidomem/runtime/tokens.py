@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from jidomem.base.clock import Sources, format_timestamp, now
 from jidomem.base.json_values import decode_json
-from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound, Unauthenticated, nearest_names
+from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound, Unauthenticated, did_you_mean
 from jidomem.journal.journal import Stream
 from jidomem.runtime import user_config
 from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, UserConfig
@@ -257,10 +257,13 @@ def _with_tokens(config: UserConfig, tokens: tuple[ApiToken, ...]) -> UserConfig
 
 
 def _named(tokens: tuple[ApiToken, ...], name: str) -> list[ApiToken]:
-    """Return the tokens of that id, at least one; raises NotFound."""
+    """Return the tokens of that id, at least one; raises NotFound, with the ids if *name* is that of an agent."""
     matches = [token for token in tokens if token.id == name]
     if not matches:
-        known = list(dict.fromkeys(token.id for token in tokens))
-        near = nearest_names(name, known) or known
-        raise NotFound(f"there is no token {name!r}", hint=f"there is {', '.join(near) or 'none'}")
+        of_agent = [(token.id, shlex.quote(token.root)) for token in tokens if token.agent == name]
+        if of_agent:
+            hint = "; ".join(f"jidomem access token remove {known} --root {root}" for known, root in of_agent)
+            raise NotFound(f"{name!r} is an agent, not the id of a token", hint=hint)
+        hint = did_you_mean(name, [token.id for token in tokens], "list the ids: jidomem access token list")
+        raise NotFound(f"there is no token {name!r}", hint=hint)
     return matches

@@ -250,6 +250,16 @@ def test_an_unreadable_commit_suggests_no_backup(root):
     assert (faults.keys(), faults["permissions"]["hint"]) == ({"permissions", "journal"}, f"chmod u+rw {commit}")
 
 
+def test_an_unreadable_configuration_is_repaired_by_the_printed_command(root):
+    config = root / "config.toml"
+    config.chmod(0)
+
+    output = run_as_user(root, "ask", "facts", code=1)
+
+    assert f"error: {config}: cannot be read: Permission denied\n" in output
+    assert f"hint: chmod u+rw {config}\n" in output
+
+
 def test_a_read_only_disk_is_not_reported_as_wrong_permissions(root):
     mount = root.with_name("mounted")
     shutil.copytree(root, mount / ".jidomem")

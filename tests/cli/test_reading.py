@@ -414,7 +414,9 @@ def test_a_query_without_a_root_names_the_command_that_creates_one(tmp_path):
     result = run("ask", "tasks", "--root", tmp_path / "nowhere")
 
     assert result.exit_code == 4
-    hint = f"hint: correct the path, or mount its disk; for a new root there: jidomem init --root {tmp_path / 'nowhere'}"
+    hint = (
+        f"hint: correct the path, or mount its disk; for a new root there: jidomem init --root {tmp_path / 'nowhere'}"
+    )
     assert result.stderr.splitlines()[1] == hint
     assert not (tmp_path / "nowhere").exists()
 

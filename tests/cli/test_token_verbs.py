@@ -81,6 +81,24 @@ def test_a_removed_token_is_not_listed(repository):
     assert run("access", "token", "remove", token["id"]).exit_code == 4
 
 
+def test_the_name_of_an_agent_in_place_of_an_id_is_refused_with_the_commands_that_revoke_its_tokens(repository):
+    ids = [json.loads(run("access", "token", "add", name, "--json").stdout)["id"] for name in ("ana", "ben", "ana")]
+
+    refused = run("access", "token", "remove", "ana")
+
+    assert (refused.exit_code, "error: 'ana' is an agent, not the id of a token\n" in refused.stderr) == (4, True)
+    commands = refused.stderr.partition("hint: ")[2].split("; ")
+    assert [run(*command.split()[1:]).exit_code for command in commands] == [0, 0]
+    assert [row["id"] for row in rows("access", "token", "list")] == [ids[1]]
+
+
+@pytest.mark.parametrize("command", [("token", "add", ""), ("policy", "grant", "", "admin")])
+def test_the_refusal_of_an_empty_agent_names_the_argument(repository, command):
+    refused = run("access", *command)
+
+    assert (refused.exit_code, refused.stderr.splitlines()[1]) == (3, "hint: correct AGENT and resubmit")
+
+
 def test_a_token_of_a_moved_root_is_listed_and_removed_at_the_named_root_alone(repository, tmp_path):
     here, there = repository / ".jidomem", tmp_path / "there"
     run("remember", "the build needs Rust 1.80")
@@ -92,7 +110,7 @@ def test_a_token_of_a_moved_root_is_listed_and_removed_at_the_named_root_alone(r
 
     assert (ambiguous.exit_code, unknown.exit_code) == (2, 4)
     assert f"jidomem access token remove {token.id} --root {here};" in ambiguous.stderr
-    assert f"there is {token.id}\n" in unknown.stderr
+    assert "list the ids: jidomem access token list\n" in unknown.stderr
     assert [row["root"] for row in rows("access", "token", "list")] == [str(here), str(there)]
     assert [row["root"] for row in rows("access", "token", "list", "--root", str(there))] == [str(there)]
 

@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from types import SimpleNamespace
 
 import pytest
-from conftest import intent
+from conftest import ToyEmbedder, intent
 
 import jidomem
 from jidomem.errors import Busy
@@ -137,6 +137,31 @@ def test_a_redaction_removes_every_byte_of_the_text_for_all_processes(root, memo
         assert recalled(other, SECRET) == recalled(memory, SECRET) == set()
         assert recalled(other, "quagga") == {"quagga one", "quagga two"}
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("which", "reason"),
+    [
+        (1, "damage of the journal was quarantined"),
+        (-1, "commits were quarantined, or another branch was checked out"),
+    ],
+)
+def test_a_quarantine_is_the_reason_for_which_the_search_file_is_built_again_and_spares_the_vectors(
+    root, memory, which, reason
+):
+    with jidomem.open(root, project="p", embedder=ToyEmbedder()) as other:
+        recalled(other, "quagga")
+    memory.close()
+    vectors = {path: path.read_bytes() for path in (root / "cache" / "vectors").rglob("*") if path.is_file()}
+    path = sorted((root / "projects" / "p" / "memory").glob("*.ttl"))[which]
+    path.write_bytes(path.read_bytes()[:100])
+
+    with open_root(root) as after:
+        after.keeper.quarantine(Stream("p"), path.name, agent="me", reason="torn")
+        assert len(recalled(after, "quagga")) == 2
+        assert after.texts.status(Stream("p"))["made_because"] == reason
+    assert vectors
+    assert {*vectors} <= {*(root / "cache" / "vectors").rglob("*")}
 
 
 def test_a_merged_redaction_removes_the_text_from_the_search_file(root, memory, tmp_path):
