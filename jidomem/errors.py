@@ -595,10 +595,7 @@ class ModelUnavailable(JidomemError):
     code = "model_unavailable"
 
 
-_RESTORED = (
-    "restore the file from git or a backup, then run: jidomem journal verify"
-    "   (then change the memory with: jidomem edit ID --set FIELD=VALUE --reason TEXT)"
-)
+_RESTORED = "restore the file from git or a backup, then run: jidomem journal verify"
 
 
 class JournalDamaged(JidomemError):

@@ -82,21 +82,29 @@ def find_damage(path: str, data: bytes) -> tuple[str, str] | None:
 
 
 def restoring(path: str, data: bytes) -> str:
-    """Return the commands that restore a damaged file, and the one that changes a memory in it.
+    """Return the commands that restore a damaged file, and for a whole one that changes a memory in it.
 
     The file begins with *data*. A commit file is written once, so the first version in git is intact, even if the
     damage was committed since. A pack or a redacted commit may be rewritten.
     """
     items = {*_ITEM.findall(data)}
     item = items.pop().decode() if len(items) == 1 else "ID"
-    change = f"   (then change the memory with: jidomem edit {item} --set FIELD=VALUE --reason TEXT)"
-    file = in_repository(path)
+    change = f"   (if somebody edited it, change the memory: jidomem edit {item} --set FIELD=VALUE --reason TEXT)"
+    change = "" if _is_cut(data) else change
+    file, (root, *below) = in_repository(path), path.rsplit("/", 4)
+    name = below[-1]
     if file == path:
-        return f"restore the file from a backup, then run: jidomem journal verify{change}"
-    name = path.rpartition("/")[2]
+        restored = f"tar xf BACKUP.tar -C {quote(root)} {quote('/'.join(below))} && jidomem journal verify"
+        aside = f"if there is none: jidomem journal verify --quarantine {quote(name)} --reason TEXT"
+        return f"restore the file from a backup: {restored}; {aside}{change}"
     if is_pack(name) or ".redacted." in name:
         return f"{FROM_ROOT}: git checkout HEAD -- {quote(file)} && jidomem journal verify{change}"
     return f"{FROM_ROOT}: f={quote(file)}; {FIRST_VERSION} && jidomem journal verify{change}"
+
+
+def _is_cut(data: bytes) -> bool:
+    """Return whether a file that begins with *data* lost its end: each commit ends with a line end."""
+    return len(data) < _LOOK and not data.endswith(b"\n")
 
 
 def in_repository(path: str) -> str:
@@ -375,6 +383,7 @@ class Contents:
         """Return the damage of a file, or of a commit in a pack."""
         path = f"{self.path}/{name.partition('#')[0]}"
         data = beginning(path)
+        problem = problem.replace(EDITED, "hash mismatch: its end is missing") if _is_cut(data) else problem
         if not (hint or data) and (closed := disk.obstacle(path)):
             hint = f"{disk.repair(closed)} && jidomem journal verify"
         detail, hint = find_damage(path, data) or (problem, hint or restoring(path, data))

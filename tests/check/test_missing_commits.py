@@ -289,7 +289,7 @@ def test_the_commands_of_the_hint_restore_a_hand_edited_file_and_record_its_chan
 
     (problem,) = problems()
     hint = problem["message"].partition("from the root of the repository: ")[2]
-    restore, _, change = hint.removesuffix(")").partition("   (then change the memory with: ")
+    restore, _, change = hint.removesuffix(")").partition("   (if somebody edited it, change the memory: ")
     assert str(Path.cwd()) not in problem["message"]
     path = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     change = change.replace("FIELD=VALUE", "'summary=Edited as it should be'").replace("TEXT", "corrected")

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import textwrap
 import threading
@@ -488,8 +489,26 @@ def test_verify_finds_a_later_hand_edit_which_then_stops_writes(journal, folder)
     assert [(damage.line, damage.path) for damage in journal.verify(STREAM)] == [(9, str(commits_in(folder)[0]))]
     with pytest.raises(JournalDamaged, match="hash mismatch: edited after it was written") as refused:
         add(journal, "second")
-    assert "restore the file from a backup, then run: jidomem journal verify" in refused.value.hint
-    assert "jidomem edit ID --set FIELD=VALUE --reason TEXT" in refused.value.hint
+    assert refused.value.hint.endswith(
+        "   (if somebody edited it, change the memory: jidomem edit ID --set FIELD=VALUE --reason TEXT)"
+    )
+
+
+def test_the_commands_of_a_cut_file_restore_it_from_a_backup_or_set_it_aside(tmp_path, journal, folder):
+    add(journal, "first")
+    cut = commits_in(folder)[0]
+    sound = cut.read_bytes()
+    with tarfile.open(tmp_path / "BACKUP.tar", "w") as backup:
+        backup.add(cut, cut.relative_to(tmp_path))
+    cut.write_bytes(sound[:100])
+
+    (damage,) = journal.verify(STREAM)
+    restored, aside = damage.hint.removeprefix("restore the file from a backup: ").split("; if there is none: ")
+    subprocess.run(restored.partition(" && ")[0], shell=True, check=True, cwd=tmp_path)
+
+    assert "hash mismatch: its end is missing" in damage.detail
+    assert cut.read_bytes() == sound
+    assert aside == f"jidomem journal verify --quarantine {cut.name} --reason TEXT"
 
 
 def test_a_position_that_does_not_follow_from_the_parents_is_damage(journal, folder):

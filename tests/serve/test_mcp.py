@@ -717,7 +717,7 @@ def test_four_processes_on_one_root_store_all_acknowledged_memories(tmp_path):  
 @contextmanager
 def serving(root):
     """A process that serves streamable HTTP; gives its URL."""
-    command = [str(BIN / "jidomem"), *process(root, "--http", "--port", "0").args]
+    command = [str(BIN / "jidomem"), *process(begun(root), "--http", "--port", "0").args]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         try:
             yield next(match[0] for line in running.stderr if (match := re.search(r'http://[^\s"]+', line)))

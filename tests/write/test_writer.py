@@ -251,9 +251,7 @@ def test_an_unparseable_commit_is_refused_with_its_line_and_unchanged(memory):  
     assert error.code == "journal_damaged"
     assert error.path == str(file)
     assert 'jido:summary "the build' in edited.splitlines()[error.line - 1]
-    assert error.hint.startswith(
-        "restore the file from a backup, then run: jidomem journal verify"
-    )  # the root is not in git
+    assert error.hint.startswith("restore the file from a backup: ")  # the root is not in git
     assert file.read_text() == edited
 
 
