@@ -120,11 +120,12 @@ def _reasoner() -> Any:
     which they may have to do.
     """
     from owlrl import OWLRL_Semantics
-    from rdflib.namespace import OWL, RDF
+    from rdflib.namespace import OWL, RDF, RDFS
 
     same, different, all_different, a = OWL.sameAs, OWL.differentFrom, OWL.AllDifferent, RDF.type
     groups = rule_groups()
     lists = {OWL.onProperty, RDF.first, RDF.rest}  # no rule begins with these, and those about the schema follow them
+    reflexive = {RDFS.subClassOf, RDFS.subPropertyOf, OWL.equivalentClass, OWL.equivalentProperty}
     leading = {
         *(OWL.intersectionOf, OWL.unionOf, OWL.oneOf, OWL.hasKey, OWL.propertyChainAxiom, OWL.sourceIndividual),
         *(OWL.someValuesFrom, OWL.allValuesFrom, OWL.hasValue, OWL.maxCardinality, OWL.maxQualifiedCardinality),
@@ -155,6 +156,8 @@ def _reasoner() -> Any:
                 self._cycle, self._terms, self._added_terms = cycle_num, self._added_terms, set()
             subject, predicate, value = triple
             beginning = (a, value) if predicate == a else predicate
+            if subject == value and predicate in reflexive:  # nothing follows that the term itself does not imply
+                return
             if beginning in leading or subject in self._terms or value in self._terms:
                 for name in groups.get(beginning, ()):
                     if name != _SCHEMA_RULES or not self._is_schema_closed:

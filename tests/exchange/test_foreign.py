@@ -2,11 +2,10 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,9 +16,9 @@ from jidomem.exchange.importer import SourceFile
 from jidomem.exchange.memory_md import mentions, scopes
 from jidomem.exchange.synchroniser import SourceScan, Synchronisation
 from jidomem.records.policy import PolicyChange
+from jidomem_cli.main import cli
 
 CASES = Path(__file__).parent / "cases"
-JIDOMEM = str(Path(sys.executable).parent / "jidomem")
 
 
 class Kind:
@@ -394,12 +393,13 @@ def test_each_sentence_of_a_page_is_in_one_of_its_memories(lines):
     assert set(re.findall(r"\b[ab]+\b", text.replace("# A", ""))) <= set(re.findall(r"\b[ab]+\b", imported))
 
 
-def test_the_import_command_counts_added_unchanged_refused_and_omitted_entries(tmp_path):
+def test_the_import_command_counts_added_unchanged_refused_and_omitted_entries(tmp_path, monkeypatch):
     def run(*arguments, code=0):
-        result = subprocess.run([JIDOMEM, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert result.returncode == code, result.stderr
+        result = CliRunner().invoke(cli, arguments)
+        assert result.exit_code == code, result.stderr
         return result
 
+    monkeypatch.chdir(tmp_path)
     run("init", "-q", "--project", "p")
     (tmp_path / "issues.jsonl").write_bytes((CASES / "beads" / "issues.jsonl").read_bytes() + b"{\n")
 

@@ -4,11 +4,10 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from bisect import bisect_left
-from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from conftest import decision, fixed_sources, intent
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,9 +16,8 @@ import jidomem
 from jidomem.base.words import quoted, tokens
 from jidomem.errors import InvalidRequest
 from jidomem.recall.briefing import SECTIONS, order_of
+from jidomem_cli.main import cli
 from jidomem_cli.recall import recall as recall_verb
-
-JIDOMEM = str(Path(sys.executable).parent / "jidomem")
 
 
 def record(memory, *intents, **more):
@@ -415,12 +413,15 @@ def test_memories_related_to_the_task_are_recorded_as_shown_in_a_briefing(memory
     assert [row["in"] for row in memory.reader.why("p", first.values["iri"])["shown"]] == ["briefing"]
 
 
-def test_the_briefing_command_prints_markdown_or_json(tmp_path, monkeypatch):
-    def run(*words):
-        result = subprocess.run([JIDOMEM, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, result.stderr
-        return result.stdout
+def run(*words):
+    """Return the output of a command that succeeds."""
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
+
+def test_the_briefing_command_prints_markdown_or_json(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run("init", "-q", "--project", "p")
     run("remember", "Sign commits", "--type", "convention", "--enforcement-level", "Strict")
 
@@ -466,10 +467,10 @@ def test_imported_notes_are_listed_in_the_order_of_their_page(tmp_path, monkeypa
         ["access", "policy", "grant", "ana", "curator"],
         ["review", "accept", "--all"],
     ):
-        subprocess.run([JIDOMEM, *words, *(["--agent", "ana"] if words[0] == "review" else [])], check=True)
+        run(*words, *(["--agent", "ana"] if words[0] == "review" else []))
 
-    output = subprocess.run([JIDOMEM, "agent", "briefing", "--json"], check=True, capture_output=True, text=True).stdout
-    (advised,) = [section for section in json.loads(output)["sections"] if section["name"] == "advised"]
+    output = json.loads(run("agent", "briefing", "--json"))
+    (advised,) = [section for section in output["sections"] if section["name"] == "advised"]
     assert [
         next(rule for rule in rules if rule.rstrip(".") in entry["summary"]) for entry in advised["entries"]
     ] == rules
