@@ -51,7 +51,7 @@ from jidomem.rdf.vocab import (
     local_name,
     type_of,
 )
-from jidomem.schema.ontology import ITEM, OWL, Schema, objections, shacl_terms
+from jidomem.schema.ontology import ITEM, OURS, OWL, Schema, objections, shacl_terms
 from jidomem.schema.shacl import SH, Severity, severity_of
 from jidomem.schema.shacl_compiler import COVERED
 from jidomem.write.canonical import is_absolute, is_reserved, written
@@ -599,7 +599,9 @@ def _term_finding(triple: Triple, term: Term, role: str, how: str, schema: Schem
     subject, predicate, value = triple
     if how == "deprecated":
         instead = schema.replacement(term)
-        text = f"{plain_value(term)} is deprecated" + (f": use {plain_value(instead)}" if instead else "")
+        text = f"{plain_value(term)} is deprecated"
+        if instead is not None:
+            text = ": ".join((text, f"use {plain_value(instead)}", *_replacing(triple, role, instead, schema)))
         return UnplacedFinding(subject, CURRENT, "warning", text, predicate, value)
     if how == "foreign":
         text = (
@@ -608,10 +610,30 @@ def _term_finding(triple: Triple, term: Term, role: str, how: str, schema: Schem
         return UnplacedFinding(subject, DECLARED, "info", text, predicate, value)
     near = schema.nearest(term)
     text = f"{plain_value(term)} is not a declared {role}" + (
-        f"; did you mean {plain_value(near)}?" if near else f"; {proposing(plain_value(term))}"
+        " ".join((f"; did you mean {plain_value(near)}?", *_replacing(triple, role, near, schema)))
+        if near
+        else f"; {proposing(plain_value(term))}"
     )
     severity: Severity = "violation"
     return UnplacedFinding(subject, DECLARED, severity, text, predicate, value)
+
+
+def _replacing(triple: Triple, role: str, new: Term, schema: Schema) -> list[str]:
+    """Return the command that replaces a term of a memory by *new*, none for other nodes and shipped terms."""
+    subject, predicate, _ = triple
+    if (
+        not subject.startswith(f"<{vocab.BASE}memory/")
+        or "/alternatives/" in subject
+        or plain_value(new).startswith(OURS)
+    ):
+        return []
+    name = schema.compact(new)
+    changes = {
+        "class": f"--set type={local_name(new)}",
+        "property": f"--set {name}=VALUE --set {schema.compact(predicate)}=",
+        "value": f"--set {schema.compact(predicate)}={name}",
+    }
+    return [f"jidomem edit {vocab.short_id(plain_value(subject))} {changes[role]} --reason WHY"]
 
 
 def literals(source: TripleSource) -> list[UnplacedFinding]:

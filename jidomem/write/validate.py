@@ -640,15 +640,15 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
     declared = schema.properties.get(predicate)
     if declared is None:
         return None
-    name = plain_value(predicate)
-    domain, range_ = declared.domain, declared.range
+    name, domain, range_ = plain_value(predicate), declared.domain, declared.range
     classes = kinds_of(subject)
     if domain and classes and not schema.fits(classes, domain):
         if classes.isdisjoint(schema.classes):
             return _of_undeclared_class(subject, min(classes), name, schema)
         message = f"{name} is a property of {_or_joined(domain)}, and {plain_value(subject)} is not one"
         kinds = " or ".join(sorted(schema.compact(cls) for cls in domain)) if schema.fits(classes, _ITEM) else ""
-        hint = f"give {kinds} as `type`, or leave out `{schema.compact(predicate)}`" if kinds else ""
+        kept = "" if name.startswith(vocab.JIDO) else "; a correction keeps it: empty it, or change its domain first"
+        hint = f"give {kinds} as `type`, or leave out `{schema.compact(predicate)}`{kept}" if kinds else ""
         return _misplaced(triple, message, schema, hint=hint)
     if not range_:
         return None

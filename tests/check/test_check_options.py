@@ -438,7 +438,23 @@ def test_a_deprecated_term_is_a_warning_that_names_its_replacement(repository):
     (problem,) = findings(code=0)
 
     assert (problem["severity"], problem["rule"].rsplit("#", 1)[1]) == ("warning", "TermIsNotDeprecated")
-    assert problem["message"].endswith("use https://acme.example/ns#mass")
+    words, _, command = problem["message"].partition(": jidomem ")
+    assert words.endswith("use https://acme.example/ns#mass")
+    run(*command.replace("VALUE", "5").replace("WHY", "renamed").split())
+    assert findings(code=0) == []
+
+
+def test_a_type_that_is_not_of_the_domain_of_a_property_of_the_memory_names_the_ways_to_change_it(repository):
+    overlay(
+        repository,
+        "acme:Old a owl:Class ; rdfs:subClassOf jido:Fact .\nacme:New a owl:Class ; rdfs:subClassOf jido:Fact .\n"
+        "acme:mass a owl:DatatypeProperty ; rdfs:domain acme:Old .",
+    )
+    item = run("remember", "It is heavy", "--type", "Old", "--set", "acme:mass=5").stdout.strip()
+
+    refused = run("edit", item, "--set", "type=New", "--reason", "r", code=3).stderr
+    assert "leave out --set acme:mass; a correction keeps it: empty it, or change its domain first" in refused
+    run("edit", item, "--set", "type=New", "--set", "acme:mass=", "--reason", "r")
 
 
 def test_a_shape_with_an_undeclared_target_is_a_finding_in_its_file(repository):
