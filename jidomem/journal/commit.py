@@ -20,7 +20,7 @@ import pyoxigraph
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.regex import lazy
-from jidomem.errors import JournalDamaged, TooLarge
+from jidomem.errors import Failed, JournalDamaged, TooLarge
 from jidomem.journal.lines import CANONICAL_IRI, CANONICAL_TEXT, LOCAL_NAME, PREFIXES, InDoubt, expand
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, date_time, integer, iri, literal, parse_literal
@@ -625,7 +625,8 @@ def aside_of(name: str) -> str:
     return _NUMBERED.sub(".ttl", name)
 
 
-#: The largest expected error of a clock: it may start in 1970.
+#: The largest expected error of a clock: it may start in 1970. And the most years from a commit to the next one.
+MOST_YEARS = 100
 AHEAD = timedelta(days=36_525)
 _LAST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 
@@ -655,10 +656,19 @@ def too_late(head: CommitRef, path: str, now: datetime) -> JournalDamaged:
 def moment_after(now: datetime, *heads: CommitRef) -> str:
     """Return the moment of the commit after *heads*: now, or a microsecond after the newest if the clock went back.
 
-    Raise JournalDamaged if the newest is beyond the horizon.
+    Raise JournalDamaged if the newest is beyond the horizon, Failed if the clock shows a century after it: it is wrong,
+    and no other machine could write after this commit.
     """
     newest, moment_now = max(heads, default=None), format_timestamp(now)
-    if newest is None or moment_now > newest.recorded_at:
+    if newest is None:
+        return moment_now
+    if int(moment_now[:4]) > int(newest.recorded_at[:4]) + MOST_YEARS:
+        raise Failed(
+            f"the clock of this machine shows the year {now.year}, a century after the newest commit"
+            f" ({newest.recorded_at}): nothing was written, as no other machine could write after it",
+            hint="set the clock of this machine, and submit again",
+        )
+    if moment_now > newest.recorded_at:
         return moment_now
     if newest.recorded_at > horizon(now):
         raise too_late(newest, file_name(newest), now)

@@ -20,6 +20,7 @@ from flask import Request, Response, g, request
 from jidomem.base import disk
 from jidomem.base.files import busy, is_locked
 from jidomem.errors import Busy, JidomemError, JournalDamaged, NotFound, PolicyDenied
+from jidomem.journal.commit import moment_after
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.journal.stream import LOCK
 from jidomem.read.derived import authority
@@ -198,13 +199,16 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
 
 
 def write_fault(memory: Jidomem) -> JidomemError | None:
-    """Return the reason why a write would fail: a full or read-only disk, or permissions; None if none is found.
+    """Return the reason why a write would fail: a full or read-only disk, permissions, the clock; None without one.
 
     A small file is written beside the journal; that of a shared root is on the disk of the copy.
     """
-    root = memory.settings.root
-    folders = [memory.journal.path(stream) for stream in memory.journal.streams()]
+    root, streams, now = memory.settings.root, memory.journal.streams(), memory.sources.now()
+    folders = [memory.journal.path(stream) for stream in streams]
     try:
+        for stream in streams:
+            with suppress(JournalDamaged):  # which is reported as damage
+                moment_after(now, *memory.journal.head(stream).heads)
         memory.journal.check_present()
         disk.check_writable([*folders, *disk.obstacle(root)])
         if root.is_dir():

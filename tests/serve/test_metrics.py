@@ -281,9 +281,11 @@ def test_damage_is_the_first_status_and_has_one_line_in_the_log_each_time(memory
 
 def test_a_commit_of_a_far_future_stops_writes_and_is_reported_as_such(memory):
     memory.writer.submit_intent("p", intent())
-    ahead = Sources(lambda: now() + timedelta(days=55_000))
-    with jidomem.open(memory.settings.root, sources=ahead) as other:
-        other.writer.submit_intent("p", intent(summary="far"))
+    written = []
+    for days in (27_000, 55_000):  # the clock of a machine may be wrong by a century at most
+        ahead = Sources(lambda days=days: now() + timedelta(days=days))
+        with jidomem.open(memory.settings.root, sources=ahead) as other:
+            written.append(other.writer.submit_intent("p", intent(summary=f"far {days}")).commit)
     sink = StringIO()
     operation = Operation(Log(sink))
     client = create_app(memory, operation=operation).test_client()
@@ -301,4 +303,18 @@ def test_a_commit_of_a_far_future_stops_writes_and_is_reported_as_such(memory):
     assert sink.getvalue().count('"event":"damaged"') == 1
     assert [each.level for each in diagnostics] == ["fail"]
     assert error["path"] in diagnostics[0].detail
-    assert error["commit"][:12] in diagnostics[0].hint
+    assert error["commit"] == written[1]
+    assert f"--quarantine {written[0][:12]} " in diagnostics[0].hint  # and the later ones
+
+
+def test_a_machine_whose_clock_is_a_century_fast_writes_nothing_and_is_not_ready(memory):
+    memory.writer.submit_intent("p", intent())
+    ahead = Sources(lambda: now() + timedelta(days=73_000))
+    with jidomem.open(memory.settings.root, sources=ahead) as fast:
+        client = create_app(fast).test_client()
+        refused, ready = client.post("/projects/p/intents", json=intent(summary="far")), client.get("/readyz")
+
+    assert (refused.json["code"], "set the clock" in refused.json["hint"]) == ("write_failed", True)
+    assert (ready.status_code, ready.json["status"]) == (503, "unwritable")
+    assert "a century after the newest commit" in ready.json["unwritable"]["detail"]
+    assert memory.writer.submit_intent("p", intent(summary="after it")).version.position == 2
