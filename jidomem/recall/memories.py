@@ -577,6 +577,7 @@ _SENTENCES: Mapping[str, str] = {
     "told": "speaker: a person, not the assistant",
     "answered": "speaker: the assistant, about whose answers you ask",
     "other_kind": "kind: lowered, as you ask for a decision and it is none",
+    "choice": "kind: a decision or convention, and you ask what to use or do",
     "exact": "code: it has the one that you name",
     "lacks": "code: lowered, as it lacks the one that you name",
     "recent": "recent: newer texts of this kind rank higher",

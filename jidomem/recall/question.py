@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
 
+from jidomem.base.regex import lazy
 from jidomem.base.words import TELL_LITTLE, names, words_of
+from jidomem.base.words import words as words_in
 
 #: The characters of a text that are examined; speakers state their subject at the beginning.
 BEGINNING = 600
@@ -60,6 +62,15 @@ _ASKS_ANSWERER = re.compile(
 _ASKS_DECISION = re.compile(
     r"\b(?:we|they|you|I) (?:decide|agree|choose|pick)\b|\b(?:was|were|been) decided\b|\bdecisions?\b", re.IGNORECASE
 )
+_ASKS_INSTANCE = re.compile(
+    r"\b(?:which|what)\b((?: [\w-]+){0,4}?) (?:(?:do|does|should|can|may|must|are) (?:we|I|you|they|one)"
+    r"|(?:is|are) used)\b",
+    re.IGNORECASE,
+)
+_ASKS_CHOICE = re.compile(
+    rf"{_ASKS_INSTANCE.pattern}|\b(?:should|may|must|can) (?:I|we|my|our|one)\b|\bhow (?:do|should) (?:I|we)\b",
+    re.IGNORECASE,
+)
 _ASKS_HELP = re.compile(
     r"\bhow (?:do|can|should|would) (?:I|we|you)\b|\b(?:can|could|would) you\b|\bshould (?:I|we)\b"
     r"|\bwhat(?:'s| is| are)? the (?:best|different)\b"
@@ -92,7 +103,30 @@ _NO_CODE = re.compile(
     r"|(?:19|20)\d\d-\d\d-\d\d.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}(?::\d\d){1,2}(?:[ap]m)?"
 )
 
-_ASKS = {"time": _ASKS_TIME, "number": _ASKS_NUMBER, "answerer": _ASKS_ANSWERER, "decision": _ASKS_DECISION}
+#: Abbreviations of software work whose vector in the default embedder is not near that of the words that they stand for
+#: (a cosine below 0.5).
+_ABBREVIATIONS = (
+    "a11y=accessibility; adr=architecture decision record; cdn=content delivery network; ci=continuous integration; "
+    "cli=command line; crm=customer relationship management; deps=dependencies; e2e=end-to-end; eol=end of life; "
+    "erp=enterprise resource planning; etl=extract transform load; gc=garbage collection; "
+    "gdpr=data protection regulation; iac=infrastructure as code; ide=development environment; "
+    "infra=infrastructure; isr=interrupt service routine; jwt=json web token; k8s=kubernetes; "
+    "kpi=key performance indicator; l10n=localization; llm=large language model; lts=long-term support; "
+    "mcu=microcontroller; mfa=multi-factor authentication; ml=machine learning; mq=message queue; "
+    "msrv=minimum rust version; mvp=minimum viable product; npc=non-player character; orm=object-relational mapper; "
+    "ota=over-the-air update; pii=personal data; poc=proof of concept; pr=pull request; "
+    "rbac=role-based access control; rpc=remote procedure call; rtos=real-time operating system; "
+    "sbom=software bill of materials; sdk=software development kit; sla=service level agreement; "
+    "slo=service level objective; sso=single sign-on; ssr=server-side rendering; tdd=test-driven development; "
+    "ttl=time to live; tz=time zone; ux=user experience; vat=value added tax; vcs=version control; "
+    "wal=write-ahead log; wdt=watchdog timer"
+)
+_LONG_FORMS = dict(each.split("=") for each in _ABBREVIATIONS.split("; "))
+_OTHER_FORM = _LONG_FORMS | {words: short.upper() for short, words in _LONG_FORMS.items() if " " in words}
+_FORM = lazy(rf"(?i)(?<![\w./-])({'|'.join(_OTHER_FORM)})(s?)(?![\w/-]|\.\w)")
+
+_ASKS = {"time": _ASKS_TIME, "number": _ASKS_NUMBER, "answerer": _ASKS_ANSWERER, "decision": _ASKS_DECISION,
+         "choice": _ASKS_CHOICE}  # fmt: skip
 
 
 def strip_names(question: str, names: Iterable[str]) -> str:
@@ -110,6 +144,19 @@ def strip_names(question: str, names: Iterable[str]) -> str:
     return " ".join(left.split()) if _WORD.search(left) else question
 
 
+def spelled_out(question: str) -> str:
+    """Return *question* with the words that an abbreviation stands for after it, or the abbreviation after the words.
+
+    >>> spelled_out("How large may a PR be?"), spelled_out("minimum Rust version")
+    ('How large may a PR (pull request) be?', 'minimum Rust version (MSRV)')
+    """
+
+    def with_other_form(match: re.Match[str]) -> str:
+        return f"{match[0]} ({_OTHER_FORM[match[1].lower()]}{match[2]})"
+
+    return _FORM.sub(with_other_form, question)
+
+
 def asks_for_speaker(words: Iterable[str], speakers: Iterable[str]) -> bool:
     """Return whether the *words* of a question name one of the *speakers*, and no subject.
 
@@ -122,15 +169,25 @@ def asks_for_speaker(words: Iterable[str], speakers: Iterable[str]) -> bool:
 
 
 def wanted(question: str) -> frozenset[str]:
-    """Return the kinds of answer that *question* needs: a `time`, a `number`, a `decision`, an answer of the
-    `answerer`, the machine, or `help`, which is not about what was said before.
+    """Return the kinds of answer that *question* needs: a `time`, a `number`, a `decision`, a `choice` of what to use
+    or do, an answer of the `answerer`, the machine, or `help`, which is not about what was said before.
 
-    >>> sorted(wanted("When did we move, and how many of us?")), sorted(wanted("How do I sort a list?"))
-    (['number', 'time'], ['help'])
+    >>> sorted(wanted("When did we move, and how many of us?")), sorted(wanted("Which database do we use?"))
+    (['number', 'time'], ['choice'])
     """
     kinds = {kind for kind, pattern in _ASKS.items() if pattern.search(question)}
     is_help = _ASKS_HELP.search(question) and not _ASKS_PAST.search(question)
     return frozenset(kinds | {"help"} if is_help else kinds)
+
+
+def class_words(question: str) -> frozenset[str]:
+    """Return the words of the class of which *question* asks for the instance that is used.
+
+    >>> class_words("Which database do we use for orders?")
+    frozenset({'database'})
+    """
+    found = _ASKS_INSTANCE.search(question)
+    return frozenset(words_in(found[1]) if found else ())
 
 
 def contains_cue(kind: str, text: str) -> bool:

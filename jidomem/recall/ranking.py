@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from heapq import merge
@@ -31,6 +31,7 @@ from jidomem.recall.question import (
     ROLES,
     Days,
     asks_for_speaker,
+    class_words,
     contains_cue,
     identifiers,
     is_instruction,
@@ -96,7 +97,7 @@ TASKS: Profile = {
 #: (`tests/recall/project_notes`) are ranked better than by plain fusion. A memory has a time and a kind: what is of
 #: another time than the question names, or of another kind than it asks for, is a less probable answer.
 MEMORIES: Profile = {
-    "name": "memories-3",
+    "name": "memories-4",
     "lexical": 1.0,
     "coverage": 1.0,
     "coverage_around": 1.0,
@@ -106,6 +107,7 @@ MEMORIES: Profile = {
     "brief": 3.0,
     "other_time": -6.0,
     "other_kind": -2.0,
+    "choice": 1.0,
     "exact": 4.0,
     "lacks": -3.0,
 }
@@ -155,6 +157,9 @@ LONGEST_TEXT, MONTHS, MOST_SPANS = 1_000, 62, 100
 MANY_PAST, MANY_WORDS = 3, 3
 #: The classes of decisions.
 DECISIONS = frozenset(f"{JIDO}{name}" for name in ("Decision", "ArchitecturalDecision", "ImplementationDecision"))
+#: The endings of the classes of what is agreed, which answers what to use or do; the share of the weight that the words
+#: of the class keep of which an answer names an instance: "database" if the question is which database to use.
+AGREED, OF_CLASS = ("Decision", "Convention", "AgentRule", "CodingStandard"), 0.5
 #: The part of the mentions of the most frequent year from which another year is meant as well.
 FREQUENT = 0.2
 
@@ -168,7 +173,8 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
     candidates.
     """
     profile = profile or chosen(candidates)
-    query = _PreparedQuery.of(question, candidates)
+    lowered = class_words(question.text) if any(one.kind == "memory" for one in candidates) else ()
+    query = _PreparedQuery.of(question, candidates, lowered)
     alone = 1.0 if question.has_vectors else ALONE
     worth = {name: float(profile[name]) * (alone if name in WORD_SIGNS else 1) for name in SIGNS if name in profile}
     silent = {sign: each * 0.0 for sign, each in worth.items()}
@@ -230,8 +236,10 @@ class _PreparedQuery(NamedTuple):
     has_vectors: bool
 
     @classmethod
-    def of(cls, question: Question, candidates: Sequence[Candidate]) -> _PreparedQuery:
-        """Return *question* analysed; a person it names is not a search word, but the probable speaker."""
+    def of(cls, question: Question, candidates: Sequence[Candidate], lowered: Container[str]) -> _PreparedQuery:
+        """Return *question* analysed, with the words *lowered* to OF_CLASS; a person it names is not a search word, but
+        the probable speaker.
+        """
         named = frozenset(name for name in question.speakers if name.casefold() not in ROLES)
         names = {part.casefold() for name in named for part in (*name.split(), *words_of(name))}
         days, spans = _days_and_spans(question, candidates)
@@ -242,7 +250,8 @@ class _PreparedQuery(NamedTuple):
                 {stem: word for stem, word in each.items() if not contains_cue("time", word)}
                 for each in (stems, unknown)
             )
-        weight = bm25.weights(stems, question.counts)
+        weight = {stem: each * (OF_CLASS if stems[stem] in lowered else 1.0)
+                  for stem, each in bm25.weights(stems, question.counts).items()}  # fmt: skip
         average = question.counts.words / max(question.counts.memories, 1)
         whole = bm25.whole([*stems, *unknown], question.counts)
         kinds = wanted(question.text)
@@ -432,9 +441,8 @@ def _lacks(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _other_kind(query: _PreparedQuery, one: Candidate) -> float:
-    """Return whether the question asks for a decision, and it is a memory of another kind."""
-    is_asked = "decision" in query.wanted and one.kind == "memory"
-    return float(is_asked and DECISIONS.isdisjoint(one.types))
+    """Return whether it is a memory, and not of the kind asked for: a decision."""
+    return float(one.kind == "memory" and DECISIONS.isdisjoint(one.types))
 
 
 def _recent(query: _PreparedQuery, one: Candidate) -> float:
@@ -445,10 +453,6 @@ def _recent(query: _PreparedQuery, one: Candidate) -> float:
 
 def _gives(kind: str) -> Sign:
     return lambda asked, one: float(kind in asked.wanted and contains_cue(kind, one.passage.text))
-
-
-def _itself(query: _PreparedQuery, one: Candidate) -> float:
-    return float(is_of_itself(one.passage.text))
 
 
 def _asks(query: _PreparedQuery, one: Candidate) -> float:
@@ -471,10 +475,6 @@ def _instruction(query: _PreparedQuery, one: Candidate) -> float:
     said = one.passage
     is_near = bool(said.words) or (said.cosine or 0.0) > USUAL
     return float("help" in query.wanted and is_near and is_instruction(said.text) and not answers_question(one))
-
-
-def _brief(query: _PreparedQuery, one: Candidate) -> float:
-    return exp(-one.passage.length / BRIEF)
 
 
 def _is_prompt(query: _PreparedQuery, one: Candidate) -> float:
@@ -500,24 +500,25 @@ SIGNS: Mapping[str, Sign] = {
     "event": _event,
     "other_time": _other_time,
     "other_kind": _other_kind,
+    "choice": lambda _, one: float(any(name.endswith(AGREED) for name in one.types)),
     "exact": _exact,
     "lacks": _lacks,
     "recent": _recent,
     "gives_time": _gives("time"),
     "gives_number": _gives("number"),
-    "itself": _itself,
+    "itself": lambda _, one: float(is_of_itself(one.passage.text)),
     "asks": _asks,
     "past": _past,
     "matched": _matched,
     "instruction": _instruction,
-    "brief": _brief,
+    "brief": lambda _, one: exp(-one.passage.length / BRIEF),
     "told": _is_prompt,
     "answered": _answered,
 }
 #: The features of the days that a question names, and those of the kind of answer that it needs: 0 without them.
 _OF_DAYS, _OF_CODES, _OF_VECTORS = ("date", "event", "other_time"), ("exact", "lacks"), ("likeness", "likeness_around")
 _OF_KIND = {"other_kind": "decision", "gives_time": "time", "gives_number": "number", "answered": "answerer",
-            "instruction": "help"}  # fmt: skip
+            "instruction": "help", "choice": "choice"}  # fmt: skip
 #: The features from words, and their factor if there are no vectors.
 WORD_SIGNS, ALONE = ("lexical", "coverage", "coverage_around", "reply", "matched"), 2.0
 #: A candidate without any of these is no answer, unless it is similar.
@@ -674,13 +675,13 @@ WORDS = "words"
 #: Ranking -> its calibration with vectors and without.
 CALIBRATIONS: Mapping[str, tuple[Calibration, Calibration]] = {
     WORDS: (Calibration(3.58, -4.04), Calibration(3.58, -4.04)),
-    "memories-3": (Calibration(0.530, -6.57), Calibration(0.701, -5.83)),
+    "memories-4": (Calibration(0.660, -7.30), Calibration(0.701, -5.83)),
     "people-3": (Calibration(0.507, -8.01), Calibration(0.482, -6.93)),
     "assistant-3": (Calibration(0.559, -7.46), Calibration(0.432, -5.99)),
     "tasks-2": (Calibration(0.169, -3.82), Calibration(0.095, -3.24)),
 }
 #: The rankings fitted to corpora of FITTED_MEMORIES memories, and the least number for which the odds were measured.
-OF_MEMORIES, FEWEST_MEMORIES = (WORDS, "memories-3"), 3
+OF_MEMORIES, FEWEST_MEMORIES = (WORDS, "memories-4"), 3
 
 
 def calibration(ranking: str, *, has_vectors: bool, memories: int = FITTED_MEMORIES) -> Calibration:

@@ -164,11 +164,11 @@ class RecallApi:
     def vector_query(self, query: str, project: str, moment: str | None, *, in_talk: bool) -> VectorQuery | None:
         """Return the vector of *query* with the vectors of *project*; None without an embedder or if it fails.
 
-        For a search *in_talk*, of conversations, the names of the speakers by *moment* are removed from it. The call
-        starts the embedding of the project.
+        For a search *in_talk*, of conversations, the names of the speakers by *moment* are removed from it; else the
+        words of abbreviations are added. The call starts the embedding of the project.
         """
         from jidomem.recall.candidates import VectorQuery
-        from jidomem.recall.question import strip_names
+        from jidomem.recall.question import spelled_out, strip_names
 
         embedding = self.embedding
         if embedding is None:
@@ -176,6 +176,8 @@ class RecallApi:
         if in_talk:
             history = Stream(project, "history")
             query = strip_names(query, self.texts.read(history, lambda file: file.passages.speakers(moment)))
+        else:
+            query = spelled_out(query)
         vector = embedding.query_vector(query, project)
         self._embed(embedding, project)
         return None if vector is None else VectorQuery(*vector)

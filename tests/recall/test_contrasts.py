@@ -142,7 +142,7 @@ def test_the_count_of_contrasting_pairs_matches_the_review_queue(memory):
 def test_hits_below_the_minimum_score_are_counted_with_the_option_that_shows_them(memory):
     record_pair(memory)
 
-    result = memory.recall("webhook signatures older than 600 seconds", min_score=0.99)
+    result = memory.recall("webhook signatures older than 600 seconds", min_score=1)
 
     assert result.metadata["below"] > 0
     assert f"{result.metadata['below']} weaker match" in markdown(result)

@@ -23,7 +23,7 @@ from jidomem.recall.question import (
         ("How often does it rain?", {"number"}),
         ("What did you recommend for rust?", {"answerer"}),
         ("Why is the sea salt?", set()),
-        ("How do I sail?", {"help"}),
+        ("How do I sail?", {"help", "choice"}),
         ("Can you show me how to sail?", {"help"}),
         ("Can you name the boats that I had?", set()),
         ("Could you sum up our conversations?", set()),

@@ -68,9 +68,9 @@ def test_a_score_is_the_calibrated_sum_of_its_parts(memory):
     record(memory, "the car is red", "a car and a vehicle", "the sea is deep", about=["src/car.py"])
     answer = memory.recall("red car?", explain=True, about=["src/car.py"])
 
-    assert answer.metadata["ranking"] == "memories-3"
+    assert answer.metadata["ranking"] == "memories-4"
     for hit in answer.entries:
-        line = calibration("memories-3", has_vectors=True, memories=3)
+        line = calibration("memories-4", has_vectors=True, memories=3)
         assert line.probability(sum(hit.parts.values())) == pytest.approx(hit.score)
         assert hit.parts["about"] > 0
 

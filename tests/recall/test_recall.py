@@ -294,7 +294,7 @@ def test_a_score_is_the_calibrated_sum_of_its_parts(memory, by):
     for hit in memory.recall("quagga zebra", about=["a.py"], explain=True, include_inactive=True).entries:
         parts = {**hit.parts}
         assert by == "likeness" or isclose(fsum(parts.pop("words").values()), parts["lexical"])
-        line = calibration("memories-3" if by == "likeness" else WORDS, has_vectors=by == "likeness", memories=4)
+        line = calibration("memories-4" if by == "likeness" else WORDS, has_vectors=by == "likeness", memories=4)
         assert isclose(line.probability(fsum(parts.values()) / (whole if by == "words" else 1)), hit.score)
 
 
