@@ -30,6 +30,7 @@ from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
 from jidomem.exchange.sync_plan import CHANGES, LocalChange, PendingChange, SyncPlan, SyncStep
 from jidomem.exchange.synchroniser import refusal_of, without_secret
 from jidomem.journal.journal import FileJournal, Stream
+from jidomem.rdf.vocab import local_name
 from jidomem.recall.governing import related_memories
 from jidomem.recall.nearness import is_about
 from jidomem.records.intent import Receipt
@@ -170,6 +171,8 @@ def check(app: App, names: Sequence[str]) -> int:
     code = 1 if steps or pending else broken[0].error.exit_code if broken else 0
     written = [step for step in steps if step.write] if memory.settings.policy.secrets == "refuse" else []
     secret = {id(step): _secret_refusal(step, *at) for step in written if (at := compared.secret_of(step)) is not None}
+    curators = ", ".join(map(local_name, memory.writer.authority(memory.project).curators if pending else ()))
+    by = f" by a curator ({clean(curators)})" if curators else ""
     rows = [{**_difference(step), **secret.get(id(step), {})} for step in steps]
     rows += map(_pending_difference, pending)
     local = [_local_difference(each) for each in compared.plan.local]
@@ -181,7 +184,7 @@ def check(app: App, names: Sequence[str]) -> int:
                    "changed_here": local, "unreadable": unread})  # fmt: skip
         return code
     if app.format == "github":
-        for line in _annotations(rows, local, broken):
+        for line in _annotations(rows, local, broken, by):
             click.echo(line)
     elif rows:
         columns = ["change", "place", "summary", *(["proposal"] if pending else [])]
@@ -199,8 +202,7 @@ def check(app: App, names: Sequence[str]) -> int:
         _print_local(app, local)
     for step in (step for step in steps if step.change == "redacted"):
         app.info(f"{step.place}: {step.note}")
-    refused = [(step, refusal) for step in steps if (refusal := refusal_of(step)) is not None]
-    for step, refusal in refused:
+    for step, refusal in ((step, refusal) for step in steps if (refusal := refusal_of(step)) is not None):
         print_refusal(refusal, app, where=f"{step.place}: ")
     for row in rows if app.format != "github" else ():
         if row["refusal"]:
@@ -210,9 +212,8 @@ def check(app: App, names: Sequence[str]) -> int:
         app.info(f"import the changes: jidomem init {again}")
     settle = _settling(app, memory) if pending else {}
     for change in pending[:_MAX_SHOWN]:
-        app.info(
-            f"pending: jidomem show {short(change.proposal)}, then: {settle.get(change.proposal, 'jidomem review')}"
-        )
+        then = settle.get(change.proposal, "jidomem review")
+        app.info(f"pending review{by}: jidomem show {short(change.proposal)}, then: {then}")
     if len(pending) > _MAX_SHOWN:
         app.info(f"and {len(pending) - _MAX_SHOWN:,} more: jidomem review")
     if unreviewed:
@@ -222,11 +223,11 @@ def check(app: App, names: Sequence[str]) -> int:
 
 
 def _annotations(
-    rows: Sequence[dict[str, Any]], local: Sequence[dict[str, Any]], broken: Sequence[UnreadableEntry]
+    rows: Sequence[dict[str, Any]], local: Sequence[dict[str, Any]], broken: Sequence[UnreadableEntry], by: str
 ) -> Iterator[str]:
     """Yield a workflow command of GitHub Actions for each difference and each unreadable source."""
     for row in rows:
-        became = "pending review: jidomem review" if row["proposal"] else "not imported: jidomem init --from auto"
+        became = f"pending review{by}: jidomem review" if row["proposal"] else "not imported: jidomem init --from auto"
         became = f"not imported: {row['refusal']}; {_TAKEN_OUT}" if row["refusal"] else became
         text = f"{row['change']} in the source, and {became}\n{row['summary']}"
         yield workflow_command("error", "import-check", text, file=row["path"], line=_line(row))

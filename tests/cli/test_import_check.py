@@ -106,7 +106,11 @@ def test_a_pending_edit_is_no_difference_and_a_change_of_the_source_is_one(write
 
     write("CLAUDE.md", f"# Rules\n\n- {NOTE} of yours\n- Never edit generated files\n")
     succeed("init", "--from", "auto")
-    assert [row["path"] for row in check_import(1)[1]["differences"]] == ["CLAUDE.md"]
+    text, report = check_import(1)
+    assert [row["path"] for row in report["differences"]] == ["CLAUDE.md"]
+    assert "pending review by a curator (ana): jidomem show" in text
+    annotation = run("root", "import", "--check", "--format", "github").stdout
+    assert "pending review by a curator (ana): jidomem review" in annotation
 
 
 def test_an_undone_acceptance_of_a_changed_note_is_pending_again(write):
