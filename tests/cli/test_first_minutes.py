@@ -204,7 +204,7 @@ def test_an_import_check_exits_with_1_if_memory_and_sources_differ_and_writes_no
         result = run("root", "import", "--check", *words, "--json")
         return result.exit_code, json.loads(result.stdout)
 
-    assert run("root", "import", "--check").exit_code == 4  # without a memory
+    assert run("root", "import", "--check").exit_code == 3  # without a memory
     import_from("auto")
     assert (check()[0], check("adr", "CLAUDE.md")[0]) == (0, 0)
 
