@@ -437,7 +437,7 @@ def _print_verdict(
         click.echo(json.dumps({**_plain(verdict, allowed), "waived": rows}, ensure_ascii=False))
         return
     if app.format == "github":
-        for line in _annotations(verdict, allowed, folder):
+        for line in _annotations(verdict, allowed, folder, waived):
             click.echo(line)
         return
     if verdict.text:
@@ -446,12 +446,15 @@ def _print_verdict(
         click.echo(broken(verdict.stops, in_ci=in_ci), err=True)
 
 
-def _annotations(verdict: Verdict, allowed: Sequence[str], folder: Path) -> Iterator[str]:
+def _annotations(
+    verdict: Verdict, allowed: Sequence[str], folder: Path, waived: Iterable[tuple[Stop, Waiver]]
+) -> Iterator[str]:
     """Yield a workflow command of GitHub Actions for each finding, with the path from the working directory."""
     from jidomem.check.report import command
 
     findings = [(stop, "error", stop.reason, f"\n{repair(stop)}") for stop in verdict.stops]
     findings += [(stop, "notice", f"{stop.reason}; an override let this pass", "") for stop in verdict.overridden]
+    findings += [(stop, "notice", f"{stop.reason}; waived until {one.until}: {one.reason}", "") for stop, one in waived]
     findings += [
         (stop, "warning" if _is_allowed(stop, allowed) else "error", f"not checked: {stop.reason}", "")
         for stop in verdict.unchecked

@@ -100,6 +100,7 @@ def test_a_waiver_lets_a_file_break_a_rule_until_its_day(repository, path, days,
     assert (f"waived until {day} by ana: later" in answer.stderr) == (code == 0)
     shown = run("guard", ".", "--format", "github").stdout
     assert (f"; a waiver of it ended on {day}" in shown) == (days < 0)
+    assert (f"; waived until {day}: later" in shown and "::notice file=src/old.py," in shown) == (code == 0)
     assert run("check").exit_code == (1 if days < 0 else 0)  # an expired waiver is a violation there
 
 
