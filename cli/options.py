@@ -113,7 +113,7 @@ class App:
             writes = isinstance(context.command, Command) and context.command.is_writing
             if writes and not stays and not self.creates_project:
                 self._refuse_misspelt(memory.settings, memory.projects)
-                self._refuse_new_root(memory.settings)
+                self._check_new_root(memory.settings)
         return memory
 
     def _warn_of_absence(self, settings: Settings) -> None:
@@ -126,17 +126,23 @@ class App:
         if absent is not None:
             self.warn(f"{absent.detail}, so your own is used; {absent.hint}")
 
-    def _refuse_new_root(self, settings: Settings) -> None:
-        """Raise NotFound for a named root that does not exist: it may be misspelt, or on a disk that is not mounted."""
+    def _check_new_root(self, settings: Settings, *, serves: bool = False) -> None:
+        """Warn of a named root that a write makes; raise NotFound for one that is misspelt, or that a server lacks.
+
+        A server is started by a unit or a container, where nobody reads a warning: its disk may not be mounted.
+        """
         from jidomem.errors import NotFound, nearest_names
-        from jidomem.runtime.settings import CONFIG, NAMED, is_root
+        from jidomem.runtime.settings import CONFIG, NAMED
 
         root = settings.root
-        if settings.found in NAMED and settings.address is None and not is_root(root):
-            beside = [path.parent.name for path in root.parent.glob(f"*/{CONFIG}")]
-            near = nearest_names(root.name, beside, likeness=_MISSPELT)
+        if settings.found not in NAMED or settings.address is not None or root.is_dir():
+            return
+        beside = [path.parent.name for path in root.parent.glob(f"*/{CONFIG}")]
+        near = nearest_names(root.name, beside, likeness=_MISSPELT)
+        if near or serves:
             meant = f"did you mean {root.parent / near[0]}? " if near else ""
             raise NotFound(_no_root(settings), hint=f"{meant}{_new_root(root)}")
+        self.warn(f"{_no_root(settings)}: {_FIRST_WRITE}")
 
     def _refuse_misspelt(self, settings: Settings, projects: Callable[[], Sequence[str]]) -> None:
         """Raise NotFound if a project is named that the root lacks, and that is spelled like one of its *projects*."""
@@ -164,12 +170,14 @@ class App:
 
         Raises NotFound for a misspelt project, and for a named root that does not exist unless the server *makes_root*.
         """
+        from jidomem.runtime.settings import is_root
+
         self._refuse_misspelt(settings, projects)
         if not makes_root:
-            self._refuse_new_root(settings)
+            self._check_new_root(settings, serves=True)
         if self.json:
             return
-        if settings.address is None and not settings.root.is_dir():
+        if settings.address is None and not is_root(settings.root):
             self.warn(f"{_no_root(settings)}: {_FIRST_WRITE}")
         elif settings.requested and settings.requested not in (known := projects()):
             there = f"; there is {', '.join(known)}" if known else ""

@@ -66,7 +66,6 @@ def test_an_export_is_imported_into_another_root_and_passes_the_check(run, tmp_p
     run("root", "export", "-o", "memory.ttl")
 
     assert "1 checked: no findings" in run("check", "memory.ttl").stderr
-    run("init", "--root", "other")
     run("root", "import", "turtle", "memory.ttl", "--root", "other", "--project", "p")
     elsewhere = run("root", "export", "--root", "other", "--project", "p")
     assert elsewhere.stdout == (tmp_path / "memory.ttl").read_text()
@@ -77,7 +76,6 @@ def test_an_export_too_large_to_import_names_root_migrate_which_copies_all_of_it
     monkeypatch.setattr("jidomem_cli.exchange.LARGEST", 400)
 
     exported = run("root", "export", "--format", "nquads", "-o", "memory.nq")
-    run("init", "--root", "other")
     refused = run("root", "import", "nquads", "memory.nq", "--root", "other", "--project", "p", code=1)
 
     command = "jidomem root migrate ROOT NEW-ROOT"
@@ -92,8 +90,6 @@ def test_an_export_of_another_project_is_refused_once_with_the_project_option(ru
     run("remember", "CI runs on ARM")
     run("root", "export", "-o", "memory.ttl")
     run("root", "export", "--format", "nquads", "-o", "memory.nq")
-    for name in ("other", "other-turtle", "other-nquads", "moved"):
-        run("init", "--root", name)
 
     for kind, name, code, rest in (("turtle", "memory.ttl", 3, "1 more is refused"), ("nquads", "memory.nq", 4, "")):
         refused = run("root", "import", kind, name, "--root", "other", "--project", "q", code=code)

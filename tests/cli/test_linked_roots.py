@@ -105,25 +105,6 @@ def test_every_verb_is_listed_as_called_or_rootless():
     assert {verb for verb, _ in verbs()} == {call.verb for call in calls()} | set(ROOTLESS)
 
 
-@pytest.mark.parametrize("named", ["--root", "JIDOMEM_ROOT"])
-@pytest.mark.parametrize("is_mount_point", [False, True])
-def test_no_verb_but_init_and_restore_makes_a_named_root(places, tmp_path, monkeypatch, named, is_mount_point):
-    missing = tmp_path / "unmounted" / "memory"
-    if is_mount_point:
-        missing.mkdir(parents=True)
-    monkeypatch.setenv("JIDOMEM_ROOT", str(missing) if named == "JIDOMEM_ROOT" else "")
-    options = ["--root", str(missing)] if named == "--root" else []
-    chosen = [call for call in calls() if call.verb not in ("init", "root restore", "mcp")]
-
-    failures = {
-        verb: (code, output[:300])
-        for verb, code, output, _ in outcomes(chosen, places, tmp_path / "made", *options)
-        if [*tmp_path.glob("unmounted/memory/*")] or "this is a bug" in output
-    }
-
-    assert not failures, "\n".join(f"{verb}: {each}" for verb, each in failures.items())
-
-
 @pytest.mark.parametrize("place", FOLDERS)
 def test_every_verb_refuses_a_root_with_a_linked_folder(places, clone, home, tmp_path, place):
     place_link(clone / place, home)

@@ -52,20 +52,24 @@ def test_a_command_that_writes_refuses_a_project_spelled_like_another(repository
     assert project_names(repository) == ["p", "parcel"]
 
 
-def test_a_write_to_a_named_root_that_does_not_exist_is_refused_with_the_command_that_makes_it(repository):
+@pytest.mark.parametrize("named", ["--root", "JIDOMEM_ROOT"])
+def test_a_write_to_a_new_root_warns_and_to_a_misspelt_root_is_refused(repository, monkeypatch, named):
     misspelt, new = repository / ".jidomen", repository / "else where"
 
-    refused, unknown = run("remember", "x", "--root", misspelt), run("remember", "x", "--root", new)
+    def write(root):
+        monkeypatch.setenv("JIDOMEM_ROOT", str(root) if named == "JIDOMEM_ROOT" else "")
+        return run("remember", "x", *(["--root", root] if named == "--root" else []))
 
-    assert (refused.exit_code, unknown.exit_code) == (4, 4)
+    refused, first, second = write(misspelt), write(new), write(new)
+
+    assert refused.exit_code == 4
     assert f"error: there is no memory root at {misspelt}" in refused.stderr
     assert f"did you mean {repository / '.jidomem'}?" in refused.stderr
-    assert "did you mean" not in unknown.stderr
     assert not misspelt.exists()
-    assert not new.exists()
-    command = shlex.split(unknown.stderr.partition("for a new root there: jidomem ")[2])
-    assert run(*command).exit_code == 0
-    assert run("remember", "x", "--root", new).exit_code == 0
+    how = "given" if named == "--root" else named
+    assert f"warning: there is no memory root at {new} ({how}): the first write makes it" in first.stderr
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert "warning" not in second.stderr
 
 
 def test_init_makes_the_root_of_a_path_and_its_projects_and_spares_a_folder_of_something_else(repository):
@@ -89,18 +93,28 @@ def test_init_makes_the_root_of_a_path_and_its_projects_and_spares_a_folder_of_s
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_server_refuses_a_named_root_that_does_not_exist_and_warns_of_a_new_project(repository, workers):
+def test_a_server_refuses_a_named_root_that_does_not_exist_and_warns_of_an_empty_one_and_a_new_project(
+    repository, workers
+):
+    new, empty = repository / "else where", repository / "mounted"
+    empty.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as busy:
         serve = ("serve", "--workers", workers, "--port", str(busy.getsockname()[1]))
-        refused = run(*serve, "--root", "typo")
-        project, known = (run(*serve, "--project", name).stderr for name in ("other", "p"))
+        refused = run(*serve, "--root", new)
+        bare, project, known = (
+            run(*serve, *options).stderr for options in (("--root", empty), ("--project", "other"), ("--project", "p"))
+        )
 
-    assert (refused.exit_code, f"no memory root at {repository / 'typo'} (given)" in refused.stderr) == (4, True)
-    assert run("mcp", "--http", "--root", "typo").exit_code == 4
+    assert (refused.exit_code, f"no memory root at {new} (given)" in refused.stderr) == (4, True)
+    assert run("mcp", "--http", "--root", new).exit_code == 4
+    assert not new.exists()
+    assert f"no memory root at {empty} (given): the first write makes it" in bare
     assert "no project 'other' in" in project
     assert "the first write makes it; there is p, parcel" in project
     assert "warning" not in known
-    assert not (repository / "typo").exists()
+    command = shlex.split(run("ask", "tasks", "--root", new).stderr.partition("for a new root there: jidomem ")[2])
+    assert run(*command).exit_code == 0
+    assert (new / "config.toml").exists()
 
 
 def test_the_guard_refuses_a_named_root_or_project_that_does_not_exist(repository, monkeypatch):
