@@ -444,14 +444,18 @@ class Lists:
         return self._read_at_once(project, lambda file: file.projection.page(order, "", moment, inactive, count))
 
     def _text(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> str:
-        """Return the text of *query*, restricted to the memories with the text that it names, if it names one."""
-        condition, order = query.contains, query.list_order
+        """Return the text of *query*, restricted to the kind, and to the memories with the text, that it names."""
+        condition, order, text = query.contains, query.list_order, query.text
         if condition is None or order is None:
-            return query.text
+            kinds = [each for each in query.params if each.type == "kind" and self._remote is None]
+            for param in kinds:  # the engine plans the joins without bindings, and would read all memories
+                if WRITABLE.fullmatch(kind := bindings.get(param.variable, "")):
+                    text = text.replace("WHERE {", f"WHERE {{ VALUES ?{param.variable} {{ {kind} }}", 1)
+            return text
         wanted = plain_value(bindings[condition.parameter])
         items = self._projected(project, lambda file: file.projection.containing(order, wanted))
         if items is None or not all(map(WRITABLE.fullmatch, items)):
-            return query.text
+            return text
         return query.among(f"VALUES ?{condition.variable} {{ {' '.join(items)} }}")
 
     def _ordered_page(
