@@ -197,7 +197,7 @@ def compare(memory, root, random, still):
             for name, (cls, column) in LISTS.items():
                 for inactive in (False, True):
                     rows = reader.ask(name, project="p", include_inactive=inactive, **times_asked)
-                    holds_at = min(then, now) if world is None and not inactive else world
+                    holds_at = None if inactive else world or min(then, now)  # else each has its status at *world*
                     expected = model.listed(cls, then, holds_at, inactive)
                     assert {row[column] for row in rows} == expected, (name, times_asked, inactive)
             assert counts(reader, "p", **times_asked) == model.counted(then, world or min(then, now)), times_asked
