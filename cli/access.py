@@ -22,7 +22,7 @@ from jidomem.rdf.vocab import family
 from jidomem.read.derived import authority, unsettled_changes
 from jidomem.records.policy import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, AccessPolicy, PolicyChange, role_named
 from jidomem.runtime import root_config as trusting
-from jidomem.runtime.logs import SERVER_LOG_TABLES, DoorLog
+from jidomem.runtime.logs import SERVER_LOG_TABLES, InterfaceLog
 from jidomem.runtime.root_config import OF_TRUST, check_root, root_folder
 from jidomem.runtime.settings import FOLDER, address_of, find, own_config
 from jidomem.runtime.state import State
@@ -320,7 +320,7 @@ def list_tokens(app: App) -> None:
     tokens = read(own_config()).tokens if keyring is None else keyring.tokens
     shared = find(app.root)[0] if address_of(app.root) is not None else None
     folders = {each.root: shared or Path(each.root) for each in tokens}
-    uses = {root: DoorLog(State(folder, SERVER_LOG_TABLES)).last_uses() for root, folder in folders.items()}
+    uses = {root: InterfaceLog(State(folder, SERVER_LOG_TABLES)).last_uses() for root, folder in folders.items()}
     rows = [{**_token_row(each), "last_used": uses[each.root].get(each.id, "")} for each in tokens]
     show_rows(app, rows, _TOKEN_COLUMNS)
 

@@ -145,14 +145,14 @@ def redact(
     if again:
         if item or properties or texts or parts or dry_run:
             raise InvalidRequest("--again repeats the former redaction", hint="leave out all options but --reason")
-        made = memory.keeper.redact_again(
+        made = memory.maintenance.redact_again(
             memory.project, agent=memory.writer.agent, reason=_required(reason, "redaction")
         )
         _print_redaction_result(app, memory, [commit.id for commit in made], None)
         return 0
     if properties and texts:
         raise InvalidRequest("--property and --text exclude each other", hint="leave one of them out")
-    plan = memory.keeper.plan(
+    plan = memory.maintenance.plan(
         memory.project,
         memory_iri(memory, item) if item else None,
         properties=[_property(name) for name in properties],
@@ -160,11 +160,11 @@ def redact(
         parts=parts,
     )
     if dry_run:
-        memory.keeper.check_may_redact(plan, agent=memory.writer.agent, reason=reason)
+        memory.maintenance.check_may_redact(plan, agent=memory.writer.agent, reason=reason)
         _print_redaction(app, memory, plan)
         return 0
     sources = _source_paths(memory)  # read before the redaction removes their names
-    made = memory.keeper.redact(plan, agent=memory.writer.agent, reason=_required(reason, "redaction"))
+    made = memory.maintenance.redact(plan, agent=memory.writer.agent, reason=_required(reason, "redaction"))
     _print_redaction_result(app, memory, [commit.id for commit in made], plan, sources)
     return 0
 
@@ -358,7 +358,7 @@ def _print_redaction_result(
         _print_entries(app, plan, "")
         _print_occurrences(app, plan)
     _print_emptied(
-        app, sorted({*memory.keeper.emptied(memory.project), *(plan.emptied if plan else ())}), "without a summary"
+        app, sorted({*memory.maintenance.emptied(memory.project), *(plan.emptied if plan else ())}), "without a summary"
     )
     _warn_left(app, left)
     if others:
@@ -647,7 +647,7 @@ def _quarantine(app: App, memory: Jidomem, which: str, reason: str | None) -> in
         (s for s in damaged if _has([*memory.journal.damage(s), *late[s]], which)),
         (damaged or [Stream(memory.project)])[0],
     )
-    name = memory.keeper.quarantine(stream, which, agent=memory.writer.agent, reason=reason)
+    name = memory.maintenance.quarantine(stream, which, agent=memory.writer.agent, reason=reason)
     left = memory.journal.damage(stream)
     show_result(app, {"project": stream.project, "stream": stream.name, "file": name, "damaged": len(left)}, name)
     app.info(f"quarantined in {memory.journal.path(stream)}; {len(left)} damaged files left")

@@ -197,7 +197,7 @@ def _serve_alone(
         with listening:
             log = open_log(app, form, level)
             operation = Operation(log, connections=settings.limits.connections, read_only=read_only)
-            operation.keep_counts(memory.door_log, HTTP)
+            operation.keep_counts(memory.interface_log, HTTP)
             web_app = create_app(
                 memory,
                 hosts=hosts,
@@ -342,7 +342,7 @@ def mcp(
     from jidomem.serve.server_state import Operation
 
     operation = Operation(open_log(app, form, level) if http else None)
-    operation.keep_counts(memory.door_log, server_state.MCP_HTTP if http else server_state.MCP_STDIO)
+    operation.keep_counts(memory.interface_log, server_state.MCP_HTTP if http else server_state.MCP_STDIO)
 
     def leave() -> None:
         operation.close()

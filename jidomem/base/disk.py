@@ -60,7 +60,7 @@ def create_local_marker(folder: Path | str, file: str = _MARKER_FILE) -> str:
     return local_marker(folder, file)
 
 
-def number(place: str) -> int:
+def digest31(place: str) -> int:
     """Return a 31-bit digest of *place*, for files with a field of that size."""
     return int.from_bytes(blake2b(place.encode(), digest_size=4).digest(), "big") >> 1
 
@@ -110,7 +110,7 @@ def ensure_local_marker(path: str) -> None:
         create_local_marker(path, LOCAL_MARKER)
 
 
-def mark(path: str) -> tuple[int, ...]:
+def file_state(path: str) -> tuple[int, ...]:
     """Return the state of a file: each change alters it, except a second change in the same tick of the clock."""
     status = os.stat(path, follow_symlinks=False)
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
@@ -162,7 +162,7 @@ def pieces(path: str) -> Iterator[bytes]:
             end = piece[-_OVERLAP:]
 
 
-def read_back(path: str) -> bytes:
+def read_uncached(path: str) -> bytes:
     """Return the bytes of a flushed file, read from the disk if the system can drop its cached pages."""
     with _open_for_reading(path) as file:
         if hasattr(os, "posix_fadvise"):
@@ -548,7 +548,7 @@ def is_settled(mtime: int, now: int) -> bool:
     return now - mtime >= (SETTLE if mtime % 1_000_000_000 else _COARSE)
 
 
-class Marks:
+class FileStates:
     """The states of broken files, by name, or by `pack#stem` for a commit in a pack."""
 
     def __init__(self, path: str) -> None:
@@ -575,7 +575,7 @@ class Marks:
         return False
 
     def _now(self, name: str) -> tuple[int, ...]:
-        return mark(f"{self._path}/{name.partition('#')[0]}")
+        return file_state(f"{self._path}/{name.partition('#')[0]}")
 
 
 #: The file systems whose changes all pass through the kernel of this machine.

@@ -57,8 +57,8 @@ from jidomem.check.sources import (
     FileSource,
     JournalSource,
     TripleSource,
-    brought,
     independent_of_damage,
+    introduced,
     line_of_error,
     named_merge,
     newly_broken,
@@ -261,7 +261,7 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
         findings, others = independent_of_damage(findings, source), independent_of_damage(others, source)
         report.notes.append("references between memories are not checked while the journal is damaged")
     broken = _broken_by_rules(findings, gated, reasoned, source, schema, settings)
-    findings = brought(findings, source, lambda older: _judged(older, schema, settings)) + brought(others, source)
+    findings = introduced(findings, source, lambda older: _judged(older, schema, settings)) + introduced(others, source)
     findings = named_merge(dict.fromkeys([*findings, *broken]), source, settings.revision)
     findings = _excused(_about_active(findings, source, schema, settings), source)
     for each, noted in journal_findings(follower.journal, streams).items():
@@ -361,7 +361,7 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
             report.unchecked.append(f"{path}: no memory in it, so no rule applied")
         report.judged += one.judged
         report.unchecked += one.unchecked
-        findings = brought(_once(findings), source, lambda older: _once(_file_findings(older, schema, settings)[0]))
+        findings = introduced(_once(findings), source, lambda older: _once(_file_findings(older, schema, settings)[0]))
         report.problems += _placed_in_overlay(source.placed(findings), settings.overlay)
         report.idle = one.idle if len(files) == 1 else []
         report.untargeted = {name: report.untargeted.get(name, 0) + one.untargeted.get(name, 0)

@@ -211,7 +211,7 @@ class JournalSource(TripleSource):
     def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:
         """Return *findings* with the file of their commit and the line in it.
 
-        One about several nodes is placed at a node that the requested range brought, if it did not bring its item.
+        One about several nodes is placed at a node that the requested range introduced, if it did not bring its item.
         """
         known = self.older.types if self.older is not None else ()
         parts = []
@@ -340,7 +340,7 @@ def problem(finding: UnplacedFinding, path: str | None, line: int | None) -> Pro
     return Problem(item, finding.rule, finding.severity, finding.message, path, line)
 
 
-def brought(
+def introduced(
     findings: Sequence[UnplacedFinding],
     source: TripleSource,
     judge: Callable[[TripleSource], Iterable[UnplacedFinding]] | None = None,
@@ -353,18 +353,18 @@ def brought(
     if older is None:
         return list(findings)
     own = _Own(source, older)
-    is_brought = [own.has_added(each) or own.may_have_brought(each) for each in findings]
+    is_introduced = [own.has_added(each) or own.may_have_introduced(each) for each in findings]
     touched = [
         judge is not None and not is_own and own.touches(each)
-        for each, is_own in zip(findings, is_brought, strict=True)
+        for each, is_own in zip(findings, is_introduced, strict=True)
     ]
     if judge is not None and any(touched):
         before = {_named(each) for each in judge(older)}
-        is_brought = [
+        is_introduced = [
             is_own or (near and _named(each) not in before)
-            for each, is_own, near in zip(findings, is_brought, touched, strict=True)
+            for each, is_own, near in zip(findings, is_introduced, touched, strict=True)
         ]
-    return [each for each, is_own in zip(findings, is_brought, strict=True) if is_own]
+    return [each for each, is_own in zip(findings, is_introduced, strict=True) if is_own]
 
 
 def named_merge(
@@ -407,7 +407,7 @@ class _Own:
         """Return whether the range changed statements about a node of a finding."""
         return not self._changed.isdisjoint((finding.item, finding.value, *finding.beside))
 
-    def may_have_brought(self, finding: UnplacedFinding) -> bool:
+    def may_have_introduced(self, finding: UnplacedFinding) -> bool:
         """Return whether the origin of a gate finding is unknown, since it names no property.
 
         Such a finding counts if the range changed any statement about its item, or if that is in another graph.

@@ -263,7 +263,7 @@ class JournalMaintenance(NamedTuple):
         """Raise what `redact` would raise for *agent* and *reason*; a reason of None is not checked."""
         view = self._view(plan.project)
         of_policy = any(_POLICY in view.types(trace.triple[0]) for _, trace in plan.traces)
-        self.writer.check_keeper(plan.project, agent, "redact", of_policy=of_policy)
+        self.writer.check_curator(plan.project, agent, "redact", of_policy=of_policy)
         self._screen_reason(reason or "")
         for given, name in ((literal(reason or ""), "the reason"), (literal(agent), "the agent's name"),
                             (_agent(agent), "the agent's name")):  # fmt: skip
@@ -282,7 +282,7 @@ class JournalMaintenance(NamedTuple):
         very short ones. Returns the commits that record it, none if there was nothing to remove. Raises PolicyDenied
         unless *agent* is a curator: `redact` checked the right to redact the policy at the first redaction.
         """
-        self.writer.check_keeper(project, agent, "redact")
+        self.writer.check_curator(project, agent, "redact")
         self._screen_reason(reason)
         exposed_in = self._exposed(project)
         shown = (triple for each in exposed_in.values() for exposure in each for triple in exposure.triples)
@@ -324,7 +324,7 @@ class JournalMaintenance(NamedTuple):
         records it names file, *agent* and *reason*. Raises PolicyDenied unless *agent* is a curator, or the project has
         none.
         """
-        self.writer.check_keeper(stream.project, agent, "set damage aside")
+        self.writer.check_curator(stream.project, agent, "set damage aside")
         self._screen_reason(reason)
 
         def record(version: Version, name: str) -> Commit:

@@ -132,7 +132,7 @@ class TermProposals:
         Raises PolicyDenied unless the agent is a curator or the project has none, NotFound without a pending proposal
         of that name, and InvalidRequest if the declaration now has a fault.
         """
-        self._check_keeper("accept terms")
+        self._check_curator("accept terms")
         proposal = self._find(term)
         self._refuse_faults(proposal.declaration)
         self._change(f"ontology/{FILE}", lambda text: _extended(text, proposal.declaration))
@@ -149,7 +149,7 @@ class TermProposals:
         """Reject and return the proposal of *term*; its author may do so too. Raises as `accept`."""
         proposal = self._find(term)
         if iri(proposal.by) != self._writer.agent_iri():
-            self._check_keeper("reject terms")
+            self._check_curator("reject terms")
         if not reason.strip():
             raise InvalidRequest("a rejection needs a reason", hint="say why the term is rejected")
         return self._answer(proposal, False, reason)
@@ -205,8 +205,8 @@ class TermProposals:
         if faults:
             raise InvalidRequest(f"the declaration has faults: {'; '.join(faults)}", hint="propose another declaration")
 
-    def _check_keeper(self, what: str) -> None:
-        self._writer.check_keeper(self._stream.project, self._writer.agent, what)
+    def _check_curator(self, what: str) -> None:
+        self._writer.check_curator(self._stream.project, self._writer.agent, what)
 
     def _find(self, term: str) -> Proposal:
         waiting = self.waiting()

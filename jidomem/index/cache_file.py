@@ -293,9 +293,9 @@ class CacheFolder(Generic[F]):
                 raise CacheInvalid("it was emptied")
             if not path.exists():  # SQLite would take its permissions, and those of the log, from the umask
                 files.lay_file(path)
-            return self._factory(str(path), BUSY_TIMEOUT, disk.number(disk.create_local_marker(self.folder))), _file_id(
-                path
-            )
+            return self._factory(
+                str(path), BUSY_TIMEOUT, disk.digest31(disk.create_local_marker(self.folder))
+            ), _file_id(path)
 
     def _reason(self, name: str, error: Exception) -> str:
         """Return the reason to build a file again after *error*, in memory if unwritable; raises Busy, Failed."""

@@ -230,11 +230,11 @@ def build(
         raise FormatError(f"not text: {error.object!r} contains half of a surrogate pair") from error
     _check_size(len(data), BYTES_BUILT, "bytes")
     if len(data) > _CERTAIN_BYTES or not all(map(_is_canonical, blocks)):
-        _read_back(triples, blocks, data)
+        _check_round_trip(triples, blocks, data)
     return _described(identity, triples, data, redacted=False)
 
 
-def _read_back(triples: frozenset[Triple], blocks: Iterable[_Block], data: bytes) -> None:
+def _check_round_trip(triples: frozenset[Triple], blocks: Iterable[_Block], data: bytes) -> None:
     """Raise FormatError unless the document *data*, parsed strictly, has exactly the built *triples*."""
     try:
         read_back = _n_triples(data)

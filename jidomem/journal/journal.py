@@ -283,7 +283,7 @@ class FileJournal:
         """Return the present version of the intact files of a stream; raises MemoryClosed after `close`."""
         self._check_open()
         folder, lock = self._known(stream)
-        version = folder.look()
+        version = folder.refresh()
         if version.heads:
             lock.known = version
         return version
@@ -344,7 +344,7 @@ class FileJournal:
         """
         self._check_open()
         folder = self._known(stream)[0]
-        folder.look()
+        folder.refresh()
         known = folder.known_damage().keys()
         folder.contents.own.clear()
         folder.contents.packs.forget_tables()
@@ -389,13 +389,13 @@ class FileJournal:
         """
         folder = self._known(stream)[0]
         if folder.is_damaged:
-            folder.look()  # it may be repaired
+            folder.refresh()  # it may be repaired
         return visible_commits(folder, folder.after(after or Version()), set() if missed is None else missed)
 
     def loose(self, stream: Stream) -> int:
         """Return the number of commits of a stream with files of their own."""
         folder = self._known(stream)[0]
-        folder.look()
+        folder.refresh()
         return folder.snapshot.loose
 
     @property
@@ -415,7 +415,7 @@ class FileJournal:
         file = acquire_lock_file(folder.path, f"{folder.path}/{SEAL_LOCK}", 0, 0)
         try:
             sealed = 0
-            for batch in batches(folder, folder.look()):
+            for batch in batches(folder, folder.refresh()):
                 with self._lock_files(stream, self.wait):
                     placed = install_batch(folder, lock.file.descriptor, batch)
                 for first in range(0, len(batch.files) if placed else 0, SLICE):
@@ -501,7 +501,7 @@ class FileJournal:
     def inspect(self, stream: Stream) -> Folder:
         """Return the folder of a stream, after a look at it."""
         folder = self._known(stream)[0]
-        folder.look()
+        folder.refresh()
         return folder
 
     def quarantine(
@@ -515,7 +515,7 @@ class FileJournal:
         with self._lock_files(stream, self.wait) as (folder, lock), writing(folder.path):
             names = quarantine_late(folder, lock.file.descriptor, which, now) if now is not None else []
             for name in names or [quarantine(folder, lock.file.descriptor, which)]:
-                version = folder.look()
+                version = folder.refresh()
                 self._write(stream, version, record(version, name), folder, lock)
             return name
 

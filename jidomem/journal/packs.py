@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from jidomem.base import disk
 from jidomem.base.containers import BoundedDict
-from jidomem.base.disk import Marks, move, prepare
+from jidomem.base.disk import FileStates, move, prepare
 from jidomem.base.regex import lazy
 from jidomem.journal.commit import BYTES, EDITED, FormatError, compact, pack_name, parse, stem
 from jidomem.records.intent import CommitRef
@@ -204,7 +204,7 @@ def place_pack(folder: str, beside: str, name: str) -> None:
 def verify_file(path: str, name: str, data: bytes) -> None:
     """Remove the file and raise OSError unless *path* has exactly *data*, which is the pack *name*."""
     with suppress(FormatError):
-        if disk.read_back(path) == data and Pack.load(path, name).rows():
+        if disk.read_uncached(path) == data and Pack.load(path, name).rows():
             return
     disk.unlink(path)
     raise OSError(errno.EIO, "the bytes read back differ from those written", path)
@@ -296,7 +296,7 @@ class PackSet:
         self._sorted: list[Pack] | None = None
         self._reach: list[str] = []  # the latest moment of each sorted pack and all before it
         self.broken: dict[str, FormatError] = {}
-        self._marks = Marks(path)
+        self._marks = FileStates(path)
 
     def set_names(self, names: Iterable[str]) -> None:
         """Set the packs to exactly those of these names."""

@@ -168,7 +168,7 @@ def install_batch(folder: Folder, descriptor: int, batch: PackBatch) -> bool:
 
     Nothing is done if one of the files was removed or redacted in the meantime.
     """
-    folder.look(holding=True)
+    folder.refresh(holding=True)
     forms = {name: (f"{stem_of(name)}.ttl", f"{stem_of(name)}.redacted.ttl") for name in batch.files}
     if any([form for form in forms[name] if disk.exists(f"{folder.path}/{form}")] != [name] for name in forms):
         return False
@@ -188,7 +188,7 @@ def install(folder: Folder, descriptor: int, beside: str, name: str | None) -> N
 
 def remove_sealed(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
     """Remove files whose commits are in a durable pack, the lock held."""
-    folder.look(holding=True)
+    folder.refresh(holding=True)
     with writing(folder.path), folder.changing(descriptor, removed=names):
         for name in names:
             disk.unlink(f"{folder.path}/{name}")
@@ -250,7 +250,7 @@ def _documents(folder: Folder, identity: str) -> Iterator[tuple[str, int, bytes]
 
 def late_commits(folder: Folder, last: str) -> dict[str, CommitRef]:
     """Return the commits of *folder* recorded after the moment *last*, by the name of their file, or pack#stem."""
-    if folder.look().recorded_at <= last:
+    if folder.refresh().recorded_at <= last:
         return {}
     contents, heads = folder.contents, dict[str, CommitRef]()
     for name in contents.files():

@@ -201,17 +201,18 @@ class Folder:
         with self._lock:
             self._watch = self._changed = None
 
-    def look(self, *, holding: bool = False) -> Version:
+    def refresh(self, *, holding: bool = False) -> Version:
         """Return the present version of the folder; list it only if its time, watch and lock file are no proof.
 
-        A process *holding* the lock to move commits between files leaves doubt and damage to the next look.
+        A process *holding* the lock to move commits between files leaves doubt and damage to the next refresh.
         """
         with self._lock:
-            now, mtime, is_certain = time_ns(), disk.mtime(self.path), self._is_certain()
+            now, mtime, changed = time_ns(), disk.mtime(self.path), self._changed_names()
             is_damaged = self.is_damaged
             if mtime is None and self.snapshot is UNLISTED and not is_damaged:
                 return UNLISTED.version
             place = disk.file_place(self.path)
+            is_certain = self.snapshot.since == 0 if changed is None else not changed
             is_unchanged = is_certain and (self.snapshot.mtime, self.snapshot.place) == (mtime, place)
             if is_damaged and not holding and is_unchanged:
                 is_known = self._damaged_at_listing == self._count_damaged()  # else a read found more damage since
@@ -228,11 +229,6 @@ class Folder:
             if not self._list_changes():
                 self._list()
             return self.snapshot.version
-
-    def _is_certain(self) -> bool:
-        """Return whether the snapshot is that of the folder if the modification time and the place are the same."""
-        changed = self._changed_names()
-        return self.snapshot.since == 0 if changed is None else not changed
 
     def _changed_names(self) -> set[str] | None:
         """Return the names that changed since the listing, by the watch; None if they are unknown.
@@ -326,13 +322,13 @@ class Folder:
     def damaged(self) -> Mapping[str, JournalDamaged]:
         """Return the present damage by the name of the file, or pack#stem."""
         with self._lock:
-            self.look()
+            self.refresh()
             if not self.is_damaged and self.has_verified_heads():
                 return {}
             if not self.is_damaged:
                 self.reload()
             if self.is_damaged:
-                self.look()  # again: a read may have failed once
+                self.refresh()  # again: a read may have failed once
             return self.known_damage()
 
     def known_damage(self) -> Mapping[str, JournalDamaged]:
@@ -394,7 +390,7 @@ class Folder:
                     f"{self.path} no longer has the version {version}: another branch was checked out",
                     hint="read from the start: read(stream)",
                 )
-            new = [head for head in self.look().heads if head.id not in version.ids]
+            new = [head for head in self.refresh().heads if head.id not in version.ids]
             entries = [self._find_listed(head.id) for head in new]
             if all(entry is not None and set(entry.parents) <= set(version.ids) for entry in entries):
                 return iter([stem(head) for head in new])

@@ -15,7 +15,7 @@ from time import time_ns
 from types import MappingProxyType
 
 from jidomem.base import disk
-from jidomem.base.disk import Marks
+from jidomem.base.disk import FileStates
 from jidomem.base.regex import lazy
 from jidomem.errors import JournalDamaged
 from jidomem.journal.commit import (
@@ -141,7 +141,7 @@ class Contents:
         self.places: dict[str, set[str]] = {}  # id prefix -> names of commit files
         self.entries: dict[str, PackEntry] = {}  # by the name of a commit file
         self.broken: dict[str, JournalDamaged] = {}  # by the name of a file, or pack#stem
-        self._marks = Marks(path)
+        self._marks = FileStates(path)
         self._asides: frozenset[str] | None = None  # first digits of the ids of quarantined commits
         self._cached: dict[str, Commit] = {}
         self._cached_bytes = 0

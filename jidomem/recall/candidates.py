@@ -63,7 +63,7 @@ class RecallQuery:
     """The query: its text, stems, files, moment, and the vector query if there is one.
 
     `limit` is the greatest number of answers wanted. Candidates outside of the filter `active` are marked; if there are
-    none of these, no candidates are returned. `lookups`
+    none of these, no candidates are returned. `caches`
     are those of the texts of each stream: the rankings of one recall share them.
     """
 
@@ -74,7 +74,7 @@ class RecallQuery:
     alike: VectorQuery | None = None
     limit: int = 1
     active: SearchFilter | None = None
-    lookups: dict[Hashable, Lookups] = field(default_factory=dict)
+    caches: dict[Hashable, QueryCache] = field(default_factory=dict)
 
 
 def gather(
@@ -84,16 +84,16 @@ def gather(
 
     def gathered(file: SearchIndexReader) -> tuple[list[Candidate], Question]:
         key = (id(file), stream, query.text, query.about, within.moment)
-        lookups = query.lookups.get(key)
-        if lookups is None or not lookups.are_current():
-            lookups = query.lookups[key] = Lookups(file, stream, query, within.moment)
-        return _Gathering(file, lookups, query, within).gathered()
+        cache = query.caches.get(key)
+        if cache is None or not cache.are_current():
+            cache = query.caches[key] = QueryCache(file, stream, query, within.moment)
+        return _Gathering(file, cache, query, within).gathered()
 
     return texts.read(stream, gathered)
 
 
-class Lookups:
-    """The lookups of one query in one state of a search file, each done once: they depend on no filter but the moment.
+class QueryCache:
+    """The results of one query in one state of a search file, each computed once: no filter but the moment alters them.
 
     `counts` and `weight` are the statistics of the stems and their weights, `about` the texts about a requested file.
     """
@@ -210,23 +210,23 @@ class Lookups:
 class _Gathering:
     """One gathering of candidates, while the search file is unchanged."""
 
-    def __init__(self, file: SearchIndexReader, lookups: Lookups, query: RecallQuery, within: SearchFilter) -> None:
+    def __init__(self, file: SearchIndexReader, cache: QueryCache, query: RecallQuery, within: SearchFilter) -> None:
         self._file = file
-        self._lookups = lookups
+        self._cache = cache
         self._query = query
         self._within = within
         #: The agents that the question names, if it names a time and no subject.
         self._agents = frozenset[str]()
 
     def gathered(self) -> tuple[list[Candidate], Question]:
-        file, within, lookups = self._file, self._within, self._lookups
+        file, within, cache = self._file, self._within, self._cache
         first = self._first()
         if spans := self._requested_spans(first):
             asked = within._replace(agents=self._agents) if self._agents else within
             first = [*dict.fromkeys([*file.during(spans, asked, self._query.limit + 1), *first])]
         runs = self._runs(first)
         around = _contexts(runs)
-        known = lookups.rows({number for run, _ in runs for number in run})
+        known = cache.rows({number for run, _ in runs for number in run})
         rows = {number: known[number] for number in file.within(around, within)}
         if within.inactive:  # successors of candidates are ranked before them, if they match
             rows = self._with_later(rows)
@@ -234,19 +234,19 @@ class _Gathering:
         active = rows.keys() if self._query.active is None else file.within(rows, self._query.active)
         if self._query.active is not None and rows.keys() <= active:
             return [], self._question([], spans)
-        scored = lookups.scored(known)
+        scored = cache.scored(known)
         candidates = [
             self._candidate(row, scored, around.get(number, ((), ())), number in active) for number, row in rows.items()
         ]
         question = self._question(scored.values(), spans)
-        return _with_expected(candidates, lookups.weight, question), question
+        return _with_expected(candidates, cache.weight, question), question
 
     def _requested_spans(self, numbers: Sequence[int]) -> tuple[tuple[str, str], ...]:
         """Return the times for which the question asks, if it names nothing else than speakers of *numbers*."""
         text, day = self._query.text, date.fromisoformat(self._query.now[:10] or str(date.min))
         if not requested_days(text, day, [day.year])[0]:
             return ()
-        rows = self._lookups.rows(numbers).values()
+        rows = self._cache.rows(numbers).values()
         years = {int(row.said_at[:4]) for row in rows if row.said_at} | {day.year}
         days, words = requested_days(text, day, years)
         names = {part.casefold() for row in rows for name in row.speakers for part in name.split()}
@@ -266,7 +266,7 @@ class _Gathering:
         rows_by_number, new = {**rows}, [*rows.values()]
         while new:
             numbers = {*self._file.numbers(item for row in new for item in row.successors)}
-            new = [*self._lookups.rows(self._file.within(numbers - rows_by_number.keys(), self._within)).values()]
+            new = [*self._cache.rows(self._file.within(numbers - rows_by_number.keys(), self._within)).values()]
             rows_by_number |= {row.number: row for row in new}
         after = {row.item: row.successors for row in rows_by_number.values()}
         return {number: row._replace(successors=_in_turn(row.item, after)) for number, row in rows_by_number.items()}
@@ -274,14 +274,14 @@ class _Gathering:
     def _first(self) -> list[int]:
         """Return the numbers of the best texts by the sum of both scores, each relative to the greatest of its kind."""
         key = self._within, self._most(BY_WORDS), self._most(BY_LIKENESS)
-        if key not in self._lookups.best:
-            self._lookups.best[key] = self._ordered()
-        return self._lookups.best[key][: self._most(CLOSELY)]
+        if key not in self._cache.best:
+            self._cache.best[key] = self._ordered()
+        return self._cache.best[key][: self._most(CLOSELY)]
 
     def _ordered(self) -> list[int]:
-        words, about = self._by_words(), self._lookups.about
+        words, about = self._by_words(), self._cache.about
         either = dict.fromkeys([*words, *self._by_likeness()])
-        near = {number: max(cosine, 0.0) for number, cosine in self._lookups.cosines(either).items()}
+        near = {number: max(cosine, 0.0) for number, cosine in self._cache.cosines(either).items()}
         most, nearest = max(words.values(), default=0.0) or 1.0, max(near.values(), default=0.0) or 1.0
 
         def fit(number: int) -> tuple[float, int]:
@@ -293,32 +293,32 @@ class _Gathering:
 
     def _by_words(self) -> dict[int, float]:
         """Return the best word matches, of all texts and of those about a requested file, with their reach."""
-        if not self._lookups.weight:
+        if not self._cache.weight:
             return {}
-        return {**self._best(about=False), **(self._best(about=True) if self._lookups.about else {})}
+        return {**self._best(about=False), **(self._best(about=True) if self._cache.about else {})}
 
     def _best(self, *, about: bool) -> dict[int, float]:
         """Return the best word matches within the scope, with their reach; some more are read each time."""
         most, count = self._most(BY_WORDS), search_tables.AT_FIRST
         while True:
-            matches = self._lookups.matches(count, about=about)
+            matches = self._cache.matches(count, about=about)
             inside = self._file.within([number for number, _ in matches], self._within)
             best = dict(islice(((number, reach) for number, reach in matches if number in inside), most))
             if len(best) == most or len(matches) < count:
                 return best
             if MORE * len(best) < min(most, count):
-                return dict(self._lookups.matches_within(self._within, most, about=about))
+                return dict(self._cache.matches_within(self._within, most, about=about))
             count *= MORE
 
     def _by_likeness(self) -> list[int]:
         """Return the numbers of the most similar texts within the scope."""
         most = self._most(BY_LIKENESS)
         wanted = min(2 * most, IN_FULL)
-        near, pieces = self._lookups.nearest(wanted)
+        near, pieces = self._cache.nearest(wanted)
         numbers = self._inside(near)
         if len(numbers) < most and pieces == wanted:  # most of the nearest texts are outside the scope
             digests = self._file.digests(self._within, COMPARED)
-            numbers = self._inside(self._lookups.nearest_of(digests, 2 * most))
+            numbers = self._inside(self._cache.nearest_of(digests, 2 * most))
         return numbers[:most]
 
     def _most(self, usual: int) -> int:
@@ -334,7 +334,7 @@ class _Gathering:
 
     def _runs(self, numbers: Collection[int]) -> list[tuple[list[int], int]]:
         """Return, for each of *numbers*, the turns around it and its position among them."""
-        around, runs = self._lookups.around(numbers), []
+        around, runs = self._cache.around(numbers), []
         for number in sorted(numbers):
             before, after = around[number]
             runs.append(([*reversed(before), number, *after], len(before)))
@@ -360,19 +360,19 @@ class _Gathering:
             row.talk,
             tuple([scored[number] for number in before if number in scored]),
             tuple([scored[number] for number in after if number in scored]),
-            is_about=row.number in self._lookups.about,
+            is_about=row.number in self._cache.about,
             is_active=is_active,
             ended=row.ended if moment is None or (row.ended or "") <= moment else None,
             successors=row.successors,
         )
 
     def _question(self, scored: Collection[ScoredPassage], spans: tuple[tuple[str, str], ...]) -> Question:
-        words, counts = set(self._query.stems.values()), self._lookups.counts
+        words, counts = set(self._query.stems.values()), self._cache.counts
         speakers = {name for one in scored for name in one.speakers}
         has_vectors = any(one.cosine is not None for one in scored)
         named = sorted(name for name in speakers if words & {part.casefold() for part in name.split()})
         named += sorted({local_name(name) for name in self._agents} - {*named}) if spans else []
-        stems = {stem: self._query.stems[stem] for stem in self._lookups.weight}
+        stems = {stem: self._query.stems[stem] for stem in self._cache.weight}
         missing = [stem for stem in telling_stems(self._query.stems) if not counts.holding.get(stem)]
         unknown = {stem: self._query.stems[stem] for stem in missing}
         return Question(self._query.text, stems, counts, tuple(named), self._query.now, has_vectors, unknown, spans)

@@ -38,7 +38,7 @@ from jidomem.rdf.vocab import (
 from jidomem.read import memory_detail
 from jidomem.read.named_queries import resolve_name
 from jidomem.recall.bm25 import query_stems, search, search_weights, telling_stems, whole
-from jidomem.recall.candidates import CLOSELY, PAGE, Lookups, RecallQuery, VectorQuery, matching_excerpt
+from jidomem.recall.candidates import CLOSELY, PAGE, QueryCache, RecallQuery, VectorQuery, matching_excerpt
 from jidomem.recall.question import ROLES, WITHOUT_SUBJECT, Days, identifiers, spoken_of
 from jidomem.recall.ranking import (
     AFTER,
@@ -115,7 +115,7 @@ class Entries:
         self._texts = texts
         self._index = index
 
-    def covered(
+    def recall(
         self, request: RecallRequest, within: SearchFilter, now: str, alike: VectorQuery | None, *, explains: bool
     ) -> Recalled:
         """Return up to `limit` entries *within* the filter: the matching ones, best first, then the newest.
@@ -134,7 +134,7 @@ class Entries:
         return Recalled(chosen, scores, {name: one.found.parts for name, one in known.items()}, reasons, answer.ranking)
 
     def ranked(self, request: RecallRequest, within: SearchFilter, now: str, alike: VectorQuery | None) -> Answered:
-        """Return the ranking of the matching entries *within* the filter; the arguments are those of `covered`."""
+        """Return the ranking of the matching entries *within* the filter; the arguments are those of `recall`."""
         stems = query_stems(self._texts.stemmer, request.query)
         query = RecallQuery(request.query, stems, (), now, limit=request.limit)
         return rank_sources([RankingSource(self._texts, self._stream, within, alike)], query)
@@ -241,7 +241,7 @@ class Recalling:
     """The recall over the texts of one root, at the moment `now`.
 
     `alike` has the vectors of the query, if known. `pages` are those of the user of the query, with their vectors, if
-    pages are requested. `lookups` are shared by the rankings of one recall.
+    pages are requested. `caches` are shared by the rankings of one recall.
     """
 
     texts: TextsSoFar
@@ -250,7 +250,7 @@ class Recalling:
     now: str
     alike: VectorQuery | None = None
     pages: tuple[Readable, VectorQuery | None] | None = None
-    lookups: dict[Hashable, Lookups] = field(default_factory=dict)
+    caches: dict[Hashable, QueryCache] = field(default_factory=dict)
 
     def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> MemoryRecall:
         """Return up to `limit` memories that answer the query; raises InvalidRequest for an invalid filter, and
@@ -341,7 +341,7 @@ class Recalling:
         stems = query_stems(self.texts.stemmer, request.query)
         now = within.moment or self.now
         query = RecallQuery(
-            request.query, stems, narrowing.about, now, limit=request.limit, active=active, lookups=self.lookups
+            request.query, stems, narrowing.about, now, limit=request.limit, active=active, caches=self.caches
         )
         sources, rankings = self._sources(project, within, narrowing), list[_Ranking]()
         if self.alike is None and not (names_time(request.query, now) or identifiers(request.query)):

@@ -282,7 +282,7 @@ class EntryStore:
             own=own(request, every=all_sessions),
         )
         alike = self._memory.alike_to(request.query, project, within.moment, spoken=True)
-        matches = self._entries(opts).covered(request, within, now, alike, explains=narrowing.explain)
+        matches = self._entries(opts).recall(request, within, now, alike, explains=narrowing.explain)
         fitting = _fitting(matches.entries, narrowing.budget_tokens)
         named = {name: entry.id for name, entry in fitting.items() if name in matches.scores}
         metadata: dict[str, Any] = {"scores": {id_: matches.scores[name] for name, id_ in named.items()}}

@@ -153,5 +153,5 @@ class GovernanceApi:
 
     def _redact_logs_and_state(self, project: str, shows: Callable[[str], bool]) -> None:
         self._read_log.forget(project, shows)  # even if it is off now, it may have earlier rows
-        self._memory.door_log.forget(shows)
+        self._memory.interface_log.forget(shows)
         self._agents.redact(project, shows)

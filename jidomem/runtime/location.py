@@ -131,19 +131,19 @@ def opened_log(given: str | PathLike[str] | None, wait: float) -> tuple[SharedLo
     """Return the log of the shared root in *given* or the environment, and the folder of its copy; None for a folder.
 
     The files of the root are then in that folder. Requests have a timeout of *wait* seconds. Raises the errors of
-    `open_log` and `addresses.bring`.
+    `open_log` and `addresses.update_copy`.
     """
     address = settings.address_of(given)
-    return None if address is None else brought(address, wait)
+    return None if address is None else open_current_log(address, wait)
 
 
-def brought(address: str, wait: float) -> tuple[SharedLog, Path]:
+def open_current_log(address: str, wait: float) -> tuple[SharedLog, Path]:
     """Return the log at *address* and the folder of its copy, as `opened_log` does."""
     from jidomem.extras.servers import addresses  # imported here, as most roots are folders
 
     log, home = open_log(address, wait)
     try:
-        addresses.bring(log, home)
+        addresses.update_copy(log, home)
     except BaseException:
         log.close()
         raise
@@ -279,7 +279,7 @@ class SharedLocation:
         """Fetch the files of the log to the copy, and return their tag."""
         from jidomem.extras.servers import addresses
 
-        self._brought = addresses.bring(self.log, self._home)
+        self._brought = addresses.update_copy(self.log, self._home)
         return self._brought
 
     def state(self, name: str, tables: str) -> StateStore:
@@ -306,7 +306,7 @@ class SharedLocation:
         from jidomem.extras.servers import addresses
 
         addresses.change(self.log, lambda files: {**files, path: edit(files.get(path))})
-        addresses.bring(self.log, self._home)
+        addresses.update_copy(self.log, self._home)
 
     def vectors(self, root: Path, texts: Texts, embedder: Embedder) -> Vectors:
         """Return the vectors of the root, each of which one server makes for all."""
@@ -340,5 +340,5 @@ def open_place(given: str | os.PathLike[str] | None, wait: float) -> InFolder | 
     """Return the location of the root in *given*, or of the one found; raises the errors of `settings`."""
     if (address := settings.address_of(given)) is None:
         return InFolder(settings.find(given)[0])
-    log, home = brought(address, wait)
+    log, home = open_current_log(address, wait)
     return SharedLocation(log, address, home)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: The most rows: refusals of the latest days, clients with the latest requests, and tokens used last.
 REFUSALS, CLIENTS, TOKENS = 10_000, 1_000, 1_000
-#: The tables of a `DoorLog`.
+#: The tables of a `InterfaceLog`.
 SERVER_LOG_TABLES = """
 CREATE TABLE IF NOT EXISTS refused (day TEXT NOT NULL, project TEXT NOT NULL, agent TEXT NOT NULL, code TEXT NOT NULL,
   door TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (day, project, agent, code, door));
@@ -52,7 +52,7 @@ class RefusedAt(NamedTuple):
     project: str
     agent: str
     code: str
-    door: str
+    interface: str
     times: int
 
 
@@ -63,13 +63,13 @@ class ClientActivity(NamedTuple):
     agent: str
     user_agent: str
     address: str
-    door: str
+    interface: str
     first: str
     last: str
     requests: int
 
 
-class DoorLog:
+class InterfaceLog:
     """The counts of all servers of one root, in its working state."""
 
     def __init__(self, state: StateStore) -> None:

@@ -67,7 +67,7 @@ class RecallApi:
             hits = self._hits(search, request, narrowing, project)
             if is_whole := "index" not in hits.metadata:
                 hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))
-            search.lookups.clear()  # before the garbage collector examines them
+            search.caches.clear()  # before the garbage collector examines them
         memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGE_KIND]
         freshness = fresh(self._memory.index, self._memory.tree, project, iter(memories))
         shown = {hit.id for hit in hits.entries} if is_whole else set[str]()
@@ -253,7 +253,7 @@ class RecallApi:
         if (project, agent) not in self._pages:  # if two threads build it at once, one result is dropped
             pages = Pages(self._agents.state, project, agent, self._memory.sources.new_id, self.texts.stemmer)
             self._pages.setdefault((project, agent), pages)
-        texts, embedder = self._pages[project, agent].level()
+        texts, embedder = self._pages[project, agent].catch_up()
         if vector is None or self.embedding is None or vector.vectors is not self.embedding.vectors:
             return texts, None
         is_same = embedder == self.embedding.vectors.embedder.name

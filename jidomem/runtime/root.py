@@ -27,7 +27,7 @@ from jidomem.runtime import settings
 from jidomem.runtime.agent_api import AgentApi
 from jidomem.runtime.governance_api import GovernanceApi
 from jidomem.runtime.location import InFolder, LoadedConfig, SharedLocation, open_place, read
-from jidomem.runtime.logs import READ_LOG_TABLES, SERVER_LOG_TABLES, DoorLog, ReadLog
+from jidomem.runtime.logs import READ_LOG_TABLES, SERVER_LOG_TABLES, InterfaceLog, ReadLog
 from jidomem.runtime.recall_api import RecallApi
 from jidomem.runtime.state import State
 from jidomem.runtime.worker_pool import Checks, Pool
@@ -113,7 +113,7 @@ class Jidomem:
 
         self._shown = ReadLog(self.place.state("read", READ_LOG_TABLES), sources.now)
         self.read_log = self._shown if given.read_log else None
-        self.door_log = DoorLog(State(given.root, SERVER_LOG_TABLES, self.journal.check_present))
+        self.interface_log = InterfaceLog(State(given.root, SERVER_LOG_TABLES, self.journal.check_present))
         self.reader = MemoryReader(
             self.index,
             self.playbook,
@@ -477,7 +477,7 @@ class Jidomem:
         return TermProposals(root, change, project or self.project, self.schema, self.writer, self.follower)
 
     @property
-    def keeper(self) -> JournalMaintenance:
+    def maintenance(self) -> JournalMaintenance:
         """Return the redaction of secrets in the journal and the quarantine of damaged files."""
         return self._governance.maintenance()
 
@@ -569,7 +569,7 @@ class Jidomem:
             self._search.close()
         self._recall.close()
         self._shown.state.close()
-        self.door_log.state.close()
+        self.interface_log.state.close()
         self.follower.close()
         self.place.close()
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from jidomem.runtime.recall_api import RecallApi
     from jidomem.schema.ontology import EffectiveRules
     from jidomem.write.context import Similar, SimilarQuestion
-    from jidomem.write.submission import Proposal
+    from jidomem.write.submission import IntentInput
     from jidomem.write.writer import MemoryWriter
 
 #: The last writes that the search file may lack; the most commits that are added to it, and the most whose writes are
@@ -113,13 +113,13 @@ class ReceiptSearch:
         self._recent: dict[str, dict[int, list[_RecentWrite]]] = {}
         self._recent_lock, self._no_file_lock = Lock(), Lock()
 
-    def treatment(self, intent: Proposal) -> str:
+    def treatment(self, intent: IntentInput) -> str:
         """Return what the policy says of memories similar to *intent*: `ask`, `propose` or `off`."""
         with suppress(Exception):  # of an invalid intent, which is refused later
             return self._treatment(_parsed(intent))
         return DEFAULT
 
-    def judge(self, project: str, intent: Proposal, receipt: Receipt) -> None:
+    def judge(self, project: str, intent: IntentInput, receipt: Receipt) -> None:
         """Have the model, if there is one, compare a proposal with the memories similar to it, in the background."""
         active = [each for each in receipt.similar or () if not each.is_inactive]
         if self._judge is not None and active:
@@ -163,7 +163,7 @@ class ReceiptSearch:
     def _with_status(
         self,
         similar: Similar,
-        given: Proposal,
+        given: IntentInput,
         receipt: Receipt | None,
         reading: Callable[[], AbstractContextManager[WriteSnapshot]],
     ) -> Similar:
@@ -177,7 +177,7 @@ class ReceiptSearch:
             ended = ended or _ended_nearly_alike(given, receipt.iri if receipt else "", past, view)
         return similar if similar is None and not ended else (*ended, *(each for each in others if each not in past))
 
-    def are_near(self, project: str, one: Proposal, other: Proposal) -> bool:
+    def are_near(self, project: str, one: IntentInput, other: IntentInput) -> bool:
         """Return whether two memories are a near pair of the review, or near to each other as receipts tell it."""
         first, second = map(_parsed, (one, other))
         pairs = self._recall.near_pairs(project, embeds=False)
@@ -227,7 +227,7 @@ class ReceiptSearch:
             return "off"
         return self._rules.policy.on_similar.get(family(kind), DEFAULT)
 
-    def _find(self, project: str, given: Proposal, receipt: Receipt | None) -> Similar:
+    def _find(self, project: str, given: IntentInput, receipt: Receipt | None) -> Similar:
         """Return the memories similar to an intent: as recorded by *receipt*, or before it is judged."""
         intent = _parsed(given)
         if self._is_closed or self._treatment(intent) == "off":
@@ -498,7 +498,7 @@ def _kind(intent: MemoryUpdateIntent) -> str:
     return TYPE_ALIASES.get(intent.type or "", intent.type or "")
 
 
-def _parsed(intent: Proposal) -> MemoryUpdateIntent:
+def _parsed(intent: IntentInput) -> MemoryUpdateIntent:
     return intent if isinstance(intent, MemoryUpdateIntent) else MemoryUpdateIntent.from_dict(intent)
 
 
@@ -586,7 +586,7 @@ def _text(item: Term, fields: Iterable[Term], view: WriteSnapshot) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def _ended_alike(intent: Proposal, item: str, view: WriteSnapshot) -> tuple[SimilarMemory, ...]:
+def _ended_alike(intent: IntentInput, item: str, view: WriteSnapshot) -> tuple[SimilarMemory, ...]:
     """Return the memory with the text of *intent* that ended last, unless another one that says so is in its place.
 
     The full stop and the case of the first letter do not count. *item* is the new memory, empty before it is judged;
@@ -612,7 +612,7 @@ def _ended_alike(intent: Proposal, item: str, view: WriteSnapshot) -> tuple[Simi
 
 
 def _ended_nearly_alike(
-    intent: Proposal, item: str, past: Sequence[SimilarMemory], view: WriteSnapshot
+    intent: IntentInput, item: str, past: Sequence[SimilarMemory], view: WriteSnapshot
 ) -> tuple[SimilarMemory, ...]:
     """Return the first of *past* that *intent* repeats, unless what is in its place says so or is named by it."""
     from jidomem.records.differences import differences, share_half
@@ -627,7 +627,7 @@ def _ended_nearly_alike(
     return ()
 
 
-def _text_and_links(intent: Proposal, item: str, view: WriteSnapshot) -> tuple[str, set[str]]:
+def _text_and_links(intent: IntentInput, item: str, view: WriteSnapshot) -> tuple[str, set[str]]:
     """Return the text of *intent* and the memories that it names; the text of a decision not accepted is empty."""
     given = intent.to_dict() if isinstance(intent, MemoryUpdateIntent) else intent
     text, new = given.get("summary"), [iri(item)] if item else []

@@ -41,7 +41,7 @@ class Keyring:
         self._storage = storage
         #: Reports why the tokens cannot be read.
         self.on_fault: Callable[[JidomemError], object] = _report
-        self._seen = storage.look()
+        self._seen = storage.state()
         self._tokens, is_needed = storage.read()
         self._needs: MutableSequence[int] | memoryview = [is_needed]
 
@@ -121,7 +121,7 @@ class Keyring:
 
     def _catch_up(self) -> None:
         """Read the tokens again if they changed; if that fails, write the reason to stderr and raise Failed."""
-        state = self._storage.look()
+        state = self._storage.state()
         if state == self._seen:
             return
         try:
@@ -161,7 +161,7 @@ class OwnTokens:
     def __init__(self, path: Path, root: Path) -> None:
         self._path, self.root, self.place = path, str(root), str(path)
 
-    def look(self) -> tuple[int, ...]:
+    def state(self) -> tuple[int, ...]:
         """Return the state of the file in the file system."""
         try:
             status = self._path.stat()
@@ -193,7 +193,7 @@ class SharedTokens:
         self._log, self.root, self.place = log, log.name, f"its {TOKENS}"
         self._looked = (-TOKENS_FOR, "")
 
-    def look(self) -> str:
+    def state(self) -> str:
         """Return the tag of the file with the tokens, at most TOKENS_FOR seconds old."""
         if monotonic() - self._looked[0] >= TOKENS_FOR:
             file = self._log.get(TOKENS)

@@ -160,7 +160,7 @@ def ready(site: RequestContext) -> Response:
         return _health_response({"status": "not ready"})
     if not is_needed:
         return _health_response(_readiness(site))
-    is_ready = site.operation.readiness.look(lambda: _is_ready(site))
+    is_ready = site.operation.readiness.latest(lambda: _is_ready(site))
     return _health_response({"status": "ok" if is_ready else "not ready"})
 
 

@@ -1,6 +1,6 @@
 """The state of a running server: counters, index lag and the context of a request.
 
-Counters are bounded, and a `Ledger` adds them to the door log of the root every few seconds.
+Counters are bounded, and a `Ledger` adds them to the interface log of the root every few seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from jidomem.base.containers import BoundedDict
 from jidomem.errors import JidomemError, JournalDamaged, NotFound, PolicyDenied, Unauthenticated, nearest_names
 from jidomem.journal.journal import Stream
 from jidomem.records.intent import SHORT, Version
-from jidomem.runtime.logs import ClientActivity, DoorLog, RefusedAt
+from jidomem.runtime.logs import ClientActivity, InterfaceLog, RefusedAt
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import EVERY, ApiToken
@@ -334,7 +334,7 @@ def _figures_of_others(shared: SharedState) -> dict[int, Figures]:
     return {number: Figures(shared.figures(number)) for number in numbers}
 
 
-#: The interfaces, as the door log names them.
+#: The interfaces, as the interface log names them.
 HTTP, MCP_HTTP, MCP_STDIO = "HTTP", "MCP over HTTP", "MCP over standard input"
 _SECONDS, _LAST = 5.0, 2.0
 #: The least time between two moments of use of one token that are written.
@@ -343,11 +343,11 @@ T = TypeVar("T")
 
 
 class Ledger:
-    """A periodic task that adds the counters of one server to the door log of the root."""
+    """A periodic task that adds the counters of one server to the interface log of the root."""
 
-    def __init__(self, log: DoorLog, door: str, measures: Measures) -> None:
-        """Add the counts of *measures* at *door* to *log*, from now on."""
-        self.log, self._door, self._measures = log, door, measures
+    def __init__(self, log: InterfaceLog, interface: str, measures: Measures) -> None:
+        """Add the counts of *measures* at *interface* to *log*, from now on."""
+        self.log, self._interface, self._measures = log, interface, measures
         self._lock = Lock()
         self._refused: dict[Refusal, int] = {}
         self._others: dict[str, int] = {}
@@ -366,12 +366,12 @@ class Ledger:
                         for client, visits in self._measures.clients.seen.items()}  # fmt: skip
                 used = dict(self._measures.used)
             due = {token: at for token, at in used.items() if self._is_due(at, self._used.get(token))}
-            rows = [RefusedAt(*each, self._door, more) for each, more in _more(refused, self._refused)]
-            rows += [RefusedAt("", "", OTHERS, code, self._door, more) for code, more in _more(others, self._others)]
+            place = self._interface
+            rows = [RefusedAt(*each, place, more) for each, more in _more(refused, self._refused)]
+            rows += [RefusedAt("", "", OTHERS, code, place, more) for code, more in _more(others, self._others)]
             counts = {client: requests for client, (requests, _, _) in seen.items()}
-            clients = [
-                ClientActivity(*each, self._door, *seen[each][1:], more) for each, more in _more(counts, self._counted)
-            ]
+            news = _more(counts, self._counted)
+            clients = [ClientActivity(*each, place, *seen[each][1:], more) for each, more in news]
             if rows or clients or due:
                 try:
                     self.log.add(rows, clients, {token: format_timestamp(at) for token, at in due.items()})
@@ -411,7 +411,7 @@ class Readiness:
         self._faults: dict[str, str] = {}
         self.locked: dict[Stream, tuple[float, Version]] = {}  # since when, at which version
 
-    def look(self, is_ready: Callable[[], bool]) -> bool:
+    def latest(self, is_ready: Callable[[], bool]) -> bool:
         """Return the latest answer of *is_ready*, at most a second old; False if a check takes too long."""
         if monotonic() - self._at >= FRESH and self._lock.acquire(blocking=False):
             try:
@@ -544,9 +544,9 @@ class Operation:
         if shared is not None:
             self.connections, self.feeds = shared.connections(connections), shared.feeds(feeds)
 
-    def keep_counts(self, log: DoorLog, door: str) -> None:
-        """Add the refusals and clients at *door* to *log* until `close`."""
-        self.ledger = Ledger(log, door, self.measures)
+    def keep_counts(self, log: InterfaceLog, interface: str) -> None:
+        """Add the refusals and clients at *interface* to *log* until `close`."""
+        self.ledger = Ledger(log, interface, self.measures)
 
     def reread(self, memory: Jidomem) -> None:
         """Read the files of the journal again, slowly, until `flush`; of several workers the first one does."""

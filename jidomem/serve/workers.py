@@ -284,7 +284,7 @@ def _serve(job: Mapping[str, Any], shared: SharedState, supervisor: socket.socke
         sink = open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")  # noqa: SIM115 - open until the end
         log = Log(sink, given.log_form, given.log_level, shared)
         operation = Operation(log, connections=limits.connections, shared=shared, read_only=given.read_only)
-        operation.keep_counts(memory.door_log, HTTP)
+        operation.keep_counts(memory.interface_log, HTTP)
         app = create_app(
             memory,
             hosts=given.hosts,

@@ -17,16 +17,16 @@ from jidomem.write.submission import (
     REFUSED,
     AnySubmission,
     Decision,
-    Given,
+    IntentInput,
+    IntentOrError,
     Outcome,
-    Proposal,
     Submission,
     SubmitOptions,
 )
-from jidomem.write.triples import read_back
+from jidomem.write.triples import check_round_trip
 
 #: A function that returns the intents of a batch with their options; its argument is the growing list of outcomes.
-IntentPlan = Callable[[Sequence[Outcome]], Iterable[tuple[Proposal, SubmitOptions]]]
+IntentPlan = Callable[[Sequence[Outcome]], Iterable[tuple[IntentInput, SubmitOptions]]]
 #: The number of intents of a stream that are read and submitted together.
 PIECE = 500
 
@@ -38,7 +38,7 @@ class SubmissionResults(Iterator[Outcome]):
     number of submitted intents; `submitted` counts them, including those whose outcomes were not returned yet.
     """
 
-    def __init__(self, intents: Iterable[Given], batch: Batches, project: str, options: SubmitOptions) -> None:
+    def __init__(self, intents: Iterable[IntentOrError], batch: Batches, project: str, options: SubmitOptions) -> None:
         self.submitted = 0
         self._pending: deque[Outcome] = deque()
         self._end: Exception | None = StopIteration()  # until `iter` succeeds: `__del__` then gives no warning
@@ -69,9 +69,9 @@ class SubmissionResults(Iterator[Outcome]):
                 f"{message}, and none after them was submitted: consume the outcomes", ResourceWarning, 2, self
             )
 
-    def _read(self) -> list[Given]:
+    def _read(self) -> list[IntentOrError]:
         """Return the next piece; an error of the stream is raised after the outcomes of the piece."""
-        piece: list[Given] = []
+        piece: list[IntentOrError] = []
         try:
             for intent in islice(self._intents, PIECE):
                 piece.append(intent)
@@ -86,7 +86,7 @@ class Batches(WritePart):
     """The batches of intents of a writer."""
 
     def submit_many(
-        self, project_id: str, intents: Iterable[Given], options: SubmitOptions, *, atomic: bool
+        self, project_id: str, intents: Iterable[IntentOrError], options: SubmitOptions, *, atomic: bool
     ) -> list[Outcome] | SubmissionResults:
         """See `MemoryWriter.submit_many`."""
         queue = self._context.queues.of(project_id)
@@ -97,7 +97,7 @@ class Batches(WritePart):
         return SubmissionResults(intents, self, project_id, options)
 
     def submit_piece(
-        self, project_id: str, intents: Iterable[Given], options: SubmitOptions, first: int
+        self, project_id: str, intents: Iterable[IntentOrError], options: SubmitOptions, first: int
     ) -> list[Outcome]:
         """Return the outcomes of a piece of a stream, whose first intent is at the position *first*."""
         submissions = self._submissions(project_id, intents, options)
@@ -134,7 +134,9 @@ class Batches(WritePart):
         return [outcome if isinstance(outcome, JidomemError) else receipt
                 for outcome, receipt in zip(outcomes, receipts, strict=True)]  # fmt: skip
 
-    def _submissions(self, project_id: str, intents: Iterable[Given], options: SubmitOptions) -> list[Submission]:
+    def _submissions(
+        self, project_id: str, intents: Iterable[IntentOrError], options: SubmitOptions
+    ) -> list[Submission]:
         submission = self._context.pipeline.submission
         return [submission(project_id, intent, options) for intent in intents]
 
@@ -152,7 +154,7 @@ class _Recorded(NamedTuple):
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         try:
             decision = pipeline.run(self.submission, view, now)
-            read_back(decision.triples)
+            check_round_trip(decision.triples)
         except JidomemError as refusal:
             self.outcomes.append(refusal)
             return REFUSED

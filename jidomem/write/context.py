@@ -18,7 +18,7 @@ from jidomem.write import permissions
 from jidomem.write.group_commit import CommitQueues
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
-from jidomem.write.submission import AnySubmission, Proposal
+from jidomem.write.submission import AnySubmission, IntentInput
 
 #: The active memories near to an intent, the nearest first; None if they were not looked up.
 Similar = tuple[SimilarMemory, ...] | None
@@ -32,7 +32,7 @@ class SimilarQuestion(NamedTuple):
 
     put: Callable[[Similar], object]
     project: str
-    intent: Proposal
+    intent: IntentInput
     receipt: Receipt | None
     reading: Callable[[], AbstractContextManager[WriteSnapshot]]
 
@@ -49,10 +49,10 @@ class SimilarSearch(Protocol):
     #: The threads that run `answer_all` and wait for a question, each by its queue; None ends it.
     idle: dict[SimpleQueue[SimilarQuestion | None], Thread]
 
-    def treatment(self, intent: Proposal) -> str:
+    def treatment(self, intent: IntentInput) -> str:
         """Return what the policy says of memories similar to *intent*: `ask`, `propose` or `off`."""
 
-    def judge(self, project: str, intent: Proposal, receipt: Receipt) -> None:
+    def judge(self, project: str, intent: IntentInput, receipt: Receipt) -> None:
         """Have a model, if there is one, compare a proposal with the memories similar to it, in the background."""
 
     def answer_all(self, question: SimilarQuestion) -> None:
@@ -61,7 +61,7 @@ class SimilarSearch(Protocol):
         For each, the caller has acquired one of the `slots`, which is released once it is answered.
         """
 
-    def are_near(self, project: str, one: Proposal, other: Proposal) -> bool:
+    def are_near(self, project: str, one: IntentInput, other: IntentInput) -> bool:
         """Return whether two memories are a near pair of the review, or near to each other as receipts tell it."""
 
 

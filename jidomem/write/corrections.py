@@ -307,7 +307,7 @@ class Corrections(WritePart):
             values |= {**undone.links(proposal, restored | undone.active_again), **changes}
             # as it was: it may name a memory that was replaced since, as a conflict for the curator
             is_same = changes.keys() <= _AUTHOR | {"idempotency_key"}
-            options = replace(self._as_seen(view, proposal, changes), propose=True, as_it_was=is_same, request="")
+            options = replace(self._as_seen(view, proposal, changes), propose=True, restates=is_same, request="")
             submission = pipeline.submission(project_id, values, options)
             submissions.append(_UndoStep(self, submission, undone.named, None, len(submissions), receipts))
         if not dry_run:  # the whole receipt is known with the last memory

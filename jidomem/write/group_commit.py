@@ -28,7 +28,7 @@ from jidomem.write.permissions import Speaker
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import AnySubmission, Decision, Outcome
-from jidomem.write.triples import WRITER_AGENT, read_back
+from jidomem.write.triples import WRITER_AGENT, check_round_trip
 
 BLOCK_TRIPLES = 1_000
 BLOCK_CHARACTERS = 1_000_000
@@ -171,7 +171,7 @@ class _Block:
             pending.outcome = None
         for pending, decision in self.members:
             try:
-                read_back(decision.triples)
+                check_round_trip(decision.triples)
             except IntentRefused as refusal:
                 pending.outcome = refusal
         return any(pending.outcome for pending, _ in self.members)
@@ -336,7 +336,7 @@ class CommitQueue:
         for submission in plan(view, now):
             pipeline.check_speaker()
             decision = pipeline.run(submission, view, now)
-            read_back(decision.triples)
+            check_round_trip(decision.triples)
             view.add(decision.triples)
             decisions.append(decision)
         return decisions

@@ -25,7 +25,7 @@ from jidomem.write.context import WritePart, project_node
 from jidomem.write.normalize import check_size
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import Probe, WriteSnapshot
-from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Proposal
+from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, IntentInput
 
 
 class SessionRows(NamedTuple):
@@ -168,7 +168,7 @@ class PolicyChanges(WritePart):
             return context.pipeline.run(submission, context.snapshot(project_id), context.now()).receipt
         return context.submit(project_id, submission)
 
-    def check_keeper(self, project_id: str, agent: str, what: str, *, of_policy: bool = False) -> None:
+    def check_curator(self, project_id: str, agent: str, what: str, *, of_policy: bool = False) -> None:
         """Raise PolicyDenied unless *agent* is a curator, with *of_policy* an administrator; *what* is the action.
 
         While a project names none, every agent with access to its files may do it.
@@ -313,7 +313,7 @@ class Descriptions(PolicyChanges):
         by = next(index.triples(graph, proposal, jido("proposedBy")), None)
         if accepted or by is None or by[2] != agent:
             action = f"{'accept' if accepted else 'reject'} terms"
-            self.check_keeper(project_id, self._context.agent, action)
+            self.check_curator(project_id, self._context.agent, action)
         node = iri(f"{vocab.BASE}term-answers/{vocab.local_name(proposal)}")
         rows = [
             (node, vocab.TYPE, jido("TermAnswer")),
@@ -335,7 +335,7 @@ class Descriptions(PolicyChanges):
         (receipt,) = self._context.queues.of(project_id, stream).submit_atomic(self._context.pipeline, [submission])
         return receipt
 
-    def keep_together(self, project_id: str, rows: Sequence[Triple], intents: Sequence[Proposal]) -> list[Receipt]:
+    def keep_together(self, project_id: str, rows: Sequence[Triple], intents: Sequence[IntentInput]) -> list[Receipt]:
         """Return the receipts of descriptions of things that are no memories, and of *intents*, in one commit or none.
 
         Raises IntentRefused for a subject that already has a different description here, and what `submit_intent`

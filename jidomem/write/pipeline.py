@@ -49,7 +49,7 @@ from jidomem.write.submission import (
     UNCHANGED,
     AnySubmission,
     Decision,
-    Given,
+    IntentOrError,
     Submission,
     SubmitOptions,
     commit_of,
@@ -162,7 +162,7 @@ class Pipeline:
         if self.speaker is not None and self.speaker.check is not None:
             self.speaker.check()
 
-    def submission(self, project: str, intent: Given, options: SubmitOptions = DEFAULT_OPTIONS) -> Submission:
+    def submission(self, project: str, intent: IntentOrError, options: SubmitOptions = DEFAULT_OPTIONS) -> Submission:
         """Return the submission of *intent*, with the blob ids of the files that it is about unless *options* has them.
 
         It reads files, so it is called before the submission waits for the lock, but for an intent that depends on the
@@ -196,7 +196,7 @@ class Pipeline:
             draft, permission = self._validate(draft, submission, view)
             intent, statements = draft.intent, self.describe(draft.intent, options, view, now)
             keys = conflict.keys(intent)
-            same = None if options.as_it_was else conflict.identical(intent, keys, view)
+            same = None if options.restates else conflict.identical(intent, keys, view)
             if same is None or not options.is_judged_by(intent, same):
                 comparison = self._compare(intent, keys, statements, permission, options, view, now)
                 if comparison.status == triples.PROPOSED:
@@ -219,7 +219,7 @@ class Pipeline:
         given = proposal  # its digest is that of a retry, whether the files are still there or not
         if respelt := submission.options.respelt:
             proposal = replace(proposal, about=[respelt.get(path, path) for path in proposal.about])
-        if not submission.options.as_it_was:
+        if not submission.options.restates:
             check_entries(proposal)
         with_author = self.with_author(proposal)
         normal = normalize(with_author, now=now, new_id=self.new_id, schema=self.rules.schema, literal=self.literal)
@@ -246,11 +246,11 @@ class Pipeline:
         intent = intent if is_recorded else permissions.check_promotion(intent, view, permission.is_curator)
         validate.require_fields(intent, project)
         validate.check_references(intent, view, policy, partial(self.ids, project), is_recorded=is_recorded)
-        if intent.about and not (submission.options.as_it_was or submission.options.imported):
+        if intent.about and not (submission.options.restates or submission.options.imported):
             validate.check_separators(intent)
         if intent.extra_triples:
             validate.check_extra_triples(intent, view, schema)
-            if not submission.options.as_it_was:
+            if not submission.options.restates:
                 validate.check_patterns(intent)
         if intent.evidence != draft.intent.evidence:
             draft = draft._replace(filled={**draft.filled, "evidence": intent.evidence})
@@ -298,14 +298,14 @@ class Pipeline:
         """Stage 4: return the triples to append and the receipt."""
         intent, conflicts = draft.intent, comparison.conflicts
         warnings = [*draft.warnings, *statements.warnings, *comparison.warnings]
-        if not options.as_it_was:
+        if not options.restates:
             warnings += _moment_warnings(draft.proposal, intent, now)
             if len(intent.summary or "") >= validate.LONG_SUMMARY:
                 warnings.append(validate.LONG_SUMMARY_WARNING.format(len(intent.summary or "")))
         if intent.assigned_to:
             warnings += triples.misspelt_agents([intent.assigned_to], view)
         warnings += _absent_warnings(options.absent) if options.absent else ()
-        if "\\" in "".join(intent.about) and not (options.as_it_was or options.imported):
+        if "\\" in "".join(intent.about) and not (options.restates or options.imported):
             warnings += validate.separator_warnings(intent.about)
         warnings += [f"about names {path}: it is stored as {near}" for path, near in options.respelt.items()]
         rows, item = [*statements.described, *statements.declared], intent.iri or ""
@@ -422,7 +422,7 @@ class Pipeline:
         declared = triples.stubs(intent, view, self.rules.policy, now)
         links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]
         try:
-            keep_values = options.imported or options.as_it_was
+            keep_values = options.imported or options.restates
             warnings = validate.check_terms(described, view, schema, self.rules.policy, keep_values=keep_values)
             warnings += validate.judge_shapes([*described, *declared, *links], view, self.rules.schema)
         except IntentRefused as refusal:  # the author does not know the new id
@@ -448,7 +448,7 @@ class Pipeline:
         view: WriteSnapshot,
     ) -> Term:
         """Return asserted or proposed, by the policy for conflicts of the kind; raise Conflict if it is to refuse."""
-        if not conflicts or options.as_it_was:
+        if not conflicts or options.restates:
             return triples.PROPOSED if options.propose else triples.ASSERTED
         policy = (
             "propose" if options.propose else self.rules.policy.on_conflict.get(family(intent.type or ""), "refuse")
@@ -534,7 +534,7 @@ def _full_fields(item: str, view: WriteSnapshot) -> dict[str, Any]:
     return fields | {name: moment for name, moment in moments.items() if moment}
 
 
-def paths_about(proposal: Given) -> list[str]:
+def paths_about(proposal: IntentOrError) -> list[str]:
     """Return the texts in the about of *proposal*, which may be any value."""
     about: Any = proposal.get("about") if isinstance(proposal, Mapping) else getattr(proposal, "about", None)
     return [entry for entry in about if isinstance(entry, str)] if about and isinstance(about, (list, tuple)) else []
@@ -556,7 +556,7 @@ def refusal_with_repair(
 
     def judged_again(repaired: Mapping[str, Any]) -> None:
         again = pipeline.run(submission._replace(intent=repaired), view, now, repairs=False)
-        triples.read_back(again.triples)
+        triples.check_round_trip(again.triples)
 
     if (named := [with_own_property(fault, pipeline.schema) for fault in refusal.violations]) != [*refusal.violations]:
         refusal = IntentRefused(named)
@@ -630,7 +630,7 @@ class _FormCheck(NamedTuple):
         faults += [violation for violation in missing if violation.field not in left_out]
         faults += faults_of(validate.check_references, intent, view, pipeline.policy, partial(pipeline.ids, project))
         faults += faults_of(validate.check_extra_triples, intent, view, pipeline.schema)
-        if not self.submission.options.as_it_was:
+        if not self.submission.options.restates:
             faults += faults_of(validate.check_patterns, intent)
         left_out |= {violation.field for violation in faults}
         if intent.type is None:  # the rules of all kinds are judged

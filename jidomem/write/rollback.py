@@ -212,7 +212,7 @@ class _Recovery:
         values |= {"iri": new, "revives": [plain_value(old)], "reason": self.reason}
         self.corrections.append(self._correction("restated", old, view, by=new))
         self._restated[old] = new
-        return self._asserted(values, SubmitOptions(recorded_blobs(view, old), as_it_was=True))
+        return self._asserted(values, SubmitOptions(recorded_blobs(view, old), restates=True))
 
     def _coexisting(self, old: Term, view: WriteSnapshot) -> list[str]:
         """Return the memories that coexisted with *old*, as restated or as their active successors."""

@@ -23,9 +23,9 @@ from jidomem.write.snapshot import WriteSnapshot
 if TYPE_CHECKING:
     from jidomem.write.pipeline import Pipeline
 
-Proposal = MemoryUpdateIntent | Mapping[str, Any]
+IntentInput = MemoryUpdateIntent | Mapping[str, Any]
 #: An intent, or the reason why it could not be read.
-Given = Proposal | JidomemError
+IntentOrError = IntentInput | JidomemError
 #: The answer to a submission: the receipt of a durable commit, or the refusal.
 Outcome = Receipt | JidomemError
 
@@ -35,7 +35,7 @@ class SubmitOptions:
     """The options of a submitted intent.
 
     `blobs` has the blob id of each file that the intent is about (None: the present ones), `absent` the files that
-    do not exist, each with the nearest existing path. With `propose` the intent waits for a curator. `as_it_was`
+    do not exist, each with the nearest existing path. With `propose` the intent waits for a curator. `restates`
     restates a memory that was active, beside the memories that it disagreed with then. `under` is a key that must
     be unique among active memories. The memories in `ending` are replaced by other members of the same commit and
     conflict with nothing, or their conflicts with the restated memory stay. With `relocates` the intent repeats a
@@ -49,7 +49,7 @@ class SubmitOptions:
 
     blobs: Mapping[str, str] | None = None
     propose: bool = False
-    as_it_was: bool = False
+    restates: bool = False
     under: UniqueKey | None = None
     ending: frozenset[str] = frozenset()
     relocates: bool = False
@@ -94,7 +94,7 @@ class Submission(NamedTuple):
     """An intent for a project, with its options; an error in the place of the intent is its refusal."""
 
     project: str
-    intent: Given
+    intent: IntentOrError
     options: SubmitOptions = DEFAULT_OPTIONS
 
 

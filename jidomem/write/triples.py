@@ -255,7 +255,7 @@ def value_of(entry: str) -> Term:
     return iri(entry) if names_a_thing(entry) else literal(entry)
 
 
-def read_back(triples: Iterable[Triple]) -> None:
+def check_round_trip(triples: Iterable[Triple]) -> None:
     """Raise IntentRefused `invalid_iri` unless a strict parser reads exactly *triples* from their text."""
     built = set(triples)
     text = "\n".join(ntriples_line(triple) for triple in built)

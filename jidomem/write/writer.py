@@ -40,7 +40,7 @@ from jidomem.write.other_writes import Descriptions, WorkSessions
 from jidomem.write.pipeline import Pipeline, no_blobs, none_absent
 from jidomem.write.rollback import Rollbacks
 from jidomem.write.settlement import Settlement, Settlements
-from jidomem.write.submission import Given, Outcome, Proposal, SubmitOptions
+from jidomem.write.submission import IntentInput, IntentOrError, Outcome, SubmitOptions
 from jidomem.write.triples import WRITER_AGENT
 
 #: The seconds for which a receipt waits for similar memories after a search that was late, until one is in time.
@@ -189,7 +189,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
     def submit_intent(
         self,
         project_id: str,
-        intent: Proposal,
+        intent: IntentInput,
         *,
         dry_run: bool = False,
         propose: bool = False,
@@ -240,7 +240,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         intent = self.restated(project_id, receipt.iri)
         return receipt if search.treatment(intent) == "off" else self._with_similar(search, project_id, intent, receipt)
 
-    def _with_similar(self, search: SimilarSearch, project_id: str, intent: Proposal, receipt: Receipt) -> Receipt:
+    def _with_similar(self, search: SimilarSearch, project_id: str, intent: IntentInput, receipt: Receipt) -> Receipt:
         """Return *receipt* with the memories similar to *intent*, and the warnings of those that ended."""
         similar, warnings = self._similar(search, project_id, intent, receipt), receipt.warnings
         for each in reversed(similar or ()):
@@ -251,7 +251,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
             warnings = tuple(each for each in warnings if each.partition(NEARBY)[0] not in ids)
         return replace(receipt, warnings=warnings, similar=similar)
 
-    def _similar(self, search: SimilarSearch, project_id: str, intent: Proposal, receipt: Receipt | None) -> Similar:
+    def _similar(self, search: SimilarSearch, project_id: str, intent: IntentInput, receipt: Receipt | None) -> Similar:
         """Return the memories similar to *intent*; None if they are not found in time, or too many searches run.
 
         They are searched in another thread, as an embedder may be slow and another process may lock the search file.
@@ -282,19 +282,29 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
 
     @overload
     def submit_many(  # type: ignore[overload-overlap]  # a collection is an iterable, too
-        self, project_id: str, intents: Collection[Given], *, atomic: bool = False, **options: Unpack[_ManyOptions]
-    ) -> list[Outcome]: ...
-
-    @overload
-    def submit_many(
-        self, project_id: str, intents: Iterable[Given], *, atomic: Literal[True], **options: Unpack[_ManyOptions]
+        self,
+        project_id: str,
+        intents: Collection[IntentOrError],
+        *,
+        atomic: bool = False,
+        **options: Unpack[_ManyOptions],
     ) -> list[Outcome]: ...
 
     @overload
     def submit_many(
         self,
         project_id: str,
-        intents: Iterable[Given],
+        intents: Iterable[IntentOrError],
+        *,
+        atomic: Literal[True],
+        **options: Unpack[_ManyOptions],
+    ) -> list[Outcome]: ...
+
+    @overload
+    def submit_many(
+        self,
+        project_id: str,
+        intents: Iterable[IntentOrError],
         *,
         atomic: Literal[False] = False,
         **options: Unpack[_ManyOptions],
@@ -303,7 +313,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
     def submit_many(
         self,
         project_id: str,
-        intents: Iterable[Given],
+        intents: Iterable[IntentOrError],
         *,
         atomic: bool = False,
         propose: bool = False,

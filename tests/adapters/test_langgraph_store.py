@@ -449,8 +449,8 @@ def test_a_redacted_item_goes_with_all_its_versions_and_nothing_of_it_is_retriev
     store.put(place, "CL-2", {"text": "hail on the roof"})
     entry = next(row["entry"] for row in memory.ask("entries-of-agent", agent=store.agent) if "burst" in row["words"])
 
-    plan = memory.keeper.plan("p", entry)
-    memory.keeper.redact(plan, agent="architect", reason="she asked for it")
+    plan = memory.maintenance.plan("p", entry)
+    memory.maintenance.redact(plan, agent="architect", reason="she asked for it")
 
     assert {*plan.entries.values()} == {"customers.annli CL-1"}
     assert len(plan.entries) == 2
@@ -466,8 +466,8 @@ def test_a_redacted_name_takes_its_items_whole_and_leaves_those_of_longer_names(
         store.put(("customers", customer), "CL-1", {"text": f"claim of a burst pipe, {len(customer)}"})
     store.put(("shared",), "r", {"text": "always two photos", "see": "K-100"})
 
-    plan = memory.keeper.plan("p", None, texts=["K-100"])
-    memory.keeper.redact(plan, agent="architect", reason="erased")
+    plan = memory.maintenance.plan("p", None, texts=["K-100"])
+    memory.maintenance.redact(plan, agent="architect", reason="erased")
 
     assert sorted(plan.entries.values()) == ["customers.K-100 CL-1", "shared r"]
     assert plan.left_out == ("K-1001",)
@@ -488,18 +488,18 @@ def test_the_rest_of_an_entry_that_was_redacted_in_part_is_not_recalled_and_goes
     with monkeypatch.context() as earlier:  # as earlier versions did
         for module in (find_text, redact):
             earlier.setattr(module, "ENTRY_STAYS", frozenset([ID, METADATA, TEXT, *find_text.ENTRY_STAYS]))
-        plan = memory.keeper.plan("p", entry, properties=[name[1:-1] for name in removed])
-        memory.keeper.redact(plan, agent="architect", reason="an address")
+        plan = memory.maintenance.plan("p", entry, properties=[name[1:-1] for name in removed])
+        memory.maintenance.redact(plan, agent="architect", reason="an address")
     assert left in content_below(memory.journal.path(Stream("p", "history")))
     hits = memory.recall("burst pipe Hafenstr", kinds=["entry"], agent=store.agent).entries
     assert not [hit for hit in hits if "burst" in hit.content or "Hafenstr" in hit.content]
 
-    assert len(memory.keeper.redact_again("p", agent="architect", reason="the rest of it")) == 1
+    assert len(memory.maintenance.redact_again("p", agent="architect", reason="the rest of it")) == 1
 
     assert left not in content_below(root)
     assert keys(store.search(())) == ["CL-2"]
     assert memory.journal.verify(Stream("p", "history")) == ()
-    assert memory.keeper.redact_again("p", agent="architect", reason="once more") == []
+    assert memory.maintenance.redact_again("p", agent="architect", reason="once more") == []
 
 
 def test_a_namespace_is_erased_with_its_deleted_items_by_the_beginning_of_their_ids(memory, store, root):
@@ -507,8 +507,8 @@ def test_a_namespace_is_erased_with_its_deleted_items_by_the_beginning_of_their_
         store.put(place, key, {"text": f"drinks tea {'.'.join(place)}"})
     store.delete(("users", "ann"), "1")
 
-    plan = memory.keeper.plan("p", None, texts=[f"langgraph:{store.agent}:users.ann"])
-    memory.keeper.redact(plan, agent="architect", reason="erased")
+    plan = memory.maintenance.plan("p", None, texts=[f"langgraph:{store.agent}:users.ann"])
+    memory.maintenance.redact(plan, agent="architect", reason="erased")
 
     assert sorted(plan.entries.values()) == ["users.ann 1", "users.ann.notes 2"]
     assert store.list_namespaces() == [("users", "anna")]

@@ -187,7 +187,7 @@ def test_the_repair_of_a_fast_clock_repeats_redactions_and_names_the_lost_policy
         memory.writer.submit_intent("p", intent(summary="the code is 4711", asserted_by="ana"))
     with jidomem.open(root, agent="ana", sources=Sources(lambda: now() + timedelta(days=400))) as ahead:
         ahead.writer.submit_intent("p", intent(summary="from a fast clock", asserted_by="ana"))
-        ahead.keeper.redact(ahead.keeper.plan("p", None, texts=["4711"]), agent="ana", reason="a code")
+        ahead.maintenance.redact(ahead.maintenance.plan("p", None, texts=["4711"]), agent="ana", reason="a code")
         ahead.writer.change_policy("p", [PolicyChange(kind="convention", allows="propose")])
 
     loss, _, commands = doctor()[0]["clock"]["hint"].partition(": ")

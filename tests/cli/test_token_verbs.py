@@ -42,7 +42,7 @@ def test_the_token_list_has_the_last_use_of_each_token_while_the_server_runs(rep
 
     with jidomem.open(root) as memory:
         operation = Operation()
-        operation.keep_counts(memory.door_log, HTTP)
+        operation.keep_counts(memory.interface_log, HTTP)
         client = create_app(memory, keyring=Keyring(own_config(), root), operation=operation).test_client()
         before, began = last_uses(), format_timestamp(now())
         for token in (secret, "jido_unknown"):

@@ -128,7 +128,7 @@ def a_misspelt_key(root):
 @contextmanager
 def a_redacted_request(root):
     with jidomem.open(root, sources=fixed_sources(START + timedelta(hours=1))) as memory:
-        memory.keeper.redact(memory.keeper.plan("p", OLD), agent="ana", reason="it named a customer")
+        memory.maintenance.redact(memory.maintenance.plan("p", OLD), agent="ana", reason="it named a customer")
     yield
 
 

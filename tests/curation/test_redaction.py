@@ -115,8 +115,8 @@ def test_a_redacted_number_leaves_no_byte_or_digest_that_depends_on_it(tmp_path,
     assert any("4711" in row["summary"] for row in follower.reader.ask("facts", project="p", include_inactive=True))
     started = time.time_ns()
 
-    plan = memory.keeper.plan("p", None, texts=["4711"])
-    memory.keeper.redact(plan, agent="ana", reason="a number that opens something")
+    plan = memory.maintenance.plan("p", None, texts=["4711"])
+    memory.maintenance.redact(plan, agent="ana", reason="a number that opens something")
 
     follower.catch_up("p")
     assert not any("4711" in str(row) for row in follower.reader.ask("facts", project="p", include_inactive=True))
@@ -146,7 +146,9 @@ def test_a_secret_in_an_iri_is_redacted_from_the_journal_and_the_usage_log(tmp_p
         memory.briefing("p", agent="Hunter2Hunter")
         assert b"hunter2hunter" in bytes_below(tmp_path / "root").lower()
 
-        memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2hunter"]), agent="ana", reason="a password")
+        memory.maintenance.redact(
+            memory.maintenance.plan("p", None, texts=["hunter2hunter"]), agent="ana", reason="a password"
+        )
 
         assert b"hunter2hunter" not in bytes_below(tmp_path / "root").lower()
         assert [view["agent"] for view in memory.reader.why("p", stored)["shown"]] == ["ana"]
@@ -169,7 +171,7 @@ def test_a_redaction_plan_lists_each_triple_with_its_reason_and_changes_nothing(
     memory, first = record_pin(tmp_path / "root", "4711")
     before = terms(memory)
 
-    plan = memory.keeper.plan("p", first, properties=[jido("summary")[1:-1]])
+    plan = memory.maintenance.plan("p", first, properties=[jido("summary")[1:-1]])
 
     assert terms(memory) == before
     reasons = {(trace.triple[1], trace.why) for _, trace in plan.traces if trace.triple[0] == iri(first)}
@@ -187,11 +189,11 @@ def test_a_short_value_is_redacted_only_in_linked_triples(memory):
     memory.writer.revise("p", first, changes={"rationale": "later"}, reason="more")
     other = memory.writer.submit_intent("p", intent(type="lesson", summary="Another Bob", topic="Bob")).iri
 
-    plan = memory.keeper.plan("p", first, properties=[jido("topic")[1:-1]])
+    plan = memory.maintenance.plan("p", first, properties=[jido("topic")[1:-1]])
 
     assert other not in {plain_value(trace.triple[0]) for _, trace in plan.traces}
     assert sum(trace.triple[1] == jido("topic") for _, trace in plan.traces) == 2
-    plan_by_text = memory.keeper.plan("p", None, texts=["Bob"])
+    plan_by_text = memory.maintenance.plan("p", None, texts=["Bob"])
     assert other in {plain_value(trace.triple[0]) for _, trace in plan_by_text.traces}
 
 
@@ -202,11 +204,11 @@ def test_a_text_that_occurs_in_terms_or_iris_is_redacted_from_literals_only(tmp_
             memory.writer.submit_intent("p-1", intent(applies_to_project="p-1", **fields))
         before = memory.reader.ask("timeline", project="p-1")
 
-        plan = memory.keeper.plan("p-1", None, texts=[text])
+        plan = memory.maintenance.plan("p-1", None, texts=[text])
         predicates = {trace.triple[1] for _, trace in plan.traces if trace.why == SAYS}
         assert predicates - {jido("projectName")} == {jido("summary")}
 
-        orders = memory.keeper.redact(plan, agent="architect", reason="why not")
+        orders = memory.maintenance.redact(plan, agent="architect", reason="why not")
 
         assert len(orders) == 1
         assert memory.reader.ask("timeline", project="p-1") == [before[0]]
@@ -218,7 +220,7 @@ def test_shared_evidence_is_redacted_without_ending_the_memories(memory):
         for text in ("Pin it", "Test it")
     )
 
-    memory.keeper.redact(memory.keeper.plan("p", first), agent="architect", reason="why not")
+    memory.maintenance.redact(memory.maintenance.plan("p", first), agent="architect", reason="why not")
 
     assert memory.reader.ask("lessons", project="p") == [{"lesson": second, "summary": "Test it"}]
     assert memory.reader.get_memory("p", first)["class"] == "LessonLearned"
@@ -230,9 +232,9 @@ def test_a_memory_or_proposal_whose_text_was_redacted_is_in_the_review_until_it_
     given = intent(summary="the account is DE-4471", asserted_by=author)
     first = memory.writer.submit_intent("p", given, propose=propose).iri
     memory.writer.submit_intent("p", intent(summary="another fact"))
-    memory.keeper.redact(memory.keeper.plan("p", first), agent="architect", reason="an account")
+    memory.maintenance.redact(memory.maintenance.plan("p", first), agent="architect", reason="an account")
     if author == "dora":  # who left, too
-        memory.keeper.redact(memory.keeper.plan("p", None, texts=[author]), agent="architect", reason="left")
+        memory.maintenance.redact(memory.maintenance.plan("p", None, texts=[author]), agent="architect", reason="left")
     waiting = partial(queue, memory.reader, "p", memory.sources.now())
 
     (one,) = waiting()
@@ -246,17 +248,17 @@ def test_a_memory_or_proposal_whose_text_was_redacted_is_in_the_review_until_it_
 
 def test_a_text_contained_in_the_iri_of_the_redacting_agent_is_refused(memory):
     memory.writer.submit_intent("p", intent(summary="see https://jido.ai/agents/architect"))
-    plan = memory.keeper.plan("p", None, texts=["https://jido.ai/agents/architect"])
+    plan = memory.maintenance.plan("p", None, texts=["https://jido.ai/agents/architect"])
 
     with pytest.raises(InvalidRequest, match="the agent's name contains a text to be redacted"):
-        memory.keeper.redact(plan, agent="architect", reason="why not")
+        memory.maintenance.redact(plan, agent="architect", reason="why not")
 
 
 def test_a_redacted_property_leaves_the_others_and_can_be_revised(memory):
     first = memory.writer.submit_intent("p", decision(topic="store", rationale="ask for hunter2")).iri
-    plan = memory.keeper.plan("p", first, properties=[jido("rationale")[1:-1]])
+    plan = memory.maintenance.plan("p", first, properties=[jido("rationale")[1:-1]])
 
-    (order,) = memory.keeper.redact(plan, agent="ana", reason="a password")
+    (order,) = memory.maintenance.redact(plan, agent="ana", reason="a password")
 
     memory_row = memory.reader.get_memory("p", first)
     assert (memory_row["properties"]["summary"], memory_row["properties"]["topic"]) == (["Use Oxigraph"], ["store"])
@@ -272,8 +274,8 @@ def test_a_redacted_property_leaves_the_others_and_can_be_revised(memory):
 
 def test_check_reports_redacted_and_quarantined_commits_as_warnings(memory):
     first = memory.writer.submit_intent("p", decision(topic="store", rationale="ask for hunter2")).iri
-    memory.keeper.redact(memory.keeper.plan("p", first), agent="ana", reason="a password")
-    memory.keeper.quarantine(STREAM, tear(memory), agent="ana", reason="torn")
+    memory.maintenance.redact(memory.maintenance.plan("p", first), agent="ana", reason="a password")
+    memory.maintenance.quarantine(STREAM, tear(memory), agent="ana", reason="torn")
 
     report = check_project(memory.follower, memory.schema, "p")
 
@@ -309,8 +311,8 @@ def record_turn(memory, **fields):
 def test_a_retry_of_a_redacted_request_is_refused_without_the_advice_to_use_another_key(memory, send):
     request = {"summary": "the door opens to hunter2", "idempotency_key": "once"}
     send(memory, **request)
-    plan = memory.keeper.plan("p", None, texts=["hunter2"])
-    memory.keeper.redact(plan, agent="ana", reason="a password")
+    plan = memory.maintenance.plan("p", None, texts=["hunter2"])
+    memory.maintenance.redact(plan, agent="ana", reason="a password")
 
     with pytest.raises(RequestRedacted, match="with the idempotency key 'once' was redacted") as error:
         send(memory, **request)
@@ -324,7 +326,7 @@ def test_a_retry_by_an_agent_whose_name_was_redacted_is_refused_and_another_agen
     request = {"asserted_by": "zerlinda", "idempotency_key": "once"}
     submit(memory, **request)
     submit(memory, summary="the gate is open", asserted_by="bob")
-    memory.keeper.redact(memory.keeper.plan("p", None, texts=["zerlinda"]), agent="ana", reason="she left")
+    memory.maintenance.redact(memory.maintenance.plan("p", None, texts=["zerlinda"]), agent="ana", reason="she left")
 
     with pytest.raises(RequestRedacted):
         submit(memory, **request)
@@ -338,8 +340,8 @@ def test_a_redaction_names_the_requests_whose_key_it_removes_and_leaves_no_diges
     first = submit(memory, summary="Zerlinda drinks coffee", **fields)
     submit(memory, summary="Zerlinda drinks tea", idempotency_key="k-1")
 
-    plan = memory.keeper.plan("p", None, texts=["Zerlinda"])
-    memory.keeper.redact(plan, agent="ana", reason="she asked for it")
+    plan = memory.maintenance.plan("p", None, texts=["Zerlinda"])
+    memory.maintenance.redact(plan, agent="ana", reason="she asked for it")
 
     assert plan.unrecognised == (first.iri,)
     keys = {o for commit in memory.journal.read(STREAM) for _, p, o in commit.triples if p == jido("idempotencyKey")}
@@ -366,25 +368,28 @@ def test_an_invalid_redaction_is_refused_with_a_hint(memory, arguments, error, m
     first = memory.writer.submit_intent("p", intent()).iri
     item = first if arguments["item"] == "FIRST" else arguments["item"]
     with pytest.raises(error, match=message) as refused:
-        memory.keeper.plan("p", item, **{name: value for name, value in arguments.items() if name != "item"})
+        memory.maintenance.plan("p", item, **{name: value for name, value in arguments.items() if name != "item"})
     assert refused.value.hint
 
 
 def test_a_reason_with_another_secret_is_refused(memory):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
-    plan, given = memory.keeper.plan("p", None, texts=["hunter2"]), {"agent": "ana", "reason": "now ghp_" + "a1B2" * 9}
+    plan, given = (
+        memory.maintenance.plan("p", None, texts=["hunter2"]),
+        {"agent": "ana", "reason": "now ghp_" + "a1B2" * 9},
+    )
 
-    for call, of in ((memory.keeper.redact, plan), (memory.keeper.redact_again, "p")):
+    for call, of in ((memory.maintenance.redact, plan), (memory.maintenance.redact_again, "p")):
         with pytest.raises(IntentRefused, match="reason seems to contain a GitHub token"):
             call(of, **given)
 
 
 def test_a_reason_or_agent_that_contains_the_secret_is_refused(memory):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
-    plan = memory.keeper.plan("p", None, texts=["hunter2"])
+    plan = memory.maintenance.plan("p", None, texts=["hunter2"])
     for arguments in ({"agent": "ana", "reason": "it was HUNTER2"}, {"agent": "hunter2", "reason": "a password"}):
         with pytest.raises(InvalidRequest, match="contains a text to be redacted"):
-            memory.keeper.redact(plan, **arguments)
+            memory.maintenance.redact(plan, **arguments)
     assert len(list(memory.journal.read(STREAM))) == 1
 
 
@@ -405,11 +410,11 @@ def test_a_redaction_is_denied_to_others_than_curators_where_one_is_appointed(tm
         if source == "by a grant":
             memory.writer.change_policy("p", [PolicyChange(agent="rita", grants=role)])
         memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
-        plan, torn = memory.keeper.plan("p", None, texts=["hunter2"]), tear(memory)
+        plan, torn = memory.maintenance.plan("p", None, texts=["hunter2"]), tear(memory)
         for command in (
-            lambda agent: memory.keeper.redact(plan, agent=agent, reason="a password"),
-            lambda agent: memory.keeper.redact_again("p", agent=agent, reason="a password"),
-            lambda agent: memory.keeper.quarantine(STREAM, torn, agent=agent, reason="torn"),
+            lambda agent: memory.maintenance.redact(plan, agent=agent, reason="a password"),
+            lambda agent: memory.maintenance.redact_again("p", agent=agent, reason="a password"),
+            lambda agent: memory.maintenance.quarantine(STREAM, torn, agent=agent, reason="torn"),
         ):
             with pytest.raises(PolicyDenied, match="bob, an Implementer, may not") as refused:
                 command("bob")
@@ -417,10 +422,10 @@ def test_a_redaction_is_denied_to_others_than_curators_where_one_is_appointed(tm
         assert memory.journal.damage(STREAM)
         assert b"hunter2" in bytes_below(memory.journal.path(STREAM))
 
-        memory.keeper.quarantine(STREAM, torn, agent="rita", reason="torn")
-        memory.keeper.redact(plan, agent="rita", reason="a password")
+        memory.maintenance.quarantine(STREAM, torn, agent="rita", reason="torn")
+        memory.maintenance.redact(plan, agent="rita", reason="a password")
 
-        assert memory.keeper.redact_again("p", agent="rita", reason="to be sure") == []
+        assert memory.maintenance.redact_again("p", agent="rita", reason="to be sure") == []
         assert b"hunter2" not in bytes_below(tmp_path)
 
 
@@ -432,9 +437,9 @@ def test_a_redaction_names_a_copy_that_cannot_be_deleted_once_all_else_is_done(m
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.symlink_to(tmp_path / "elsewhere")  # not even root may delete the tree of a link
 
-    plan = memory.keeper.plan("p", None, texts=["hunter2"])
+    plan = memory.maintenance.plan("p", None, texts=["hunter2"])
     with pytest.raises(Failed, match=f"the journal is redacted, but copies .*{copy}") as fault:
-        memory.keeper.redact(plan, agent="architect", reason="a password")
+        memory.maintenance.redact(plan, agent="architect", reason="a password")
 
     assert fault.value.hint == f"remove it: rm -r {copy}"
     assert memory.reader.ask("facts", project="p") == []
@@ -445,7 +450,7 @@ def test_the_agent_and_role_of_a_token_apply_to_a_redaction(memory):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     components = (memory.follower, memory.schema, memory.settings.policy, memory.sources)
     maintenance = lambda writer: JournalMaintenance(*components, writer, lambda: (), lambda *_: None)  # noqa: E731
-    plan, arguments = memory.keeper.plan("p", None, texts=["hunter2"]), {"reason": "a password"}
+    plan, arguments = memory.maintenance.plan("p", None, texts=["hunter2"]), {"reason": "a password"}
 
     for role, agent in (("agent", "bob"), ("reader", "bob"), ("agent", "rita")):
         with pytest.raises(PolicyDenied, match="may not"):
@@ -462,9 +467,9 @@ def test_a_redaction_of_the_policy_needs_an_administrator(memory):
     memory.writer.agent = "ana"
     roles = [PolicyChange(agent="ana", grants="Administrator"), PolicyChange(agent="rita", grants="Curator")]
     memory.writer.change_policy("p", [*roles, PolicyChange(kind="task", allows="deny")])
-    plan = memory.keeper.plan("p", None, texts=["deny"])
+    plan = memory.maintenance.plan("p", None, texts=["deny"])
     with pytest.raises(PolicyDenied, match="rita, a Curator, may not change the policy"):
-        memory.keeper.redact(plan, agent="rita", reason="I want tasks")
+        memory.maintenance.redact(plan, agent="rita", reason="I want tasks")
     assert memory.writer.authority("p").verdict("bob", "Implementer", ("task", "task"))[0] == "deny"
 
 
@@ -474,16 +479,16 @@ def test_an_abandoned_index_of_a_killed_process_is_removed_by_a_redaction(memory
     (abandoned / "store").mkdir(parents=True)
     (abandoned / "store" / "000007.sst").write_bytes(b"hunter2")
     abandoned.with_name(f"{abandoned.name}.lock").touch()
-    memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
+    memory.maintenance.redact(memory.maintenance.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
     assert b"hunter2" not in bytes_below(memory.settings.root)
 
 
 def test_a_memory_written_after_the_plan_is_redacted_too(memory, tmp_path):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
-    plan = memory.keeper.plan("p", None, texts=["hunter2"])
+    plan = memory.maintenance.plan("p", None, texts=["hunter2"])
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as reopened:
         reopened.writer.submit_intent("p", intent(iri="urn:later", summary="as I said, hunter2"))
-    assert len(memory.keeper.redact(plan, agent="ana", reason="a password")) == 2
+    assert len(memory.maintenance.redact(plan, agent="ana", reason="a password")) == 2
     assert b"hunter2" not in bytes_below(memory.settings.root)
 
 
@@ -496,7 +501,7 @@ def test_a_restored_copy_is_reported_not_served_and_redacted_again_on_demand(mem
     copy = FileJournal(tmp_path / "copy")
     copy.seal(STREAM)
     (pack,) = copy.path(STREAM).glob("pack-*.ttl")
-    memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
+    memory.maintenance.redact(memory.maintenance.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
 
     shutil.copy(pack, folder)
 
@@ -517,10 +522,10 @@ def test_a_restored_copy_is_reported_not_served_and_redacted_again_on_demand(mem
     (problem,) = [each for each in report.problems if each.rule == JOURNAL]
     assert (problem.severity, problem.path, problem.line) == ("violation", finding.path, finding.line)
 
-    assert len(memory.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
+    assert len(memory.maintenance.redact_again("p", agent="ana", reason="it came back")) == 1
     assert journal_findings(journal, [STREAM])[STREAM] == []
     assert b"hunter2" not in bytes_below(memory.settings.root)
-    assert memory.keeper.redact_again("p", agent="ana", reason="once more") == []
+    assert memory.maintenance.redact_again("p", agent="ana", reason="once more") == []
 
 
 @pytest.mark.parametrize("at_once", [0, 1_000])
@@ -534,7 +539,7 @@ def test_an_unredacted_copy_is_not_served_without_the_redacted_file(memory, tmp_
     if sealed:
         memory.journal.seal(STREAM)
     shutil.copytree(folder, tmp_path / "before")
-    memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
+    memory.maintenance.redact(memory.maintenance.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
     memory.close()
 
     for path in [*folder.glob("pack-*.ttl"), *folder.glob("*.redacted.ttl")]:
@@ -555,7 +560,7 @@ def test_an_unredacted_copy_is_not_served_without_the_redacted_file(memory, tmp_
         )
         assert reopened.journal.verify(STREAM) == ()
         assert {finding.kind for finding in journal_findings(reopened.journal, [STREAM])[STREAM]} == {"exposed"}
-        assert len(reopened.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
+        assert len(reopened.maintenance.redact_again("p", agent="ana", reason="it came back")) == 1
         assert journal_findings(reopened.journal, [STREAM])[STREAM] == []
     assert b"hunter2" not in bytes_below(folder)
 
@@ -580,16 +585,16 @@ def test_a_redaction_interrupted_between_two_streams_is_reported_and_finished_on
         item = memory.writer.submit_intent("p", intent(summary="the door opens to hunter2")).iri
         memory.entries.write(WriteRequest(Entry(id="x", agent_id="ana", content="it is hunter2")))
         anchor = {stream: memory.journal.head(stream).heads[0].id for stream in (STREAM, history)}
-        plan = memory.keeper.plan("p", None, texts=["hunter2"])
+        plan = memory.maintenance.plan("p", None, texts=["hunter2"])
         with ThreadPoolExecutor(1) as other, FileJournal(tmp_path).lock(history), pytest.raises(Busy):
-            other.submit(memory.keeper.redact, plan, agent="ana", reason="a password").result()
+            other.submit(memory.maintenance.redact, plan, agent="ana", reason="a password").result()
 
         assert b"hunter2" not in bytes_below(memory.journal.path(STREAM))
         (finding,) = journal_findings(memory.journal, [history])[history]
         assert (finding.kind, finding.severity) == ("exposed", "violation")
         assert "journal redact --again" in finding.hint
 
-        assert len(memory.keeper.redact_again("p", agent="ana", reason="the rest")) == 1
+        assert len(memory.maintenance.redact_again("p", agent="ana", reason="the rest")) == 1
 
         assert (
             journal_findings(memory.journal, [history])[history]
@@ -597,7 +602,7 @@ def test_a_redaction_interrupted_between_two_streams_is_reported_and_finished_on
             == []
         )
         assert b"hunter2" not in bytes_below(tmp_path)
-        assert memory.keeper.emptied("p") == [item]
+        assert memory.maintenance.emptied("p") == [item]
         for stream, head in anchor.items():
             (warning,) = anchored(memory.journal, stream, [head])
             assert warning.detail.startswith(f"1 commit was redacted in p/{stream.name}")
@@ -612,8 +617,8 @@ def test_with_an_agent_go_the_turns_it_asked_its_answers_and_the_turns_of_sessio
         memory.conversation("visit-8").record(prompt="Am I erika?", answer="Yes", asked_by="anna")
         authored = memory.writer.submit_intent("p", intent(summary="the sky is blue", asserted_by="erik")).iri
 
-        plan = memory.keeper.plan("p", None, texts=["erik"])
-        memory.keeper.redact(plan, agent="coach", reason="erasure")
+        plan = memory.maintenance.plan("p", None, texts=["erik"])
+        memory.maintenance.redact(plan, agent="coach", reason="erasure")
 
         remaining = bytes_below(tmp_path)
         assert not [number for number in range(40000, 40006) if str(number).encode() in remaining]

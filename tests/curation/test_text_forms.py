@@ -43,13 +43,13 @@ def test_a_number_is_redacted_in_every_form_and_stream_and_similar_numbers_stay(
             evidence=["https://example.org/?tel=%2B49%20170%201234567"]))  # fmt: skip
         memory.agent("ana", project="p").update(lambda working: working.world_put("tel", "+49.170.1234567"))
 
-        plan = memory.keeper.plan("p", None, texts=[PHONE])
+        plan = memory.maintenance.plan("p", None, texts=[PHONE])
         summaries = {
             parse_literal(trace.triple[2]).text: trace.form
             for _, trace in plan.traces
             if trace.triple[1] == jido("summary")
         }
-        memory.keeper.redact(plan, agent="ana", reason="a number of somebody")
+        memory.maintenance.redact(plan, agent="ana", reason="a number of somebody")
 
         assert summaries == FORMS
         assert plan.working_state == {"working memories": 1}
@@ -88,7 +88,7 @@ def test_a_text_is_found_in_its_other_forms(memory, text, summary_text, form):
 
     (trace,) = [
         trace_of_plan
-        for _, trace_of_plan in memory.keeper.plan("p", None, texts=[text]).traces
+        for _, trace_of_plan in memory.maintenance.plan("p", None, texts=[text]).traces
         if trace_of_plan.triple[1] == jido("summary")
     ]
 
@@ -110,7 +110,7 @@ def test_a_similar_text_is_no_form_of_the_text(memory, text, summary_text):
     memory.writer.submit_intent("p", intent(summary=summary_text))
 
     with pytest.raises(NotFound):
-        memory.keeper.plan("p", None, texts=[text])
+        memory.maintenance.plan("p", None, texts=[text])
 
 
 @pytest.mark.parametrize(
@@ -127,16 +127,18 @@ def test_a_text_is_redacted_as_a_whole_word_and_longer_words_are_listed_and_stay
     for summary in (*whole, *longer):
         memory.writer.submit_intent("p", intent(summary=summary, topic=summary))
 
-    plan = memory.keeper.plan("p", None, texts=[text])
-    memory.keeper.redact(plan, agent="ana", reason="of a customer")
+    plan = memory.maintenance.plan("p", None, texts=[text])
+    memory.maintenance.redact(plan, agent="ana", reason="of a customer")
 
     assert plan.left_out == tuple(sorted(each.removeprefix("of ").removeprefix("by ") for each in longer))
     assert {row["summary"] for row in memory.reader.ask("facts", project="p")} == {*longer}
     if longer:
         with pytest.raises(NotFound, match="only within longer words") as refusal:
-            memory.keeper.plan("p", None, texts=[text])
+            memory.maintenance.plan("p", None, texts=[text])
         assert "--parts" in refusal.value.hint
-        memory.keeper.redact(memory.keeper.plan("p", None, texts=[text], parts=True), agent="ana", reason="all of it")
+        memory.maintenance.redact(
+            memory.maintenance.plan("p", None, texts=[text], parts=True), agent="ana", reason="all of it"
+        )
         assert memory.reader.ask("facts", project="p") == []
 
 
@@ -145,7 +147,7 @@ def test_terms_and_generated_iris_are_no_occurrences_of_a_text(memory, text):
     memory.writer.submit_intent("p", intent(summary="nothing of the kind", type="task"))
 
     with pytest.raises(NotFound):
-        memory.keeper.plan("p", None, texts=[text])
+        memory.maintenance.plan("p", None, texts=[text])
 
 
 def test_a_text_in_a_working_memory_only_is_redacted(memory):
@@ -154,10 +156,10 @@ def test_a_text_in_a_working_memory_only_is_redacted(memory):
         lambda working: working.world_put("note", "the door opens to hunter2hunter")
     )
 
-    plan = memory.keeper.plan("p", None, texts=["hunter2hunter"])
+    plan = memory.maintenance.plan("p", None, texts=["hunter2hunter"])
 
     assert (plan.traces, plan.working_state) == ((), {"working memories": 1})
-    assert memory.keeper.redact(plan, agent="ana", reason="a password") == []
+    assert memory.maintenance.redact(plan, agent="ana", reason="a password") == []
     assert memory.agent("ana", project="p").get().world() == {"note": "[redacted]"}
 
 
@@ -166,13 +168,13 @@ def test_a_text_in_pages_of_memoryos_only_is_redacted_project_by_project(memory,
         memory.writer.submit_intent(project, intent(applies_to_project=project))
         memory.os("ana", project=project).add("I have an interview at Kestrel AG.", "Noted.")
 
-    plan = memory.keeper.plan("p", None, texts=["Kestrel"])
-    memory.keeper.redact(plan, agent="ana", reason="private")
+    plan = memory.maintenance.plan("p", None, texts=["Kestrel"])
+    memory.maintenance.redact(plan, agent="ana", reason="private")
 
     assert (plan.working_state, plan.other_projects) == ({"pages or parts of MemoryOS": 1}, ("q",))
     (left,) = leftovers(root, ["Kestrel"], "p", plan.other_projects)
     assert (left.path.name, "jidomem journal redact --project q" in left.hint) == ("working.sqlite", True)
-    memory.keeper.redact(memory.keeper.plan("q", None, texts=["Kestrel"]), agent="ana", reason="private")
+    memory.maintenance.redact(memory.maintenance.plan("q", None, texts=["Kestrel"]), agent="ana", reason="private")
     assert leftovers(root, ["Kestrel"], "p") == []
 
 

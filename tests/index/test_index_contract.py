@@ -131,8 +131,8 @@ def test_a_redacted_text_is_in_no_answer(open_root):
     remember(memory, project, "hunter2hunter is the password", "another fact")
     assert len(facts(memory, project)) == 2
 
-    plan = memory.keeper.plan(project, None, texts=["hunter2hunter"])
-    memory.keeper.redact(plan, agent="ana", reason="a password")
+    plan = memory.maintenance.plan(project, None, texts=["hunter2hunter"])
+    memory.maintenance.redact(plan, agent="ana", reason="a password")
 
     query = "SELECT ?o WHERE { ?s ?p ?o FILTER(CONTAINS(STR(?o), 'hunter2')) }"
     assert memory.reader.select(project, query) == open_root().reader.select(project, query) == []

@@ -125,8 +125,8 @@ def test_a_redacted_turn_is_removed_from_the_search_file_with_its_words(memory):
     talk = memory.conversation("s-1")
     turn = talk.record(f"the password is {SECRET}", "I see.")
     assert items_with(memory, SECRET) == {turn.iri}
-    plan = memory.keeper.plan("p", None, texts=[f"the password is {SECRET}"])
-    memory.keeper.redact(plan, agent="me", reason="a password")
+    plan = memory.maintenance.plan("p", None, texts=[f"the password is {SECRET}"])
+    memory.maintenance.redact(plan, agent="me", reason="a password")
 
     assert items_with(memory, SECRET) == set()
     assert passage(memory, turn.iri).text == "I see."

@@ -110,8 +110,8 @@ def test_a_store_restored_from_before_a_redaction_discloses_nothing(memory, proj
     assert len(facts(memory, project)) == 2
     assert "hunter2" in stored_text(memory, project)
     update(f"COPY <{graph}> TO <urn:old:graph> ; COPY <{MARKS}> TO <urn:old:marks>")
-    plan = memory.keeper.plan(project, None, texts=["hunter2hunter"])
-    memory.keeper.redact(plan, agent="ana", reason="a password")
+    plan = memory.maintenance.plan(project, None, texts=["hunter2hunter"])
+    memory.maintenance.redact(plan, agent="ana", reason="a password")
     assert facts(memory, project) == ["another"]
     assert "hunter2" not in stored_text(memory, project)
 

@@ -130,8 +130,8 @@ def test_a_redaction_removes_every_byte_of_the_text_for_all_processes(root, memo
     with open_root(root) as other:
         assert recalled(other, SECRET) == recalled(memory, SECRET) == {f"quagga {SECRET}"}
         assert SECRET.encode() in cached_bytes(root)
-        plan = memory.keeper.plan("p", None, texts=[SECRET])
-        memory.keeper.redact(plan, agent="me", reason="a password")
+        plan = memory.maintenance.plan("p", None, texts=[SECRET])
+        memory.maintenance.redact(plan, agent="me", reason="a password")
         assert SECRET.encode() not in cached_bytes(root)
 
         assert recalled(other, SECRET) == recalled(memory, SECRET) == set()
@@ -157,7 +157,7 @@ def test_a_quarantine_is_the_reason_for_which_the_search_file_is_built_again_and
     path.write_bytes(path.read_bytes()[:100])
 
     with open_root(root) as after:
-        after.keeper.quarantine(Stream("p"), path.name, agent="me", reason="torn")
+        after.maintenance.quarantine(Stream("p"), path.name, agent="me", reason="torn")
         assert len(recalled(after, "quagga")) == 2
         assert after.texts.status(Stream("p"))["made_because"] == reason
     assert vectors
@@ -169,8 +169,8 @@ def test_a_merged_redaction_removes_the_text_from_the_search_file(root, memory, 
     memory.close()
     shutil.copytree(root / "projects", tmp_path / "elsewhere" / "projects")
     with open_root(tmp_path / "elsewhere") as elsewhere:
-        plan = elsewhere.keeper.plan("p", None, texts=[SECRET])
-        elsewhere.keeper.redact(plan, agent="me", reason="a password")
+        plan = elsewhere.maintenance.plan("p", None, texts=[SECRET])
+        elsewhere.maintenance.redact(plan, agent="me", reason="a password")
     shutil.rmtree(root / "projects")
     shutil.copytree(tmp_path / "elsewhere" / "projects", root / "projects")
     assert SECRET.encode() in cached_bytes(root)

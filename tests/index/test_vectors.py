@@ -158,8 +158,8 @@ def test_a_redaction_deletes_the_vectors_in_every_process(memory, root, vectors,
         of_other = Vectors(root, other.texts, toy)
         assert len(of_other.nearest(P, of_other.vector("x"), 9)) == 2
         before = [path.stat().st_ino for path in cached(root)]
-        plan = memory.keeper.plan("p", None, texts=[SECRET])
-        memory.keeper.redact(plan, agent="me", reason="a password")
+        plan = memory.maintenance.plan("p", None, texts=[SECRET])
+        memory.maintenance.redact(plan, agent="me", reason="a password")
 
         assert cached(root) == []
         assert of_other.nearest(P, of_other.vector("x"), 9) == []
@@ -178,8 +178,8 @@ def test_a_merged_redaction_deletes_the_vectors(memory, root, tmp_path, toy):
     memory.close()
     shutil.copytree(root / "projects", tmp_path / "elsewhere" / "projects")
     with jidomem.open(tmp_path / "elsewhere", project="p") as elsewhere:
-        plan = elsewhere.keeper.plan("p", None, texts=[SECRET])
-        elsewhere.keeper.redact(plan, agent="me", reason="a password")
+        plan = elsewhere.maintenance.plan("p", None, texts=[SECRET])
+        elsewhere.maintenance.redact(plan, agent="me", reason="a password")
     shutil.rmtree(root / "projects")
     shutil.copytree(tmp_path / "elsewhere" / "projects", root / "projects")
 
@@ -294,8 +294,8 @@ def test_a_text_redacted_during_its_embedding_gets_no_vector(memory, root, vecto
 
     def meanwhile(texts):
         monkeypatch.undo()
-        plan = memory.keeper.plan("p", None, texts=[SECRET])
-        memory.keeper.redact(plan, agent="me", reason="a password")
+        plan = memory.maintenance.plan("p", None, texts=[SECRET])
+        memory.maintenance.redact(plan, agent="me", reason="a password")
         return generate(texts)
 
     monkeypatch.setattr(toy, "generate", meanwhile)

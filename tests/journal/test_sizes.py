@@ -32,7 +32,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def work(monkeypatch):
-    """Return the number of file reads, their bytes, and the number of file marks taken."""
+    """Return the number of file reads, their bytes, and the number of file states read."""
     counts = Counter()
 
     def counted(name, real):
@@ -46,7 +46,7 @@ def work(monkeypatch):
 
     for name in ("read", "read_part"):
         monkeypatch.setattr(disk, name, counted("read", getattr(disk, name)))
-    monkeypatch.setattr(stream_files.disk, "mark", counted("mark", disk.mark))
+    monkeypatch.setattr(stream_files.disk, "file_state", counted("file_state", disk.file_state))
     return counts
 
 
@@ -159,11 +159,11 @@ def test_many_damaged_files_are_read_a_bounded_number_of_times(folder, work, spo
 
     assert len(missed) == MANY
     assert work["read"] < 4 * MANY
-    assert work["mark"] < 12 * MANY
-    marked = work["mark"]
+    assert work["file_state"] < 12 * MANY
+    marked = work["file_state"]
     now += 10**9
     assert len(journal.damage(STREAM)) == MANY
-    assert MANY <= work["mark"] - marked < 3 * MANY  # after a while they are checked again
+    assert MANY <= work["file_state"] - marked < 3 * MANY  # after a while they are checked again
 
 
 def test_many_commits_with_missing_parents_list_the_folder_once(folder, monkeypatch):

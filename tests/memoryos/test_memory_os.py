@@ -511,7 +511,9 @@ def test_a_redacted_text_is_removed_from_settings_errors_and_pages(open_memory, 
     model.fails = True
     talk(ada, "the secret word is hunter2")
 
-    memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ada", reason="it slipped out")
+    memory.maintenance.redact(
+        memory.maintenance.plan("p", None, texts=["hunter2"]), agent="ada", reason="it slipped out"
+    )
 
     assert ada.config.extra == {"about": "[redacted]", "weight": 2}
     assert (ada.status()["error"], ada.tiers.stm[0].query) == ("[redacted]", "[redacted]")

@@ -30,7 +30,7 @@ def memory(tmp_path):
         memory.writer.acting_as("cleo", "curator").settle("p", proposal.iri, "accept")
         memory.writer.submit_intent("p", intent(summary="the code is 4711", asserted_by="ben"))
         memory.conversation("talk", "p").record("which door?", "the blue one", asked_by="eve", answered_by="ana")
-        memory.keeper.redact(memory.keeper.plan("p", None, texts=["4711"]), agent="dora", reason="a code")
+        memory.maintenance.redact(memory.maintenance.plan("p", None, texts=["4711"]), agent="dora", reason="a code")
         memory.writer.change_policy("p", [PolicyChange(kind="convention", allows="propose")])
         yield memory
 

@@ -171,7 +171,7 @@ def perform_actions(memory, random, items, steps=25):
             elif action == "undo":
                 items.append(writer.undo("p", pick).iri)
             elif action == "redact":
-                memory.keeper.redact(memory.keeper.plan("p", pick), agent="ana", reason="why not")
+                memory.maintenance.redact(memory.maintenance.plan("p", pick), agent="ana", reason="why not")
             elif action == "roll back":
                 rows = memory.reader.log("p").rows[:5]
                 memory.roll_back(random.choice(rows)["recorded_at"], project="p", reason="back")

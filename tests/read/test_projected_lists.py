@@ -84,7 +84,7 @@ def perform_action(memory, random):
         memory.writer.settle("p", random.choice(waiting)["item"], action, reason="it is so")
     elif way == 2:
         summary = memory.reader.get_memory("p", one)["properties"]["summary"][0]
-        memory.keeper.redact(memory.keeper.plan("p", None, texts=[summary]), agent="me", reason="a secret")
+        memory.maintenance.redact(memory.maintenance.plan("p", None, texts=[summary]), agent="me", reason="a secret")
 
 
 def pairs(memory, **moment):

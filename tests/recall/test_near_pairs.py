@@ -188,8 +188,8 @@ def test_a_redaction_removes_the_pair(memory):
     older, newer = remember(memory, FIVE), remember(memory, TWENTY)
     assert pairs(memory) == [(newer, older)]
 
-    plan = memory.keeper.plan("p", None, texts=["has 5 threads"])
-    memory.keeper.redact(plan, agent="rita", reason="private")
+    plan = memory.maintenance.plan("p", None, texts=["has 5 threads"])
+    memory.maintenance.redact(plan, agent="rita", reason="private")
 
     assert pairs(memory) == []
     assert memory.embedding.vectors.near_pairs(Stream("p"), 10) == []
@@ -243,7 +243,9 @@ def test_pairs_found_before_a_redaction_are_not_stored_after_it(memory, tmp_path
     def redact_meanwhile(*arguments):
         monkeypatch.setattr(VectorSet, "near", near)
         with jidomem.open(tmp_path / "root", project="p", agent="rita") as other:
-            other.keeper.redact(other.keeper.plan("p", None, texts=["Rosalind"]), agent="rita", reason="private")
+            other.maintenance.redact(
+                other.maintenance.plan("p", None, texts=["Rosalind"]), agent="rita", reason="private"
+            )
         return near(*arguments)
 
     monkeypatch.setattr(VectorSet, "near", redact_meanwhile)

@@ -210,8 +210,8 @@ def test_a_redaction_removes_the_text_from_the_working_memory_of_its_project(tmp
             assert execute_directive(remember(key, value, provider="kept"), memory.providers()).ok
         before = memory.agent().get()
 
-        keeper = memory.keeper
-        keeper.redact(keeper.plan("p", None, texts=[secret]), agent="ana", reason="a password")
+        maintenance = memory.maintenance
+        maintenance.redact(maintenance.plan("p", None, texts=[secret]), agent="ana", reason="a password")
 
         current, providers = memory.agent().get(), memory.providers()
         assert current.world() == {"note": [{"said": "[redacted]"}, 5]}
@@ -237,15 +237,15 @@ def test_a_repeated_redaction_removes_the_text_from_working_memory(root):
     secret = "hunterzwei9 opens the door"
     with jidomem.open(root, project="p", agent="ana") as memory:
         memory.writer.remember("p", secret)
-        copy, keeper = files(root / "projects"), memory.keeper
-        keeper.redact(keeper.plan("p", None, texts=[secret]), agent="ana", reason="a password")
+        copy, maintenance = files(root / "projects"), memory.maintenance
+        maintenance.redact(maintenance.plan("p", None, texts=[secret]), agent="ana", reason="a password")
         for name, data in copy.items():
             (root / "projects" / name).write_bytes(data)
         memory.agent().update(
             lambda current: current.world_put("note", f"Ben: {secret}!").world_put("sky", "the weather")
         )
 
-        assert len(keeper.redact_again("p", agent="ana", reason="it came back")) == 1
+        assert len(maintenance.redact_again("p", agent="ana", reason="it came back")) == 1
 
         assert memory.agent().get().world() == {"note": "[redacted]", "sky": "the weather"}
     assert [name for name, data in files(root).items() if secret.encode() in data] == []

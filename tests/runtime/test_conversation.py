@@ -176,7 +176,7 @@ def test_a_redacted_turn_keeps_its_index_and_loses_its_texts(root, memory):
     )
     talk.record("and the weather?")
 
-    memory.keeper.redact(memory.keeper.plan("p", redacted.iri), agent="architect", reason="it was private")
+    memory.maintenance.redact(memory.maintenance.plan("p", redacted.iri), agent="architect", reason="it was private")
 
     assert texts_of(talk.turns()) == [(0, None, None), (1, "and the weather?", None)]
     assert not [name for name, data in files(root).items() if b"0199" in data]

@@ -232,7 +232,7 @@ def test_a_redacted_entry_is_removed_with_all_its_versions_and_others_remain(roo
     first = memory.reader.select("p", "SELECT ?e { ?n <https://jido.ai/ontology#replaces> ?e }")[0]["e"]
     recalled(store, "name")
 
-    memory.keeper.redact(memory.keeper.plan("p", first), agent="architect", reason="she asked for it")
+    memory.maintenance.redact(memory.maintenance.plan("p", first), agent="architect", reason="she asked for it")
 
     assert contents(list_entries(store)) == recalled(store, "name") == ["lunch at noon"]
     assert not [name for name, data in files(root).items() if b"ephyrin" in data]

@@ -228,15 +228,15 @@ def test_a_conflict_after_a_merge_is_listed_and_settled(branches, monkeypatch):
 def test_a_redaction_on_one_branch_is_merged_with_a_pack_of_the_other(branches):
     left, right = branches
     with left.open(300) as memory:
-        plan = memory.keeper.plan("p", None, texts=["fact 3 that both know"])
-        memory.keeper.redact(plan, agent="ana", reason="it was private")
+        plan = memory.maintenance.plan("p", None, texts=["fact 3 that both know"])
+        memory.maintenance.redact(plan, agent="ana", reason="it was private")
     right.pack()
     merge(left, right, *WITHOUT_RENAMES)
 
     with left.open(400) as memory:
         assert not any("fact 3 that" in str(row) for row in memory.reader.ask("facts", project="p"))
         assert memory.journal.verify(STREAM) == ()
-        assert len(memory.keeper.redact_again("p", agent="ana", reason="it came back")) == 1
+        assert len(memory.maintenance.redact_again("p", agent="ana", reason="it came back")) == 1
     assert not any(b"fact 3 that both" in path.read_bytes() for path in left.root.rglob("*") if path.is_file())
 
 
@@ -248,7 +248,9 @@ def test_check_warns_of_the_successor_on_another_branch_of_a_redacted_memory(bra
         (item,) = (row["fact"] for row in memory.reader.ask("facts", project="p") if row["summary"] == text)
         memory.writer.revise("p", item, changes={"summary": f"{text}, revised"}, reason="r")
     with left.open(300) as memory:
-        memory.keeper.redact(memory.keeper.plan("p", None, texts=[text]), agent="ana", reason="it was private")
+        memory.maintenance.redact(
+            memory.maintenance.plan("p", None, texts=[text]), agent="ana", reason="it was private"
+        )
     merge(left, right, *WITHOUT_RENAMES)
     check = lambda: CliRunner().invoke(cli, ["--root", str(left.root), "check"]).stdout  # noqa: E731
 
@@ -271,7 +273,9 @@ def test_check_warns_of_the_pending_successor_of_a_memory_redacted_on_another_br
         successor = intent(summary=f"{text}, revised", supersedes=[item])
         pending = memory.writer.submit_intent("p", successor, propose=True).iri
     with left.open(300) as memory:
-        memory.keeper.redact(memory.keeper.plan("p", None, texts=[text]), agent="ana", reason="it was private")
+        memory.maintenance.redact(
+            memory.maintenance.plan("p", None, texts=[text]), agent="ana", reason="it was private"
+        )
     merge(left, right, *WITHOUT_RENAMES)
     check = lambda: CliRunner().invoke(cli, ["--root", str(left.root), "check"]).stdout  # noqa: E731
 
@@ -294,7 +298,9 @@ def test_an_author_redacted_on_another_branch_is_removed_by_the_printed_command_
         )
         confirmed = memory.writer.confirm("p", item, reason="still so", asserted_by="cem").iri
     with left.open(300) as memory:
-        memory.keeper.redact(memory.keeper.plan("p", None, texts=["architect"]), agent="ana", reason="they left")
+        memory.maintenance.redact(
+            memory.maintenance.plan("p", None, texts=["architect"]), agent="ana", reason="they left"
+        )
     merge(left, right, *WITHOUT_RENAMES)
     with left.open(400) as memory:
         again = memory.writer.confirm("p", confirmed, reason="yes", asserted_by="cem").iri

@@ -97,8 +97,8 @@ def test_a_redacted_entry_is_not_in_the_keyed_entries(memory):
     write(memory.entries, entry("a:2", "harmless"))
     assert len(entries_of(keyed)) == 2
 
-    plan = memory.keeper.plan("p", result.metadata["iri"])
-    memory.keeper.redact(plan, agent="architect", reason="it slipped out")
+    plan = memory.maintenance.plan("p", result.metadata["iri"])
+    memory.maintenance.redact(plan, agent="architect", reason="it slipped out")
 
     assert entries_of(keyed) == {"a:2": ("harmless", True)}
 

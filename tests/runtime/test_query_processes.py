@@ -324,7 +324,7 @@ def test_the_index_of_a_worker_loses_a_redacted_text_after_the_next_catch_up(tmp
         (worker,) = worker_ids(root)
         before_redaction = files_with_text(root / "index", secret)
         with jidomem.open(root, project="p") as other:
-            other.keeper.redact(other.keeper.plan("p", None, texts=[secret]), agent="ana", reason="private")
+            other.maintenance.redact(other.maintenance.plan("p", None, texts=[secret]), agent="ana", reason="private")
 
         memory.catch_up("p")
         ended, after_redaction = worker_ids(root), files_with_text(root / "index", secret)
@@ -370,7 +370,7 @@ def test_a_process_started_before_old_snapshots_are_removed_does_not_use_them(tm
         memory.follower.rebuild()
         before_redaction = files_with_text(snapshots, secret)
         shutil.copytree(snapshots, tmp_path / "before")
-        memory.keeper.redact(memory.keeper.plan("q", None, texts=[secret]), agent="ana", reason="private")
+        memory.maintenance.redact(memory.maintenance.plan("q", None, texts=[secret]), agent="ana", reason="private")
     shutil.rmtree(snapshots)
     (tmp_path / "before").rename(
         snapshots
@@ -390,7 +390,7 @@ def test_a_redaction_ends_the_workers_of_its_process(tmp_path):
         memory.writer.submit_many("p", [intent(summary=f"the vault {secret}"), *LARGE])
         memory.pool.warm()
         before_redaction = files_with_text(root / "index", secret)
-        memory.keeper.redact(memory.keeper.plan("p", None, texts=[secret]), agent="ana", reason="private")
+        memory.maintenance.redact(memory.maintenance.plan("p", None, texts=[secret]), agent="ana", reason="private")
         after_redaction = files_with_text(root, secret), worker_ids(root)
 
     assert before_redaction

@@ -11,7 +11,7 @@ from test_mcp_operation import serving, talk
 
 import jidomem
 from jidomem.runtime import logs
-from jidomem.runtime.logs import ClientActivity, DoorLog, RefusedAt
+from jidomem.runtime.logs import ClientActivity, InterfaceLog, RefusedAt
 from jidomem.runtime.state import State
 from jidomem.serve.app import create_app
 from jidomem.serve.server_state import HTTP, Ledger, Measures, Operation
@@ -25,14 +25,14 @@ def page_rows(root):
     """
     with jidomem.open(root, project="p") as memory:
         operation = Operation()
-        operation.keep_counts(memory.door_log, HTTP)
+        operation.keep_counts(memory.interface_log, HTTP)
         client = create_app(memory, operation=operation).test_client()
         agents, health = client.get("/ui/p/agents.json").json, client.get("/ui/p/health.json").json
         pages = client.get("/ui/p/agents").text + client.get("/ui/p/health").text
         assert pages.count("by all servers of this root") >= 2
         operation.close()
-    refused = {(one["agent"], one["code"], one["door"]): one["count"] for one in agents["refusals"]}
-    return refused, {(one["agent"], one["door"]): one["user_agent"] for one in health["clients"]}
+    refused = {(one["agent"], one["code"], one["interface"]): one["count"] for one in agents["refusals"]}
+    return refused, {(one["agent"], one["interface"]): one["user_agent"] for one in health["clients"]}
 
 
 def test_clients_and_refusals_of_mcp_over_http_are_on_the_pages(tmp_path):
@@ -78,7 +78,7 @@ def test_clients_and_refusals_of_mcp_at_standard_input_are_on_the_pages(tmp_path
 
 @pytest.fixture
 def log(tmp_path):
-    return DoorLog(State(tmp_path / "root", logs.SERVER_LOG_TABLES))
+    return InterfaceLog(State(tmp_path / "root", logs.SERVER_LOG_TABLES))
 
 
 def test_counts_of_several_servers_are_added_once(log):
@@ -122,7 +122,7 @@ def test_a_server_with_an_unwritable_log_shows_its_own_counts(tmp_path):
         (tmp_path / "root" / "state").mkdir(exist_ok=True)
         (tmp_path / "root" / "state" / "working.sqlite").write_bytes(b"this is no file of SQLite")
         operation = Operation()
-        operation.keep_counts(memory.door_log, HTTP)
+        operation.keep_counts(memory.interface_log, HTTP)
         client = create_app(memory, operation=operation).test_client()
         client.post("/projects/p/intents", json=intent(type="fcat"))
 

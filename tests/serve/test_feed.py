@@ -133,7 +133,7 @@ def test_a_redacted_memory_is_redacted_in_every_commit_of_the_feed(client, memor
     secret = memory.writer.submit_intent("p", intent(summary="our neighbour is called hunter2"))
     memory.writer.submit_intent("p", intent(summary="another one", supersedes=[secret.iri]))
     before = feed(client)
-    memory.keeper.redact(memory.keeper.plan("p", secret.iri), agent="ana", reason="private")
+    memory.maintenance.redact(memory.maintenance.plan("p", secret.iri), agent="ana", reason="private")
 
     answer = client.get("/projects/p/journal")
 

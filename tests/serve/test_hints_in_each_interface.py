@@ -98,7 +98,7 @@ REFUSALS = {
     "withdrawn twice": lambda memory, item, other: [memory.writer.invalidate("p", item, reason="r") for _ in "12"],
     "nothing to undo": lambda memory, item, other: memory.writer.undo("p", item),
     "no pending term": lambda memory, item, other: memory.term_proposals().accept("jido:spoonCount"),
-    "no memory to redact": lambda memory, item, other: memory.keeper.plan("p", MISSING),
+    "no memory to redact": lambda memory, item, other: memory.maintenance.plan("p", MISSING),
 }
 
 

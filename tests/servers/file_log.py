@@ -66,7 +66,7 @@ class FileLog:
         with self._transaction("reach") as store:
             return {stream: _reach(store, stream) for stream in streams}
 
-    def look(self, streams: list[Stream], name: str) -> LogState:
+    def read_state(self, streams: list[Stream], name: str) -> LogState:
         with self._transaction("reach") as store:
             row = store.execute("SELECT tag FROM files WHERE name = ?", (name,)).fetchone()
             life = store.execute("SELECT life FROM life").fetchone()[0]

@@ -39,7 +39,7 @@ def redact(home, log, item, writes):
     fatal.writes_left = writes
     memory = Jidomem(Settings(home, "p", "here"), Sources(), 10.0, None, SharedLocation(fatal, "s3://as/if", home))
     fatal.writes_left = writes  # not counting the writes of the opening
-    memory.keeper.redact(memory.keeper.plan("p", item=item), agent="architect", reason="it is a secret")
+    memory.maintenance.redact(memory.maintenance.plan("p", item=item), agent="architect", reason="it is a secret")
     os._exit(0)
 
 

@@ -109,11 +109,13 @@ class LogContract:
         assert dict(log.reach([])) == {}
 
     def test_look_returns_reaches_a_file_tag_and_the_life_of_the_log(self, log, reopen):
-        first = log.look([ONE, TWO], "f")
+        first = log.read_state([ONE, TWO], "f")
         assert (dict(first.reaches), first.tag) == ({ONE: Reach(), TWO: Reach()}, None)
         fill(log, 2)
         tag = log.put("f", b"1")
-        assert log.look([ONE], "f") == reopen().look([ONE], "f") == LogState({ONE: Reach(2)}, tag, first.life)
+        assert (
+            log.read_state([ONE], "f") == reopen().read_state([ONE], "f") == LogState({ONE: Reach(2)}, tag, first.life)
+        )
         assert first.life
 
     def test_an_appended_entry_is_read_at_once_by_every_open_log(self, log, reopen):
@@ -242,7 +244,7 @@ class LogContract:
 
         for each in (log, other, reopen()):
             assert [reach.damage for reach in each.reach([ONE, TWO]).values()] == ["2 is missing", ""]
-            assert each.look([ONE], "f").reaches[ONE].damage == "2 is missing"
+            assert each.read_state([ONE], "f").reaches[ONE].damage == "2 is missing"
         other.mark(ONE, "")
         other.mark(TWO, "")
         assert [reach.damage for reach in log.reach([ONE, TWO]).values()] == ["", ""]

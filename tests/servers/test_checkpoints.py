@@ -268,8 +268,8 @@ def test_a_redaction_removes_every_checkpoint_and_prevents_one_with_the_redacted
 
 def test_a_snapshot_from_before_a_redaction_makes_no_checkpoint(log, first, tmp_path):
     with jidomem.open(tmp_path / "root", project="p") as memory:
-        plan = memory.keeper.plan("p", None, texts=["hunter2-hunter2"])
-        memory.keeper.redact(plan, agent="ana", reason="a secret")
+        plan = memory.maintenance.plan("p", None, texts=["hunter2-hunter2"])
+        memory.maintenance.redact(plan, agent="ana", reason="a secret")
     bring(FolderEnd(tmp_path / "root"), LogEnd(log))
     first.journal.head(MEMORY)  # the copy alone, as before the index catches up
     assert any(b"hunter2" in path.read_bytes() for path in (first.home / "index").rglob("*") if path.is_file())

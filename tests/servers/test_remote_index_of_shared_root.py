@@ -87,8 +87,8 @@ def test_two_servers_share_one_store_after_its_loss_a_redaction_and_an_ontology_
         reopened = open_server("here")
         assert summaries(reopened) == ["a first", "b second", "c third"]
 
-        plan = reopened.keeper.plan("p", item=secret.iri)
-        reopened.keeper.redact(plan, agent="architect", reason="it is a secret")
+        plan = reopened.maintenance.plan("p", item=secret.iri)
+        reopened.maintenance.redact(plan, agent="architect", reason="it is a secret")
         assert summaries(there) == summaries(reopened) == ["b second", "c third"]
         assert (b"a first" in stored_data(there), b"b second" in stored_data(there)) == (False, True)
 

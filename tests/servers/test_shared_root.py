@@ -72,8 +72,8 @@ def test_a_redaction_reaches_every_copy(open_machine):
     secret = here.writer.submit_intent("p", intent(summary="the door code is 4711-hunter2"))
     there.catch_up("p")
 
-    plan = here.keeper.plan("p", item=secret.iri)
-    here.keeper.redact(plan, agent="architect", reason="it is a secret")
+    plan = here.maintenance.plan("p", item=secret.iri)
+    here.maintenance.redact(plan, agent="architect", reason="it is a secret")
 
     assert there.reader.select("p", "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s }") == []
     for memory in (here, there):

@@ -206,7 +206,7 @@ def test_a_redaction_removes_every_vector_and_the_others_are_embedded_again_once
         embed(memory)
     assert digest(SECRET) in stored_digests(here.place.log)
 
-    here.keeper.redact(here.keeper.plan("p", item=secret), agent="architect", reason="it is a secret")
+    here.maintenance.redact(here.maintenance.plan("p", item=secret), agent="architect", reason="it is a secret")
     assert stored_digests(here.place.log) == set()
     for memory in (here, there):
         memory.embedder.asked.clear()
@@ -226,7 +226,7 @@ def test_vectors_computed_during_a_redaction_are_in_no_segment(open_server):
 
     def embed_first(texts):
         if SECRET in texts:
-            here.keeper.redact(here.keeper.plan("p", item=secret), agent="architect", reason="it is a secret")
+            here.maintenance.redact(here.maintenance.plan("p", item=secret), agent="architect", reason="it is a secret")
         return generate(texts)
 
     there.embedder.generate = embed_first
@@ -246,9 +246,9 @@ def test_vectors_computed_during_the_rewrite_of_a_redaction_are_removed_with_its
         return append(here.journal, stream, expected, commit)
 
     there.catch_up("p")
-    plan = here.keeper.plan("p", item=secret)
+    plan = here.maintenance.plan("p", item=secret)
     here.journal.append = embed_first
-    here.keeper.redact(plan, agent="architect", reason="it is a secret")
+    here.maintenance.redact(plan, agent="architect", reason="it is a secret")
 
     assert SECRET in embedded_texts(there)
     assert digest(SECRET) not in stored_digests(log)
@@ -332,7 +332,7 @@ def test_two_machines_of_a_root_in_a_store_embed_each_text_once(open_machine):
     assert (embed(there), embed(here)) == (0, 0)
     assert (len(embedded_texts(here)), embedded_texts(there)) == (6, zebras(5, 9))
 
-    there.keeper.redact(there.keeper.plan("p", item=secret), agent="architect", reason="it is a secret")
+    there.maintenance.redact(there.maintenance.plan("p", item=secret), agent="architect", reason="it is a secret")
     assert stored_digests(here.place.log) == set()
     assert (embed(there), embed(here)) == (0, 0)
     assert digest(SECRET) not in stored_digests(here.place.log)

@@ -59,8 +59,8 @@ def build(source):
             memory.writer.submit_intent("p", intent(iri=f"urn:m:{minutes}", summary=f"learned in minute {minutes}"))
     shutil.copytree(branch / "projects", source / "projects", dirs_exist_ok=True)
     with open_root(source, 30) as memory:
-        plan = memory.keeper.plan("p", None, texts=["hunter2-hunter2"])
-        memory.keeper.redact(plan, agent="ana", reason="a secret")
+        plan = memory.maintenance.plan("p", None, texts=["hunter2-hunter2"])
+        memory.maintenance.redact(plan, agent="ana", reason="a secret")
         triple = ("<urn:talk:1>", "<http://www.w3.org/2000/01/rdf-schema#label>", '"hello"')
         memory.writer.append("p", "history", [triple])
         memory.long_term("p").clear_graph("history")
@@ -148,8 +148,8 @@ def test_an_interrupted_move_continues_and_includes_later_commits_and_redactions
     first = migrate(str(root), str(target))
     with open_root(root, 50) as memory:
         memory.writer.submit_intent("p", intent(iri="urn:m:50", summary="said later"))
-        plan = memory.keeper.plan("p", None, texts=["learned in minute 10"])
-        memory.keeper.redact(plan, agent="ana", reason="not ours")
+        plan = memory.maintenance.plan("p", None, texts=["learned in minute 10"])
+        memory.maintenance.redact(plan, agent="ana", reason="not ours")
     second = migrate(str(root), str(target))
 
     assert [each.came for each in first.streams] == [1, 5]
@@ -187,8 +187,8 @@ def test_a_continued_move_redacts_in_the_target_log(root, tmp_path):
     log = FileLog(str(tmp_path / "log"))
     bring(FolderEnd(root), LogEnd(log))
     with open_root(root, 50) as memory:
-        plan = memory.keeper.plan("p", None, texts=["learned in minute 10"])
-        memory.keeper.redact(plan, agent="ana", reason="not ours")
+        plan = memory.maintenance.plan("p", None, texts=["learned in minute 10"])
+        memory.maintenance.redact(plan, agent="ana", reason="not ours")
     log.put("checkpoints/newest.json", b"{}")  # made by a server in between
 
     moved = bring(FolderEnd(root), LogEnd(log))

@@ -563,8 +563,8 @@ def test_a_redacted_memory_is_not_retrieved(opened, context):
     value = {"content": 'naïve "plans" of Ana', "note": "call her at home"}
     decision = context.store("k", value, promote="force")
 
-    plan = opened.keeper.plan("p", decision.iri)
-    opened.keeper.redact(plan, agent="architect", reason="it is private")
+    plan = opened.maintenance.plan("p", decision.iri)
+    opened.maintenance.redact(plan, agent="architect", reason="it is private")
 
     data = b"".join(journal_files(opened).values())
     assert [text for text in (b"Ana", b"call her", b"plans") if text in data] == []

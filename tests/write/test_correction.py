@@ -495,7 +495,7 @@ def test_a_withdrawal_marker_records_the_text_reason_and_agent(memory):
 
 def test_a_withdrawal_of_a_redacted_memory_is_summarized_by_its_iri(memory):
     old = recorded(memory, summary="the key is hunter2")
-    memory.keeper.redact(memory.keeper.plan("p", old), agent="rita", reason="a secret")
+    memory.maintenance.redact(memory.maintenance.plan("p", old), agent="rita", reason="a secret")
 
     marker = memory.writer.invalidate("p", old, reason="wrong").iri
 

@@ -176,10 +176,10 @@ def test_a_memory_reader_may_not_curate_where_no_curator_is_appointed(tmp_path):
     with open_with(tmp_path, '[agents.eve]\nrole = "MemoryReader"\n', agent="eve") as memory:
         for action, call in (
             ("change the policy", lambda: memory.writer.change_policy("p", [PolicyChange(allows="deny")])),
-            ("redact", lambda: memory.writer.check_keeper("p", "eve", "redact")),
+            ("redact", lambda: memory.writer.check_curator("p", "eve", "redact")),
         ):
             assert denied(call)[0] == f"eve, a MemoryReader, may not {action}"
-        memory.writer.check_keeper("p", "bob", "redact")  # without an appointed curator, every agent is one
+        memory.writer.check_curator("p", "bob", "redact")  # without an appointed curator, every agent is one
 
 
 def test_a_move_of_another_agents_session_is_denied_with_the_alternatives(memory):

@@ -249,8 +249,8 @@ def test_one_memory_withdrawn_by_a_rollback_is_restored_by_undo(memory):
 def test_a_redacted_memory_is_reported_as_lost(memory):
     first = memory.writer.submit_intent("p", intent(summary="the key is hunter2"))
     memory.writer.invalidate("p", first.iri, reason="wrong")
-    plan = memory.keeper.plan("p", first.iri)
-    memory.keeper.redact(plan, agent="user", reason="a secret")
+    plan = memory.maintenance.plan("p", first.iri)
+    memory.maintenance.redact(plan, agent="user", reason="a secret")
 
     rollback = memory.roll_back(str(first.version), reason="back", project="p")
 
@@ -461,7 +461,7 @@ def test_a_restated_memory_coexists_with_the_active_versions(memory):
 def test_a_lost_memory_is_reported_by_its_type_only(memory):
     first = memory.writer.submit_intent("p", intent(type="risk", summary="the key is hunter2"))
     memory.writer.invalidate("p", first.iri, reason="wrong")
-    memory.keeper.redact(memory.keeper.plan("p", first.iri), agent="user", reason="a secret")
+    memory.maintenance.redact(memory.maintenance.plan("p", first.iri), agent="user", reason="a secret")
     noise = memory.writer.submit_intent("p", intent(summary="noise"))
 
     rollback = memory.roll_back(str(first.version), reason="back", project="p")

@@ -14,7 +14,7 @@ from writing import GRAPH, committed_triples, refusal, triples_of, values_of
 import jidomem
 from jidomem.rdf.terms import date_time, iri, literal
 from jidomem.rdf.vocab import JIDO, LABEL, RDF, TYPE, WRITER_TYPES, jido
-from jidomem.write.triples import read_back, restate
+from jidomem.write.triples import check_round_trip, restate
 
 SEED_CLASSES = dict(
     zip(
@@ -274,11 +274,11 @@ def test_an_unparseable_literal_is_refused_with_its_triple(writer, value):
 
 def test_a_triple_that_reads_back_differently_is_refused_with_that_triple():
     rows = [(iri("urn:x:1"), iri("urn:x:p"), value) for value in ('"\\u0061"', '"b"')]
-    (violation,) = refusal(read_back, rows).violations
+    (violation,) = refusal(check_round_trip, rows).violations
     line = '<urn:x:1> <urn:x:p> "\\u0061" .'
     assert (violation.code, violation.field, violation.value) == ("invalid_iri", "extra_triples", line)
     assert violation.message == f"this does not read back as it was written: {line}"
-    assert read_back(rows[1:]) is None
+    assert check_round_trip(rows[1:]) is None
 
 
 def test_a_new_agent_project_and_session_are_described_once(memory):
@@ -362,7 +362,7 @@ def test_a_second_assignee_is_restated_as_an_extra_triple(memory):
 @pytest.mark.parametrize("text", ['"a"@a', '"\\u0061"'])
 def test_a_long_unparseable_triple_is_truncated_in_the_refusal(text):
     rows = [(iri("urn:x:" + "y" * 400), iri("urn:x:p"), text), (iri("urn:x:1"), iri("urn:x:p"), '"b"')]
-    (violation,) = refusal(read_back, rows).violations
+    (violation,) = refusal(check_round_trip, rows).violations
     assert violation.value == "<urn:x:" + "y" * 293
     assert violation.message.endswith(f": {violation.value}")
 

@@ -109,5 +109,5 @@ class JidomemRoot(System):
         return [row["item"] for row in self.memory.changed_files(PROJECT)]
 
     def erase(self, text: str) -> None:
-        plan = self.memory.keeper.plan(PROJECT, None, texts=[text])
-        self.memory.keeper.redact(plan, agent="ana", reason="it named a customer")
+        plan = self.memory.maintenance.plan(PROJECT, None, texts=[text])
+        self.memory.maintenance.redact(plan, agent="ana", reason="it named a customer")

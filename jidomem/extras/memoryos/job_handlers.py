@@ -101,7 +101,7 @@ class Pages:
         self._private: dict[str, bool] = {}
         self._lock = RLock()
 
-    def level(self) -> tuple[InMemorySearchIndex, str | None]:
+    def catch_up(self) -> tuple[InMemorySearchIndex, str | None]:
         """Return the index of the present pages, and the name of the embedder of their vectors."""
         with self._lock:
             with self._state.reading() as store:
@@ -245,7 +245,7 @@ class FactPromoting:
             asserted_by=self._moves.agent,
             asserted_in=self._session,
             confidence=fact.confidence,
-            evidence=[*_evidence(fact, tiers, self._moves.look()[2].config.share_users)],
+            evidence=[*_evidence(fact, tiers, self._moves.snapshot()[2].config.share_users)],
             about=[subject],
             timestamp=format_timestamp(fact.created_at),
             idempotency_key=key,
@@ -341,7 +341,7 @@ class JobHandlers:
         page = known_page(self._moves.tiers(), page_id)
         if page.meta_chain is None or (page.embedding is None and page.text.strip()):
             self.describe(page_id)
-        tiers, _, policy = self._moves.look()
+        tiers, _, policy = self._moves.snapshot()
         placement = choose_segment(tiers, page_id, policy)
         known = None if placement.segment_id is None else tiers.segment(placement.segment_id)
         summary = self._model.generate_segment_summary(placement.pages)
@@ -385,7 +385,7 @@ class JobHandlers:
 
     def maintain(self, job: Job | None = None) -> None:
         """Compute the heat of all segments, evict those beyond the capacity, and queue jobs to learn from hot ones."""
-        tiers, system, policy = self._moves.look()
+        tiers, system, policy = self._moves.snapshot()
         at, agent = self._moves.now(), self._moves.agent
         if any(each.about is None and each.source_agent_id == agent for each in system.entries):
             self._moves.ask(Task("diffuse"))  # earlier versions did not store the object of a shared fact
@@ -411,10 +411,10 @@ class JobHandlers:
 
     def embed(self, job: Job | None = None) -> None:
         """Make the missing vectors, in batches."""
-        tiers, system, _ = self._moves.look()
+        tiers, system, _ = self._moves.snapshot()
         while texts := lacking(tiers, system):
             self._fill(texts[:AT_ONCE])
-            tiers, system, _ = self._moves.look()
+            tiers, system, _ = self._moves.snapshot()
         self._finish(job)
 
     def archive(self, job: Job | None = None) -> None:

@@ -248,7 +248,7 @@ class MemoryOS:
         A failure of the model is reported in `error`: the keywords are then the
         words of the query, and without a vector there is no similarity.
         """
-        tiers, system, policy = self._moves.look()
+        tiers, system, policy = self._moves.snapshot()
         prepared = prepare_question(self.model, query, about)
         question = replace(_with_known_object(prepared.question, tiers), asks=asks)
         matches = retrieve(tiers, system, question, policy, is_private=is_private, **given)
@@ -338,12 +338,12 @@ class MemoryOS:
     @property
     def system_memory(self) -> SystemMemory:
         """Return the memory that all agents of the project share."""
-        return self._moves.look()[1]
+        return self._moves.snapshot()[1]
 
     @property
     def config(self) -> MemoryOSConfig:
         """Return the settings in effect for the agent."""
-        return self._moves.look()[2].config
+        return self._moves.snapshot()[2].config
 
     @property
     def configurations(self) -> Configurations:
@@ -368,7 +368,7 @@ class MemoryOS:
 
         `waiting` is the number of segments with pages to learn from whose heat is below `heat_threshold`.
         """
-        (tiers, system, policy), jobs = self._moves.look(), self.jobs()
+        (tiers, system, policy), jobs = self._moves.snapshot(), self.jobs()
         return {
             "agent": self.agent,
             "rev": tiers.rev,

@@ -412,7 +412,7 @@ class AgentMoves:
         self.storage, self.system = agent_tiers(state, project, agent, new_id), system_memory(state, project, new_id)
         self.project, self.agent, self.jobs, self.now, self.new_id = project, self.storage.holder, jobs, now, new_id
 
-    def look(self) -> tuple[Tiers, SystemMemory, TierPolicy]:
+    def snapshot(self) -> tuple[Tiers, SystemMemory, TierPolicy]:
         """Return the tiers of the agent, system memory, and the policy, all of one moment.
 
         Vectors of another embedder than that of this process are removed first, and a job to make new ones is queued.
@@ -421,11 +421,11 @@ class AgentMoves:
             if not self._other_embedders(store):
                 return self.storage.read_in(store), self.system.read_in(store), self._policy_now(store)
         self._drop_vectors()
-        return self.look()
+        return self.snapshot()
 
     def tiers(self) -> Tiers:
         """Return the tiers of the agent."""
-        return self.look()[0]
+        return self.snapshot()[0]
 
     def maintained(self) -> datetime | None:
         """Return the time of the last maintenance of the agent, None if there was none."""

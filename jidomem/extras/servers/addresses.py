@@ -202,7 +202,7 @@ def change(log: SharedLog, edit: Callable[[Files], Files]) -> None:
             return
 
 
-def bring(log: SharedLog, home: Path) -> str:
+def update_copy(log: SharedLog, home: Path) -> str:
     """Update the files of the root in *home*, the local copy, if they changed; return their tag.
 
     Raises Failed `write_failed` if they cannot be written there.

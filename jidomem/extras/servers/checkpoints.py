@@ -261,7 +261,7 @@ def _changing_folder(folder: Folder, descriptor: int) -> Iterator[None]:
     """
     disk.overwrite(descriptor, replace(_undamaged(folder), mtime=-1).dump())  # invalid until the change is complete
     yield
-    folder.look()
+    folder.refresh()
     disk.overwrite(descriptor, _undamaged(folder).dump())
 
 

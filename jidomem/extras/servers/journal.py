@@ -388,7 +388,7 @@ class MirroredJournal(FileJournal):
             raise
 
     def _look(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
-        log_state = self.log.look(streams, addresses.NAME)
+        log_state = self.log.read_state(streams, addresses.NAME)
         self._life, self.rules = log_state.life, log_state.tag
         for stream, reach in log_state.reaches.items():
             if reach.damage:
@@ -408,7 +408,7 @@ class MirroredJournal(FileJournal):
 
     def _synchronise(self, stream: Stream) -> CheckpointPosition:
         reach, position = self._reach(stream), self._position(stream)
-        if position is None and not reach.length and not self._known(stream)[0].look().heads:
+        if position is None and not reach.length and not self._known(stream)[0].refresh().heads:
             self._verified.add(stream)
             return CheckpointPosition(reach)
         is_level = position is not None and position.is_level(reach, self._life) and not position.orders
@@ -420,7 +420,7 @@ class MirroredJournal(FileJournal):
 
     def _is_sound(self, stream: Stream, position: CheckpointPosition) -> bool:
         folder = self._known(stream)[0]
-        is_whole = folder.look() == position.version and not folder.is_damaged
+        is_whole = folder.refresh() == position.version and not folder.is_damaged
         return is_whole or self._damaged_reaches.get(stream) == position.reach
 
     def _update_copy(self, stream: Stream, *, from_scratch: bool = False) -> CheckpointPosition:
@@ -550,7 +550,7 @@ class MirroredJournal(FileJournal):
         orders = (*position.orders, commit.id) if is_redaction_record(commit.data) else position.orders
         after = CheckpointPosition(reach, commit.id, advance(position.version, [commit]), orders, position.life)
         with suppress(JidomemError, OSError), self._lock_files(stream, self.wait) as (folder, lock):
-            if self._position(stream) == position and folder.look() == position.version:
+            if self._position(stream) == position and folder.refresh() == position.version:
                 with folder.changing(lock.file.descriptor, appended=commit):
                     checkpoints.put_copy(folder.path, file_name(commit.head), commit.data)
                 self._seal_when_due(stream, folder)

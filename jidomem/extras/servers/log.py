@@ -117,7 +117,7 @@ class SharedLog(Protocol):
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         """Return the present reach of each of *streams*."""
 
-    def look(self, streams: list[Stream], name: str) -> LogState:
+    def read_state(self, streams: list[Stream], name: str) -> LogState:
         """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life.
 
         *streams* is not empty. It costs no more than `reach`, except for one concurrent request.

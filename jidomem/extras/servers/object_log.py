@@ -426,7 +426,7 @@ class ObjectLog:
         """Return the present reach of each of *streams*, all requested concurrently with the rewrites."""
         return self._reaches(streams) if streams else {}
 
-    def look(self, streams: list[Stream], name: str) -> LogState:
+    def read_state(self, streams: list[Stream], name: str) -> LogState:
         """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life."""
         tag = self._pool.submit(self._bucket.tag, f"files/{name}")
         reaches = self._reaches(streams)

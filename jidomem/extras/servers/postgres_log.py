@@ -207,9 +207,9 @@ class PostgresLog:
 
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         """Return the present reach of each of *streams*."""
-        return self.look(streams, "").reaches if streams else {}
+        return self.read_state(streams, "").reaches if streams else {}
 
-    def look(self, streams: list[Stream], name: str) -> LogState:
+    def read_state(self, streams: list[Stream], name: str) -> LogState:
         """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life."""
         rows = self._rows(_REACH, name, [_key(stream) for stream in streams])
         reaches = {key: Reach(int(length), int(times), last, mark) for key, length, last, times, mark, _, _ in rows}

@@ -255,7 +255,7 @@ class RemoteIndex:
         self._feed: Feed | None = None
         self._fit: Fit | None = None
         self._lock = Lock()
-        self._sync_thread = SyncThread(self.level)
+        self._sync_thread = SyncThread(self.catch_up)
 
     def put_ontology(self, ontology: Iterable[Triple]) -> None:
         """Write *ontology* to the store from now on; a store with another one is refused until that is replaced."""
@@ -274,9 +274,9 @@ class RemoteIndex:
                 self._fit = probe_endpoint(self._query, self._update)
             return self._fit
 
-    def level(self, streams: Sequence[Stream]) -> None:
-        """Return once the store has all commits of *streams*; raises the errors of `Feed.level`."""
-        self._open_feed().level(streams)
+    def catch_up(self, streams: Sequence[Stream]) -> None:
+        """Return once the store has all commits of *streams*; raises the errors of `Feed.catch_up`."""
+        self._open_feed().catch_up(streams)
 
     def notify(self, stream: Stream) -> None:
         """Record that *stream* has new commits, and return at once: a thread synchronises the store."""

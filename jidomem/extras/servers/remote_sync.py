@@ -270,7 +270,7 @@ class Feed:
         self._has_written_rules = False  # whether the store has ever had our ontology
         self._lock = RLock()
 
-    def level(self, streams: Sequence[Stream]) -> list[str]:
+    def catch_up(self, streams: Sequence[Stream]) -> list[str]:
         """Return the lives of the graphs of *streams* once the store has all their commits, and the ontology.
 
         Raises Failed `store_unreachable`, and `store_unfit` for a store with another memory.
@@ -281,14 +281,14 @@ class Feed:
             return [self._synchronise(stream, watermarks.get(stream.graph)).life for stream in streams]
 
     def ask(self, streams: Sequence[Stream], query: Callable[[], bytes]) -> bytes:
-        """Return the answer of *query* from the graphs of *streams*, level; raises as `level` does.
+        """Return the answer of *query* from the graphs of *streams*, level; raises as `catch_up` does.
 
         Another process may empty a graph at any time, to write it again: then the query is sent again.
         """
-        lives = self.level(streams)
+        lives = self.catch_up(streams)
         for _ in range(TRIES):
             answer, before = query(), lives
-            lives = self.level(streams)
+            lives = self.catch_up(streams)
             if lives == before:
                 return answer
         raise self._remote.unfit("is emptied whenever it is queried", "find the other writer of its graphs")

@@ -131,7 +131,7 @@ def why_not_write(page: PageRequest) -> str | None:
 
 def why_not_curate(page: PageRequest) -> str | None:
     """Return the reason why the caller may not decide proposed terms; None if it may."""
-    return _refusal(page, lambda writer: writer.check_keeper(page.project, writer.agent, "judge proposed terms"))
+    return _refusal(page, lambda writer: writer.check_curator(page.project, writer.agent, "judge proposed terms"))
 
 
 def why_not_correct(page: PageRequest, *items: str, asserted: bool = False) -> str | None:

@@ -113,9 +113,9 @@ def _refusals(page: PageRequest) -> dict[str, Any]:
     counts: Counter[tuple[str, str, str, str]] = Counter()
     for each in of(page)[0]:
         if can_view(page, each.project) and sees(page, each.agent if each.agent != OTHERS else ""):
-            counts[each.day, cards.agent(each.agent), each.code, each.door] += each.times
+            counts[each.day, cards.agent(each.agent), each.code, each.interface] += each.times
     rows = sorted(counts.items(), key=lambda one: (one[0][0], one[1], one[0][1:]), reverse=True)
-    refusals = [dict(zip(("day", "agent", "code", "door"), key, strict=True), count=count) for key, count in rows]
+    refusals = [dict(zip(("day", "agent", "code", "interface"), key, strict=True), count=count) for key, count in rows]
     return {**counting_period(page), "refusals": refusals[:REFUSED], "more_refusals": len(refusals[REFUSED:])}
 
 
