@@ -86,7 +86,7 @@ WHERE number <> :fork AND (NOT withdraws OR (:key, number) IN (SELECT key, numbe
 _SUCCESSORS = "SELECT new, withdraws FROM successor WHERE old = ? AND NOT revives"
 _KEYS = "SELECT key FROM holder WHERE number = ?"
 _PAGE = """SELECT key FROM listed WHERE list = ? AND key >= ? AND since <= ? AND (? OR until > ?)
-AND (due IS NULL OR due <= ?) ORDER BY key LIMIT ?"""
+AND (due IS NULL OR due <= ?) ORDER BY %s key LIMIT ?"""
 _PAIRS = """SELECT key FROM pair WHERE key >= :start AND since <= :moment AND until > :moment %s
 ORDER BY key LIMIT :count"""
 _SOME = "SELECT number FROM node WHERE item IN (SELECT value FROM json_each(:items))"
@@ -357,11 +357,13 @@ class Projection:
         *,
         text: str | None = None,
         due: int | None = None,
+        by_due: bool = False,
     ) -> list[str] | None:
         """Return up to *count* keys of a list, from *start* on, of nodes recorded by *moment* and, unless *inactive*,
         active then; None if the list needs the order of the SPARQL engine.
 
-        With *text* only nodes that contain it, as in `containing`; with *due* none that is due later.
+        With *text* only nodes that contain it, as in `containing`; with *due* none that is due later; *by_due* those
+        without a moment come first, then the longest due.
         """
         row = self._list(order)
         if row is None:
@@ -370,9 +372,8 @@ class Projection:
             start = max(start, timed(moment + row[1], "", newest_first=True))
         if text is not None:
             return self._texts.page(row[0], loose(text), _topic(text), start, moment, inactive, count)
-        rows = self._store.execute(
-            _PAGE, (row[0], start, moment, inactive, moment, FOREVER if due is None else due, count)
-        )
+        values = (row[0], start, moment, inactive, moment, FOREVER if due is None else due, count)
+        rows = self._store.execute(_PAGE % ("due," if by_due else ""), values)
         return [key for (key,) in rows]
 
     def pairs(self, start: str, moment: int, count: int, among: Collection[str] | None = None) -> list[str]:

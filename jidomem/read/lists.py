@@ -295,6 +295,63 @@ class Lists:
         state = (self._index.generation, self._index.ontology, *map(self._index.mark, graphs_of(project)))
         return self._cached_pages.page((start, size), state, partial(self._read, query, project, bindings, size, start))
 
+    def newest(
+        self,
+        query: NamedQuery,
+        timeline: NamedQuery,
+        project: str,
+        bindings: Mapping[str, Term],
+        count: int,
+        also: Collection[str] = (),
+    ) -> tuple[Rows, bool]:
+        """Return the rows about the first *count* memories of a list by *timeline*, and about those of *also* in it.
+
+        The second value is whether the list has more. Where only the engine orders it, these are its first rows.
+        """
+        keys = self._candidates(query, project, bindings, "", False, maxsize)
+        if keys is not None and len(keys) > count:
+            listed, names, start = {*keys}, dict[str, None](), ""
+            while len(names) < count and (
+                batch := self._candidates(timeline, project, bindings, start, False, MAX_CANDIDATES)
+            ):
+                recorded = (key_parts(key, newest_first=True)[1] for key in batch)
+                names |= dict.fromkeys(name for name in recorded if name in listed)
+                start = batch[-1] + "\0"
+            names = dict.fromkeys([*islice(names, count), *(name for name in also if name in listed)])
+            return self._among(query, project, bindings, [*names]), len(names) < len(keys)
+        if keys is not None:
+            return self._among(query, project, bindings, keys), False
+        rows = _valued(query, self.terms(query, project, bindings, f"{query.text}\nLIMIT {count + 1:d}"))
+        return rows[:count], len(rows) > count
+
+    def longest_due(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], count: int) -> Rows:
+        """Return the rows of *query* about at least the *count* memories of its list that are longest due.
+
+        Those about memories whose date only the query knows are always among them.
+        """
+        order, size = query.list_order, count
+        never = {**bindings, "validAt": moment_term(0)}
+        undated = self._candidates(query, project, never, "", False, maxsize)
+        while order is not None and undated is not None:
+            keys = self._candidates(query, project, bindings, "", False, len(undated) + size, by_due=True) or []
+            rows = self._among(query, project, bindings, keys)
+            if len(keys) < len(undated) + size:
+                return rows
+            terms = (self._index.triples(graph_iri(project), iri(keys[-1]), name) for name in order.due_properties)
+            last = min((str(to_value(at)) for triples in terms for _, _, at in triples), default="")
+            if len({row["item"] for row in rows if row["due"] and str(row["due"]) <= last}) >= count:
+                return rows
+            size *= 2
+        return self.whole(query, project, bindings)
+
+    def _among(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], keys: Sequence[str]) -> Rows:
+        """Return the rows of *query* about the candidates of *keys*."""
+        order = query.list_order
+        assert order is not None
+        batches = (keys[at : at + MAX_CANDIDATES] for at in range(0, len(keys), MAX_CANDIDATES))
+        texts = (query.among(_values(order, batch)) for batch in batches)
+        return [row for text in texts for row in _valued(query, self.terms(query, project, bindings, text))]
+
     def over(self, query: NamedQuery, project: str) -> list[str] | None:
         """Return the keys of all candidates of *query*, at any moment; None where only the engine has them."""
         bindings = {"asOf": to_term(FOREVER, "dateTime", "as_of")}
@@ -496,6 +553,7 @@ class Lists:
         inactive: bool,
         count: int,
         among: Collection[str] | None = None,
+        by_due: bool = False,
     ) -> list[str] | None:
         """Return up to *count* keys of a list from *start* on; None where only the engine can order it."""
         order, moment = query.list_order, ticks(bindings["asOf"])
@@ -510,7 +568,7 @@ class Lists:
         due = ticks(bindings["validAt"]) if order.due and "validAt" in bindings else None
         return self._projected(
             project,
-            lambda file: file.projection.page(order, start, moment, inactive, count, text=text, due=due),
+            lambda file: file.projection.page(order, start, moment, inactive, count, text=text, due=due, by_due=by_due),
         )
 
     def _rivals(self, project: str, item: Term) -> list[str]:

@@ -111,13 +111,35 @@ class NamedQueries:
         page = self._lists.page(query, project, bound, limit, start)
         return page._replace(rows=self._annotate(query, project, bindings, page.rows, start.as_of))
 
+    def newest(
+        self, name: str, project: str, count: int, also: Collection[str] = (), **moment: object
+    ) -> tuple[Rows, bool]:
+        """Return the rows of a list of memories about the *count* recorded last and *also*, and whether it has more.
+
+        They have no annotations. *moment* is as_of and valid_at as in `ask`.
+        """
+        query, bindings = self._bound(name, project, **moment)
+        return self._lists.newest(query, self.playbook.get("timeline"), project, bindings, count, also)
+
+    def longest_due(self, project: str, count: int, **moment: object) -> Rows:
+        """Return the rows of `stale` about at least the *count* memories that are longest due, without annotations."""
+        query, bindings = self._bound("stale", project, **moment)
+        return self._lists.longest_due(query, project, bindings, count)
+
+    def _bound(
+        self, name: str, project: str, as_of: object = None, valid_at: object = None
+    ) -> tuple[NamedQuery, Mapping[str, Term]]:
+        """Return the query of this name, and its parameters for a list of what is active at a moment."""
+        query = self.playbook.get(name)
+        bindings = query.bind(_common_parameters(query, project, as_of, valid_at, include_inactive=False))
+        moment = self._default_valid_at(query, project, bindings)
+        return query, {**bindings, "validAt": moment} if moment else bindings
+
     def counted_at_once(self, name: str, project: str) -> Rows | None:
         """Return the present rows of a query that counts memories; None without an up-to-date search file."""
         self._catch_up(project)
-        query = self.playbook.get(name)
-        bindings = query.bind(_common_parameters(query, project, None, None, include_inactive=False))
-        moment = self._default_valid_at(query, project, bindings)
-        return self._lists.counted_at_once(query, project, _at(bindings, moment))
+        query, bindings = self._bound(name, project)
+        return self._lists.counted_at_once(query, project, bindings)
 
     def _project(self) -> str:
         """Return the default project, else the only one there is; raises InvalidRequest if there are others."""
@@ -269,9 +291,7 @@ class NamedQueries:
         self, project: str, items: Collection[str], *, as_of: object = None, valid_at: object = None
     ) -> dict[str, list[str]]:
         """Return those of *items* in an unsettled disagreement, each with the memories it disagrees with."""
-        query = self.playbook.get("conflicts")
-        bindings = query.bind(_common_parameters(query, project, as_of, valid_at, include_inactive=False))
-        bindings = _at(bindings, self._default_valid_at(query, project, bindings))
+        query, bindings = self._bound("conflicts", project, as_of, valid_at)
         rivals: dict[str, set[str]] = {}
         for row in self._lists.disagreements(query, project, bindings, items):
             for one, other in ((row["a"], row["b"]), (row["b"], row["a"])):

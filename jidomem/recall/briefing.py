@@ -234,13 +234,19 @@ def fit_to_budget(
         raise InvalidRequest(
             f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least + _cost(first)} or more"
         )
-    filling = _Filling({name: results[name] for name in order}, budget - (least if is_small else whole + noted))
+    ordered, left = {name: results[name] for name in order}, budget - (least if is_small else whole + noted)
+    made: dict[tuple[str, int], BriefingEntry] = {}
+    for most in range(FIRST, 0, -1):  # as many of each section as leave room for one of every other
+        filling = _Filling(ordered, left, made)
+        for name in order:
+            if results[name].urgent:
+                filling.fill([name], results[name].urgent, {name: filling.left * 2 // 3})
+        filling.fill(order[:1], FIRST)
+        filling.fill(order, most)
+        if all(section.entries or not section.left_out for section in filling.sections()):
+            break
     parts = {name: budget // part for name, part in _PARTS.items()}
     special = [name for name in order if name not in _GENERAL]
-    for name in order:
-        if results[name].urgent:
-            filling.fill([name], results[name].urgent, {name: filling.left * 2 // 3})
-    filling.fill(order, FIRST)
     filling.fill(special, parts=parts)
     filling.fill(special)
     filling.fill(order, parts=parts)
@@ -262,14 +268,19 @@ def _first_lines(order: Sequence[str], results: Mapping[str, BriefingResult]) ->
 
 
 class _Filling:
-    """The sections of a briefing while entries are added; `left` is the number of tokens left."""
+    """The sections of a briefing while entries are added; `left` is the number of tokens left.
 
-    def __init__(self, results: Mapping[str, BriefingResult], left: int) -> None:
+    Entries are built once, into *made*.
+    """
+
+    def __init__(
+        self, results: Mapping[str, BriefingResult], left: int, made: dict[tuple[str, int], BriefingEntry]
+    ) -> None:
         self.left = left
         self._results = results
         self._shown: dict[str, list[BriefingEntry]] = {name: [] for name in results}
         self._pending = {name: [*range(each.count)] for name, each in results.items()}
-        self._made: dict[tuple[str, int], BriefingEntry] = {}
+        self._made = made
         self._spent = dict.fromkeys(results, 0)
         self._seen: set[str] = set()
 
@@ -373,7 +384,7 @@ def _omissions(sections: Sequence[BriefingSection], in_a_line: bool) -> list[str
 
 def _left_out(section: BriefingSection) -> str:
     least = "at least " if section.more else ""
-    ranked = f" (only the first {section.ranked:,} were ranked)" if section.ranked else ""
+    ranked = f" (only the newest {section.ranked:,} were ranked)" if section.ranked else ""
     return f"- {least}{section.left_out} more of {section.title!r}{ranked}: {section.ask}"
 
 

@@ -40,7 +40,6 @@ from jidomem.records.active import (
     dates_text,
     outcome_text,
     state_text,
-    unfinished,
 )
 from jidomem.records.file_anchor import Anchor
 from jidomem.records.named_query import FOREVER, judged_at, to_term
@@ -52,8 +51,9 @@ from jidomem.repository.worktree import Worktree
 MAX_SUMMARY_CHARS, MAX_EXCERPT_CHARS = 320, 200
 #: A list has one candidate per TOKENS_AN_ENTRY tokens of the budget, at most MOST_CANDIDATES.
 TOKENS_AN_ENTRY, MOST_CANDIDATES = 30, 600
-#: The most conventions, and the most facts, that are ranked.
-MAX_RANKED = 10_000
+#: The most conventions that are ranked, and the facts: at least so many, or so many for each candidate of a list. They
+#: are those recorded last, those about the files, and those recalled for the task.
+MAX_RANKED, MIN_FACTS, FACTS_A_CANDIDATE = 10_000, 300, 5
 #: The most memories recalled for the task.
 MAX_RELATED = 30
 #: The most files of a briefing; each needs a query of its own.
@@ -89,24 +89,6 @@ _LAST = f"""SELECT (MAX(?recorded) AS ?last) WHERE {{{{ VALUES ?by {{{{ {{agent}
 {{{{ ?item {jido("assertedBy")} ?by MINUS {{{{ {_SETTLER} }}}} }}}} UNION {{{{ ?item {jido("settledBy")} ?by }}}}
 ?item {jido("recordedAt")} ?recorded FILTER(?recorded <= {{moment}}) }}}}"""
 _SETTLED = f"SELECT ?item ?settler WHERE {{{{ VALUES ?item {{{{ {{items}} }}}} {_SETTLER} }}}}"
-_IN_FORCE = f"""MINUS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }}}}
-MINUS {{{{ ?item {jido("decisionStatus")} ?standing FILTER(?standing != "accepted") }}}}
-FILTER EXISTS {{{{ ?item {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("summary")} ?said }}}}
-{unfinished().replace("{", "{{").replace("}", "}}")}"""
-_DUE = f"""SELECT ?item ?due WHERE {{{{ ?item {{by}} ?due FILTER(?due <= {{moment}}) {_IN_FORCE}
-FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}}
-FILTER NOT EXISTS {{{{ ?item {jido("validUntil")} ?due ; {jido("recordedAt")} ?at FILTER(?at >= ?due) }}}} }}}}
-ORDER BY ?due ?item LIMIT {{limit}}"""
-_UNDATED = f"""SELECT ?item ?due WHERE {{{{ ?item a {jido("Assumption")}
-MINUS {{{{ ?item {jido("expiresOn")}|{jido("validUntil")} ?date }}}} {_IN_FORCE} }}}} ORDER BY ?item LIMIT {{limit}}"""
-_BASELESS = f"""SELECT DISTINCT ?item ?due WHERE {{{{ ?gone {jido("invalidatedBy")} ?withdrawal .
-?basis ({jido("supersededBy")}|^{jido("revives")})* ?gone .
-?item {jido("derivedFrom")} ?basis ; {jido("recordedAt")} ?at .
-?withdrawal {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("recordedAt")} ?due
-FILTER(?at < ?due && ?due <= {{moment}})
-FILTER NOT EXISTS {{{{ ?again {jido("revives")} ?gone ; {jido("hasAssertionStatus")} {jido("Asserted")} }}}} {_IN_FORCE}
-FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}} }}}}
-ORDER BY ?due ?item LIMIT {{limit}}"""
 _NOTES = f"""SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE {{{{ ?item {jido("quarantined")} true ;
 {jido("hasAssertionStatus")} {jido("Proposed")} ; {jido("sourceDigest")} ?digest ; {jido("recordedAt")} ?at
 FILTER(?at <= {{moment}}) FILTER NOT EXISTS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end .
@@ -114,13 +96,6 @@ FILTER(?at <= {{moment}}) FILTER NOT EXISTS {{{{ ?item {jido("supersededBy")}|{j
 FILTER(?ended <= {{moment}}) }}}} }}}}"""
 #: The sessions among which the last one of an agent is looked for, and the memories of it that are counted.
 _SESSIONS, _COUNTED = 200, 100
-_REASONS = (
-    ("review due", _DUE, jido("expiresOn")),
-    ("overdue", _DUE, f"{jido('hasTaskStatus')} ?any ; {jido('expiresOn')}"),
-    ("no longer valid", _DUE, jido("validUntil")),
-    ("no review date", _UNDATED, ""),
-    ("basis withdrawn", _BASELESS, ""),
-)
 
 
 class BriefingBuilder:
@@ -165,17 +140,19 @@ class BriefingBuilder:
                 hint="name those that are worked on next in about",
             )
         self._looked_at = MOST_CANDIDATES
-        self._find_contrasts, self._listed = contrasts, set[str]()
+        self._find_contrasts, self._near = contrasts, list[str]()
+        self._listed, self._first = set[str](), set[str]()
 
     def brief(self, budget: int = BUDGET) -> Briefing:
         """Return the briefing within *budget* tokens; raises InvalidRequest if that is too small."""
         self._looked_at = min(MOST_CANDIDATES, 1 + budget // TOKENS_AN_ENTRY)
+        files = self._files()
         binding, advised, general = self._conventions()
         sections: dict[str, BriefingResult | None] = {
             "rules": self._strict(),
             "binding": binding,
             "advised": advised,
-            "files": self._files(),
+            "files": files,
             "related": self._recalled(),
             "tasks": self._tasks(),
             "errors": self._errors(),
@@ -223,7 +200,9 @@ class BriefingBuilder:
 
     def _result(self, entries: Sequence[_SectionLine], more: bool = False, limit: int | None = None) -> BriefingResult:
         """Return the section of the given entries: IRI, label and notes of each."""
-        self._listed.update(name for name, _, _ in entries)
+        names = [name for name, _, _ in entries]
+        self._listed.update(names)
+        self._first.update(names[: self._looked_at])
         return BriefingResult(len(entries), lambda at: self._entry(*entries[at]), more, limit=limit if more else None)
 
     def _recalled(self) -> BriefingResult | None:
@@ -240,8 +219,8 @@ class BriefingBuilder:
         The nearest to the files come first, then those recalled for the task, then prohibitions that apply everywhere,
         then the newest.
         """
-        page = self._reader.ask_page("conventions", project=self._project, limit=MAX_RANKED, **self._moment)
-        levels = {row["conv"]: local_name(row["level"]) for row in page.rows if local_name(row["level"]) != "Strict"}
+        rows, more = self._newest("conventions", MAX_RANKED)
+        levels = {row["conv"]: local_name(row["level"]) for row in rows if local_name(row["level"]) != "Strict"}
         required: list[_SectionLine] = []
         worded: list[_SectionLine] = []
         others: list[_SectionLine] = []
@@ -249,14 +228,18 @@ class BriefingBuilder:
             is_required = levels[row["item"]] == "Required"
             kind = required if is_required else worded if _BINDS.search(row["summary"]) else others
             kind.append((row["item"], f"{'required' if is_required else 'advisory'} convention", ()))
-        more = page.cursor is not None
         binding, advised = (self._result(each, more and bool(each), MAX_RANKED) for each in (required, worded))
         return binding, advised, self._result(others, more, MAX_RANKED)
 
     def _facts(self) -> BriefingResult:
-        page = self._reader.ask_page("facts", project=self._project, limit=MAX_RANKED, **self._moment)
-        rows = self._ranked({row["fact"] for row in page.rows})
-        return self._result([(row["item"], "fact", ()) for row in rows], page.cursor is not None, MAX_RANKED)
+        count = max(MIN_FACTS, FACTS_A_CANDIDATE * self._looked_at)
+        rows, more = self._newest("facts", count)
+        ranked = self._ranked({row["fact"] for row in rows})
+        return self._result([(row["item"], "fact", ()) for row in ranked], more, count)
+
+    def _newest(self, name: str, count: int) -> tuple[list[dict[str, Any]], bool]:
+        """Return the rows of a list about the memories that are ranked, and whether it has others."""
+        return self._reader.newest(name, self._project, count, [*self._near, *self._related], **self._moment)
 
     def _ranked(self, items: Collection[str]) -> list[dict[str, Any]]:
         """Return *items*: the nearest to the files, those related to the task, prohibitions that apply everywhere, the
@@ -309,6 +292,7 @@ class BriefingBuilder:
                 if not other.waits:
                     near[other.item] = self._nearness(other.about)
                     entries[other.item] = (other.item, f"{other.kind} about {quoted_name(other.about)}", ())
+        self._near = [*entries]
         nearest_first = sorted(entries, key=near.__getitem__, reverse=True)
         result = self._result([entries[name] for name in nearest_first])
         urgent = sum(distance > _EVERYWHERE for distance in near.values())
@@ -388,15 +372,8 @@ class BriefingBuilder:
 
     def _questions(self) -> BriefingResult:
         """Return the memories that are due for review, the longest due first."""
-        if self._moment["as_of"] is not None:
-            rows = self._reader.ask("stale", project=self._project, **{**self._moment, "valid_at": self._now})
-            rows = [row for row in rows if row["summary"]]  # without redacted memories
-        else:  # the same with a limit: the query stale reads all memories with a date
-            moment = to_term(self._now, "dateTime", "valid_at")
-            rows = []
-            for reason, text, by in _REASONS:
-                query = text.format(by=by, moment=moment, limit=self._looked_at)
-                rows += [{**row, "reason": reason} for row in self._reader.select(self._project, query)]
+        rows = self._reader.longest_due(self._project, self._looked_at, **{**self._moment, "valid_at": self._now})
+        rows = [row for row in rows if row["summary"]]  # without redacted memories
         rows.sort(key=lambda row: (str(row["due"] or "9999"), row["item"]))
         entries = {row["item"]: (row["item"], str(row["reason"]).replace("_", " "), ()) for row in rows}
         return self._result([*entries.values()][: self._looked_at], len(rows) >= self._looked_at)
@@ -462,9 +439,19 @@ class BriefingBuilder:
         return [there.get(anchor) or moved.get(anchor) or Freshness(anchor.path, GONE, None) for anchor in anchors]
 
     @cached_property
-    def _contrasts(self) -> Mapping[str, Sequence[DifferingMemory]]:
-        """Return the memories from which those of all sections differ in a value; read once all sections are there."""
-        return {} if self._moment["as_of"] is not None else self._find_contrasts(self._listed)
+    def _contrasts(self) -> dict[str, Sequence[DifferingMemory]]:
+        """Return each memory looked at, with those from which it differs in a value.
+
+        Those of the first entries are read together, once all sections are there.
+        """
+        return {**dict.fromkeys(self._first, ()), **self._find_contrasts(self._first)}
+
+    def _differing(self, name: str) -> Sequence[DifferingMemory]:
+        if self._moment["as_of"] is not None or name not in self._listed:
+            return ()
+        if name not in self._contrasts:
+            self._contrasts[name] = self._find_contrasts({name}).get(name, ())
+        return self._contrasts[name]
 
     def _memory_or_none(self, name: str) -> dict[str, Any] | None:
         try:
@@ -496,7 +483,7 @@ class BriefingBuilder:
         status = state_text(memory["status"], state).removeprefix(ACTIVE).removeprefix(", ")
         rivals = self._rivals.get(name, [])
         is_marked = any(note.startswith(_AGAINST) for note in notes)
-        others = self._contrasts.get(name, ())
+        others = self._differing(name)
         valued = {each.item for each in others}
         marks = "" if is_marked else disagreement([each for each in rivals if each not in valued])
         values_of = [each.words for each in others]

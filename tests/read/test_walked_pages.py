@@ -42,6 +42,27 @@ def paged(reader, query, *, cursor=None, limit=3, **options):
             return rows
 
 
+def compare_with_whole(reader, whole, name, count, moment):
+    """Compare the facts recorded last, or the memories longest due, with the whole list."""
+    rows, column = whole.ask(name, project="demo", **moment), {"facts": "fact", "stale": "item"}[name]
+    if name == "stale":
+        first = sorted(rows, key=lambda row: (str(row["due"] or "9999"), row["item"]))[:count]
+        some = reader.longest_due("demo", count, **moment)
+        keys = [(row["item"], row["reason"], row["due"]) for row in some]
+        assert {(row["item"], row["reason"], row["due"]) for row in first} <= {*keys}
+        assert [*reader.longest_due("demo", 1_000, **moment)] == [*whole.longest_due("demo", 1, **moment)]
+        return
+    times = {row["item"]: row["recorded"] for row in whole.ask("timeline", project="demo", **moment)[::-1]}
+    some, more = reader.newest(name, "demo", count, **moment)
+    assert {row[column] for row in some} <= times.keys()
+    if more:
+        assert len({row[column] for row in some}) <= count
+        others = {row[column] for row in rows} - {row[column] for row in some}
+        assert all(times[other] <= min(times[row[column]] for row in some) for other in others if some)
+    else:
+        assert {row[column] for row in some} == {row[column] for row in rows}
+
+
 @settings(max_examples=examples(1), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(seed=3722)  # a memory rests on one that is revived, and that nothing ended
 @given(seed=st.integers(0, 2**32))
@@ -63,6 +84,9 @@ def test_the_pages_of_every_list_are_its_rows_despite_writes(seed):
                 assert reader.ask(query.name, project="demo", limit=100, **options) == now
                 past = {**options, "as_of": f"2026-01-01T00:00:{seed % (number + 1):02d}Z"}
                 assert paged(reader, query, limit=2, **past) == whole.ask(query.name, project="demo", **past)
+                if query.name in ("facts", "stale") and not inactive:
+                    for moment in ({}, {"as_of": past["as_of"]}):
+                        compare_with_whole(reader, whole, query.name, seed % 3 + 1, moment)
                 if number == 3:
                     first = reader.ask_page(query.name, project="demo", limit=1, **options)
                     open_pages[query, inactive] = options, first.cursor, now[1:]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.base.words import quoted, tokens
 from jidomem.errors import InvalidRequest
+from jidomem.index.store import OxigraphIndex
 from jidomem.recall.briefing import SECTIONS, order_of
 from jidomem_cli.main import cli
 from jidomem_cli.recall import recall as recall_verb
@@ -528,6 +529,40 @@ def test_more_facts_are_ranked_than_one_query_can_name(memory):
     assert receipt.status == "asserted"
     assert "the pump is in hall 7" in listed
     assert sum(summary.endswith(" of the build") for summary in listed) > 50
+
+
+def test_a_briefing_ranks_the_newest_facts_and_those_about_the_files(memory, monkeypatch):
+    record(memory, intent(summary="the pump is in hall 7", about=["src/pump.py"]))
+    memory.writer.submit_many("p", [intent(summary=f"old fact {number}") for number in range(700)])
+    record(memory, intent(summary="the newest fact"), *(task(f"task {n}", expires_on="2020-01-01") for n in range(200)))
+    memory.briefing("p")
+    rows, query = [], OxigraphIndex.query
+
+    def counted(index, text, **options):
+        answer = query(index, text, **options)
+        rows.extend(answer.rows)
+        return answer
+
+    monkeypatch.setattr(OxigraphIndex, "query", counted)
+    briefing = memory.briefing("p", about=["src/pump.py"], budget_tokens=600)
+
+    assert by_section(briefing)["files"] == ["the pump is in hall 7"]
+    assert by_section(briefing)["facts"][0] == "the newest fact"
+    left = 300 - len(by_section(briefing)["facts"])
+    assert f"- at least {left} more of 'Facts' (only the newest 300 were ranked): jidomem ask facts" in briefing.text
+    assert len(rows) < 900  # of 902 memories, two rows for each that is ranked
+
+
+def test_every_section_has_an_entry_before_another_has_three(memory):
+    record(memory, *(task(f"task {n}: {'word ' * 20}") for n in range(9)))
+    record(memory, *(bug(f"bug {n}: {'word ' * 20}", "high") for n in range(9)))
+    record(memory, *(intent(type="lesson_learned", summary=f"lesson {n}: {'word ' * 20}") for n in range(9)))
+
+    sections = by_section(memory.briefing("p", budget_tokens=550))
+
+    assert [name for name, entries in sections.items() if entries] == ["tasks", "errors", "lessons"]
+    assert len(sections["tasks"]) == 3
+    assert len(sections["lessons"]) < 3
 
 
 def test_memories_about_the_named_files_come_first_by_nearness_then_level_within_any_budget(memory):
