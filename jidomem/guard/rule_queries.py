@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from jidomem.base.clock import format_timestamp
@@ -14,7 +14,7 @@ from jidomem.journal.commit import COMMIT, stem
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import BASE, TYPE_OF_CLASS, graph_iri, jido, local_name
-from jidomem.recall.governing import earlier_names
+from jidomem.recall.governing import earlier_places
 from jidomem.recall.nearness import BINDING, force, is_note
 from jidomem.records import active
 from jidomem.records.file_anchor import plain_path
@@ -26,11 +26,11 @@ _PREFIX = "PREFIX jido: <https://jido.ai/ontology#>\n"
 _FAMILIES = ("Convention", "Decision", "Error", "RootCause", "LessonLearned")
 _ITEMS = (
     """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?commit ?dated ?cause WHERE {
-  VALUES ?kind { %s }
+  %s VALUES ?kind { %s }
   ?item a ?kind ; jido:appliesToProject <%s> ; jido:summary ?summary ; jido:recordedAt ?recorded ;
     jido:assertedBy ?agent .
 """
-    + active.now_of_all()
+    + "%s"
     + """
   OPTIONAL { ?item jido:hasEnforcementLevel ?level }
   OPTIONAL { ?item jido:hasErrorStatus ?state }
@@ -42,18 +42,26 @@ _ITEMS = (
   OPTIONAL { ?item jido:recordedIn ?commit }
 } ORDER BY DESC(?recorded) DESC(?item) ?kind ?agent"""
 )
+#: Queries of pairs; `%s` is the place of a restriction to some memories.
 _PAIRS = {
-    "about": "SELECT ?item ?value (isIRI(?value) AS ?is) WHERE { ?item jido:about|jido:appliesToModule ?value }",
-    "module": "SELECT ?item ?value WHERE { ?item jido:affectedModule ?value }",
-    "domain": "SELECT ?item ?value WHERE { ?item jido:appliesToDomain ?value }",
-    "file": "SELECT ?item ?value WHERE { { ?item jido:filePath ?value } "
+    "about": "SELECT ?item ?value (isIRI(?value) AS ?is) WHERE { %s ?item jido:about|jido:appliesToModule ?value }",
+    "module": "SELECT ?item ?value WHERE { %s ?item jido:affectedModule ?value }",
+    "domain": "SELECT ?item ?value WHERE { %s ?item jido:appliesToDomain ?value }",
+    "file": "SELECT ?item ?value WHERE { %s { ?item jido:filePath ?value } "
     "UNION { ?item jido:definedInFile ?file . ?file jido:filePath ?value } }",
-    "forbids": "SELECT ?item ?value WHERE { ?item jido:forbidsPattern ?value } ORDER BY ?value",
-    "requires": "SELECT ?item ?value WHERE { ?item jido:requiresPattern ?value } ORDER BY ?value",
-    "command": "SELECT ?item ?value WHERE { ?item jido:checkCommand ?value } ORDER BY ?value",
+    "forbids": "SELECT ?item ?value WHERE { %s ?item jido:forbidsPattern ?value } ORDER BY ?value",
+    "requires": "SELECT ?item ?value WHERE { %s ?item jido:requiresPattern ?value } ORDER BY ?value",
+    "command": "SELECT ?item ?value WHERE { %s ?item jido:checkCommand ?value } ORDER BY ?value",
 }
 _KEYS = "SELECT ?item ?key WHERE { ?item jido:conflictKey ?key }"
 _SUCCESSORS = "SELECT ?old ?new WHERE { ?old jido:supersededBy|jido:invalidatedBy ?new }"
+#: The same of the active memories with a key of one of the `?of`.
+_KEYS_OF = (
+    "SELECT DISTINCT ?item ?key WHERE { %s ?of jido:conflictKey ?key . ?item jido:conflictKey ?key "
+    + active.now()
+    + "}"
+)
+_ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 #: The classes of nodes beside memories in commits; they govern no file.
 _BESIDE = ("Agent", "Project", "WorkSession", "SessionEvent", "Evidence", "Submission", "Commit")
 _ACTIVITY = "<http://www.w3.org/ns/prov#Activity>"
@@ -62,36 +70,60 @@ _LABELS = {"strict": "strict convention", "required": "required convention", "le
 
 #: The most damaged files that the guard names.
 _MOST_DAMAGE = 3
+#: The most rules, the newest ones, whose near memories are looked for again.
+_MOST_PENDING = 1_000
 
 
-def gather_rules(memory: Jidomem, project: str) -> Rules:
-    """Return the rules of *project*; raises the errors of the catch-up."""
+def gather_rules(memory: Jidomem, project: str, items: Collection[str] | None = None) -> Rules:
+    """Return the rules of *project*, of *items* only if given; raises the errors of the catch-up.
+
+    The time for some items does not depend on the number of memories.
+    """
     memory.catch_up(project)
-    memories = _RuleRows(memory, project)
+    memories = _RuleRows(memory, project, items)
     by_item: dict[str, Rule] = {}
     commits: dict[CommitRef, None] = {}
     for row in memories.rows:
         if row["item"] in by_item:
             continue
-        named = tuple(dict.fromkeys(plain_path(text) for text in memories.named(row)))
+        named = tuple(sorted({plain_path(text) for text in memories.named(row)}))
         if named:
             rule = by_item[row["item"]] = memories.rule(row)._replace(about=named)
             if (rule.checks or rule.force == "strict") and row["commit"]:
                 commits[CommitRef(rule.recorded, row["commit"].removeprefix(COMMIT), 0)] = None
     now = memory.now()
-    # Building the list of conflicts, which may be missing, takes longer than all else here.
-    suspects = memories.in_possible_conflict() & by_item.keys()
-    rivals = memory.reader.conflicts_with(project, suspects, valid_at=now) if suspects else {}
-    differs = {item: {one.item: one.words for one in some} for item, some in memory.contrasts(by_item, project).items()}
+    rivals, differs = _disagreements(memory, project, memories, by_item)
     rules = []
     for item, rule in by_item.items():
         words = differs.get(item, {})
         others = (each for each in rivals.get(item, ()) if each not in words)
-        rules.append(rule._replace(rivals=tuple(others), differs=tuple(words.values())))
-    bounds = [bound for rule in rules for bound in (rule.valid_from, rule.valid_until) if bound > now]
-    earlier = earlier_names(memory.reader, memory.tree, project)
+        linked = {*rivals.get(item, ()), *words, *memories.lineage([item])} - {item}
+        rules.append(rule._replace(rivals=tuple(others), differs=tuple(words.values()), linked=tuple(sorted(linked))))
+    bounds = [(each, rule.item) for rule in rules for each in (rule.valid_from, rule.valid_until) if each > now]
+    earlier = earlier_places(memory.reader, memory.tree, project, items)
+    unknown = memory.lag(project).get("vectors", {}).get("pending", 0)
+    pending = tuple(rule.item for rule in rules[: min(unknown, _MOST_PENDING)])
     damage, files = _verified(memory, project, commits)
-    return Rules(tuple((rule, rule.about) for rule in rules), earlier, min(bounds, default=""), damage, files)
+    return Rules(tuple(rules), tuple(earlier), tuple(bounds), pending, damage, files)
+
+
+def with_partners(memory: Jidomem, project: str, items: Collection[str]) -> set[str]:
+    """Return *items*, their lineages, and the memories in a disagreement with one of these."""
+    memories = _RuleRows(memory, project, items)
+    lineage = memories.lineage(items)
+    rivals, differs = _disagreements(memory, project, memories, lineage)
+    return {*lineage, *(other for each in (rivals, differs) for others in each.values() for other in others)}
+
+
+def _disagreements(
+    memory: Jidomem, project: str, memories: _RuleRows, items: Collection[str]
+) -> tuple[Mapping[str, Collection[str]], Mapping[str, Mapping[str, str]]]:
+    """Return the memories in conflict with each of *items*, and those that differ in a value, with the words."""
+    # Building the list of conflicts, which may be missing, takes longer than all else here.
+    suspects = memories.in_possible_conflict() & {*items}
+    rivals = memory.reader.conflicts_with(project, suspects, valid_at=memory.now()) if suspects else {}
+    contrasts = memory.contrasts(items, project)
+    return rivals, {item: {one.item: one.words for one in some} for item, some in contrasts.items()}
 
 
 def _verified(
@@ -113,39 +145,77 @@ def _verified(
 
 
 def basis(memory: Jidomem, project: str) -> RuleInputs:
-    """Return the inputs of the rules of *project*, in a memory whose index is up to date."""
+    """Return the inputs of the rules of *project*, with the present version of the memory."""
+    memory.catch_up(project)
     known = memory.schema.subclasses
     governing = {kind for name in _FAMILIES for kind in known(jido(name))}
     kinds = known(jido("MemoryItem")) - governing | set(map(jido, _BESIDE)) | {_ACTIVITY}
     version = Version() if memory.damage(project) else memory.index.mark(graph_iri(project)).version
-    return RuleInputs(version, frozenset(kinds))
+    return RuleInputs(version, frozenset(kinds), frozenset(governing))
+
+
+def _lineage_pairs(memory: Jidomem, project: str, items: Iterable[str]) -> set[tuple[str, str]]:
+    """Return each memory of the lineages of *items* with one that replaced or withdrew it."""
+    graph, pairs = graph_iri(project), set[tuple[str, str]]()
+
+    def step(item: str) -> Iterator[str]:
+        node = iri(item)
+        for end in _ENDS:
+            triples = *memory.index.triples(graph, node, end), *memory.index.triples(graph, None, end, node)
+            for pair in ((plain_value(old), plain_value(new)) for old, _, new in triples):
+                pairs.add(pair)
+                yield from pair
+
+    reachable(items, step)
+    return pairs
 
 
 class _RuleRows:
-    """The rows of the index about memories that may govern a file."""
+    """The rows of the index about memories that may govern a file: all, or *items*."""
 
-    def __init__(self, memory: Jidomem, project: str) -> None:
+    def __init__(self, memory: Jidomem, project: str, items: Collection[str] | None = None) -> None:
         def select(text: str) -> list[dict[str, Any]]:
             return memory.reader.select(project, _PREFIX + text)
+
+        def only(names: Collection[str] | None, variable: str = "item") -> str:
+            """Return the pattern that restricts a query to memories *names*."""
+            return "" if names is None else f"VALUES ?{variable} {{ {' '.join(map(str, map(iri, names)))} }}"
 
         known = memory.schema.subclasses
         self._family = {plain_value(kind): name for name in _FAMILIES for kind in {jido(name), *known(jido(name))}}
         kinds = " ".join(f"<{kind}>" for kind in self._family)
-        self.rows = select(_ITEMS % (kinds, f"{BASE}projects/{project}"))
+        is_active = active.now_of_all() if items is None else active.now()
+        self.rows = select(_ITEMS % (only(items), kinds, f"{BASE}projects/{project}", is_active))
 
         self._view = present_rows(memory.reader, project)
-        self._by = {name: grouped((row["item"], row) for row in select(text)) for name, text in _PAIRS.items()}
+        about = select(_PAIRS["about"] % only(items))
+        files = None if items is None else {row["value"] for row in about if row["is"]}
+        self._by = {"about": grouped((row["item"], row) for row in about)}
+        for name, text in _PAIRS.items():
+            if name != "about":
+                rows = select(text % only(files if name == "file" else items))
+                self._by[name] = grouped((row["item"], row) for row in rows)
         self._curators = memory.writer.authority(project).curators
-        self._keys, self._successors = select(_KEYS), select(_SUCCESSORS)
+        if items is None:
+            active_items = {row["item"] for row in self.rows}
+            self._keys = [row for row in select(_KEYS) if row["item"] in active_items]
+            pairs = [(row["old"], row["new"]) for row in select(_SUCCESSORS)]
+        else:
+            self._keys = select(_KEYS_OF % only(items, "of"))
+            pairs = [*_lineage_pairs(memory, project, items)]
+        self._successors = grouped(pairs)
+        self._related = grouped(each for old, new in pairs for each in ((old, new), (new, old)))
+
+    def lineage(self, items: Iterable[str]) -> set[str]:
+        """Return *items*, and all that replaced or withdrew one of them, or that these replaced or withdrew."""
+        return reachable(items, lambda item: self._related.get(item, ()))
 
     def in_possible_conflict(self) -> set[str]:
-        """Return the active memories that share a conflict key, or came after a memory with several successors."""
-        active_items = {row["item"] for row in self.rows}
-        by_key = grouped((row["key"], row["item"]) for row in self._keys if row["item"] in active_items)
+        """Return the memories that share a conflict key, or came after a memory with several successors."""
+        by_key = grouped((row["key"], row["item"]) for row in self._keys)
         sharing = {item for items in by_key.values() if len({*items}) > 1 for item in items}
-        successors = grouped((row["old"], row["new"]) for row in self._successors)
-        several = [item for items in successors.values() if len({*items}) > 1 for item in items]
-        return active_items & (sharing | reachable(several, lambda item: successors.get(item, ())))
+        several = [item for items in self._successors.values() if len({*items}) > 1 for item in items]
+        return sharing | reachable(several, lambda item: self._successors.get(item, ()))
 
     def rule(self, row: Mapping[str, Any]) -> Rule:
         """Return the rule of one memory."""

@@ -3,8 +3,8 @@
     cache/guard/<project>.json            the fingerprint of the inputs, and the name of the SQLite file
     cache/guard/<project>-<random>.sqlite the rules, by the texts that name files
 
-The cache is used if it was written on this disk and fits the present inputs, or if only commits were added that change
-no rule; otherwise the rules are gathered again.
+The cache is used if it was written on this disk and fits the present inputs, or if only commits were added since: then
+the rules of the memories that they change are gathered again. After another change, such as a redaction, all are.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from time import time_ns
+from time import sleep, time_ns
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from jidomem.base import disk, files
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
 #: The properties that a commit adds to older memories and sessions.
 _LINKS = set(map(jido, ("supersededBy", "invalidatedBy", "confirmedBy", "conflictsWith", "coexistsWith", "endedAt")))
+_TO_MEMORIES = {*_LINKS, *map(jido, ("supersedes", "invalidates", "revives"))}
 _COMMIT = jido("Commit")
 #: The properties that every commit has.
 _OF_COMMITS = {
@@ -54,7 +54,7 @@ class Rule(NamedTuple):
 
     *about* are the texts that name the files: `""` is every file. *rivals* are the memories in conflict with it,
     *differs* says in words from which near memories it differs in a value, *dated* is its own date, empty if unknown,
-    *cause* the explanation of an error.
+    *cause* the explanation of an error. A change of one of the *linked* memories may change the rule.
     A check is effective once a curator has accepted it: `waits` is True if one is not accepted yet.
     """
 
@@ -73,6 +73,7 @@ class Rule(NamedTuple):
     differs: tuple[str, ...] = ()
     dated: str = ""
     cause: str = ""
+    linked: tuple[str, ...] = ()
 
     @property
     def short_id(self) -> str:
@@ -86,17 +87,19 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of a project, newest first, each with the texts that name the governed files: `""` is every file.
+    """Rules of a project, newest first: of all memories, or of some.
 
-    `earlier` maps the present name of a file to those it had when a memory about it was written. `until` is the next
-    moment at which the validity of a rule begins or ends, and conflicts may change; empty without one. `damage` are
-    texts on damaged files of the journal, whose rules are missing. `files` maps the path of each of them, and of the
-    commit of each strict rule, to its state before it was verified.
+    `earlier` has the present name of a file, one it had when a memory about it was written, and that memory, empty for
+    a place. At the moments in `bounds`, the validity of a rule begins or ends, and conflicts may change. `pending` are
+    rules that may have near memories not yet known. `damage` are texts on damaged files of the journal, whose rules are
+    missing. `files` maps the path of each of them, and of the commit of each strict rule, to its state before it was
+    verified.
     """
 
-    rules: tuple[tuple[Rule, tuple[str, ...]], ...] = ()
-    earlier: Mapping[str, list[str]] = field(default_factory=dict)
-    until: str = ""
+    rules: tuple[Rule, ...] = ()
+    earlier: tuple[tuple[str, str, str], ...] = ()
+    bounds: tuple[tuple[str, str], ...] = ()
+    pending: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
     files: Mapping[str, list[int] | None] = field(default_factory=dict)
 
@@ -110,29 +113,52 @@ class PathRules:
 
 
 class RuleInputs(NamedTuple):
-    """The inputs of rules: a version of the memory, empty if that is damaged, and the *kinds* that make no rule."""
+    """The inputs of rules: a version of the memory, empty if that is damaged, and the kinds of nodes in commits.
+
+    Memories of the *governing* kinds may be rules, nodes of the other *kinds* are none.
+    """
 
     version: Version
     kinds: frozenset[Term]
+    governing: frozenset[Term]
 
 
-def leaves_rules_unchanged(
-    triples: Collection[Triple], kinds: Collection[Term], is_rule: Callable[[Term], bool]
-) -> bool:
-    """Return whether a commit of *triples* changes no rule.
+class Changes(NamedTuple):
+    """The *items* whose rules may differ from the cache with *head* at *version* of the memory.
 
-    All new nodes have to be of *kinds*, and older ones may only get links to them, unless *is_rule* accepts one. A
-    commit with properties that not every commit has, such as those of a redaction, may change any rule.
+    If git *moved*, files may have other names. *state* is the fingerprint of the inputs at that version; None if others
+    wrote meanwhile.
+    """
+
+    head: Mapping[str, Any]
+    items: frozenset[str]
+    moved: bool
+    version: Version
+    state: Mapping[str, object] | None
+
+
+def touched_memories(
+    triples: Collection[Triple], kinds: Collection[Term], governing: Collection[Term]
+) -> tuple[set[str], set[str]] | None:
+    """Return the memories of *governing* kinds that a commit of *triples* adds, with those they name, and the older
+    nodes that get links; None if it may change any rule.
+
+    That is so for nodes of other kinds than these and *kinds*, for other properties of older nodes, and for properties
+    that not every commit has, such as those of a redaction.
     """
     commits = {subject for subject, predicate, value in triples if predicate == TYPE and value == _COMMIT}
     if any(subject in commits and predicate not in _OF_COMMITS for subject, predicate, _ in triples):
-        return False
-    typed = {subject for subject, predicate, _ in triples if predicate == TYPE}
-    if any(predicate == TYPE and value not in kinds for _, predicate, value in triples):
-        return False
-    others = {subject: None for subject, predicate, _ in triples if subject not in typed}
-    predicates = {predicate for subject, predicate, _ in triples if subject not in typed}
-    return predicates <= _LINKS and not any(map(is_rule, others))
+        return None
+    types = [(subject, value) for subject, predicate, value in triples if predicate == TYPE]
+    if any(value not in kinds and value not in governing for _, value in types):
+        return None
+    typed = {subject for subject, _ in types}
+    if not {predicate for subject, predicate, _ in triples if subject not in typed} <= _LINKS:
+        return None
+    ruled = {subject for subject, value in types if value in governing}
+    named = {value for subject, predicate, value in triples if subject in ruled and predicate in _TO_MEMORIES}
+    older = {subject for subject, _, _ in triples} - typed
+    return {*map(plain_value, ruled | named)}, {*map(plain_value, older)}
 
 
 class Stop(NamedTuple):
@@ -162,19 +188,23 @@ def places(path: str) -> Iterator[str]:
 
 
 FOLDER = Path("cache", "guard")
-FORM = 9
+FORM = 10
 _INDEX = "index"
 _STREAMS = ("memory", "history", "codebase", "system")
+_INPUTS = len(_STREAMS) + 2  # in a fingerprint, before the state of git
 #: Two changes of a folder within so many nanoseconds may have the same modification time.
 _TICK = 50_000_000
 _LARGEST = 1_048_576
 #: The errors caused by a damaged or foreign file.
 _CACHE_ERRORS = (OSError, ValueError, KeyError, TypeError, sqlite3.Error)
+#: The keys of a rule: texts that name files ("place"), those that are patterns ("pattern"), the memories that it is
+#: linked with ("memory"), and when its validity begins or ends ("bound").
 _TABLES = """
-CREATE TABLE rule (number INTEGER PRIMARY KEY, said TEXT);
-CREATE TABLE place (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WITHOUT ROWID;
-CREATE TABLE pattern (pattern TEXT, number INTEGER);
-CREATE TABLE earlier (now TEXT, name TEXT, PRIMARY KEY (now, name)) WITHOUT ROWID;
+CREATE TABLE rule (number INTEGER PRIMARY KEY, item TEXT UNIQUE, content TEXT);
+CREATE TABLE key (kind TEXT, text TEXT, number INTEGER, PRIMARY KEY (kind, text, number)) WITHOUT ROWID;
+CREATE INDEX key_number ON key (number);
+CREATE TABLE earlier (now TEXT, name TEXT, item TEXT, PRIMARY KEY (now, name, item)) WITHOUT ROWID;
+CREATE INDEX earlier_item ON earlier (item);
 """
 
 
@@ -186,6 +216,15 @@ def input_fingerprint(root: Path, project: str, git: Path | None) -> dict[str, o
     return {"form": FORM, "root": str(root), "project": project, "seen": [file_state(path) for path in seen]}
 
 
+def settled_fingerprint(root: Path, project: str, git: Path | None) -> dict[str, object]:
+    """Return `input_fingerprint`; right after a change it waits until another one gets another time."""
+    state = input_fingerprint(root, project, git)
+    if is_settled(state):
+        return state
+    sleep(_TICK / 1e9)
+    return input_fingerprint(root, project, git)
+
+
 def read_cached(
     root: Path, project: str, state: Mapping[str, object], paths: Iterable[str], now: str
 ) -> PathRules | None:
@@ -193,55 +232,120 @@ def read_cached(
     marker = local_marker(root / _INDEX)
     with suppress(*_CACHE_ERRORS):
         head = _head(root / FOLDER / f"{project}.json")
-        if marker and head == {**head, **state, "here": marker} and _is_current(head, now):
-            with _opened(root, head) as store:
-                return PathRules({path: list(_rules(store, path)) for path in paths}, tuple(head["damage"]))
+        is_valid = not head["until"] or now < head["until"]
+        if marker and is_valid and head == {**head, **state, "here": marker} and _are_verified(head):
+            return cached_rules(root, head, paths)
     return None
 
 
-def read_outdated(
-    root: Path, project: str, git: Path | None, state: Mapping[str, object], paths: Iterable[str], now: str
-) -> PathRules | None:
-    """Return the cached rules of each of *paths*, if no commit since the cache was written changes a rule.
+def cached_rules(root: Path, head: Mapping[str, Any], paths: Iterable[str]) -> PathRules:
+    """Return the rules of each of *paths* in the cache with *head*."""
+    with _opened(root, head) as store:
+        return rules_for_paths(store, paths, head["damage"])
 
-    The cache is then marked as one of *state*. None if a rule may have changed, or the cache is not valid at *now*.
-    """
+
+def changes_since(root: Path, project: str, git: Path | None, now: str) -> Changes | None:
+    """Return the changes since the cache was written, up to *now*; None if any rule may have changed."""
     from jidomem.journal.journal import FileJournal, Stream  # slow to import, and not needed if nothing was written
     from jidomem.records.intent import CommitRef, Version
 
-    marker = local_marker(root / _INDEX)
     with suppress(*_CACHE_ERRORS, JidomemError):
         head = _head(root / FOLDER / f"{project}.json")
-        if not marker or _but_memory({**head, **state, "here": marker}) != _but_memory(head) or not head["heads"]:
-            return None
-        if not _is_current(head, now):
-            return None
-        journal, stream, kinds = FileJournal(root, wait=1.0), Stream(project), frozenset(head["kinds"])
-        commits = list(journal.read(stream, after=Version.of(CommitRef(*each) for each in head["heads"])))
-        version, is_whole = journal.head(stream), not journal.damage(stream)
-        if not commits or not is_whole:  # old content was redacted, quarantined or restored
-            return None
         with _opened(root, head) as store:
-            if not all(leaves_rules_unchanged(commit.triples, kinds, partial(_is_rule, store)) for commit in commits):
+            marker, state = local_marker(root / _INDEX), settled_fingerprint(root, project, git)
+            if not (marker and head["heads"]):
                 return None
-            rules = PathRules({path: list(_rules(store, path)) for path in paths}, tuple(head["damage"]))
-        if is_settled(state) and input_fingerprint(root, project, git) == state:
-            _put(root, project, {**head, **state, "heads": _heads(version)})
-        return rules
+            if not same_but_memory({**head, **state, "here": marker}, head, but_git=True):
+                return None
+            seen: Any = state["seen"]
+            journal, stream = FileJournal(root, wait=1.0), Stream(project)
+            version, is_whole = journal.head(stream), not journal.damage(stream)
+            kinds, governing = frozenset(head["kinds"]), frozenset(head["governing"])
+            commits = journal.read(stream, after=Version.of(CommitRef(*each) for each in head["heads"]))
+            touched = [touched_memories(commit.triples, kinds, governing) for commit in commits]
+            is_stable = is_settled(state) and input_fingerprint(root, project, git) == state
+            if not is_whole or not _are_verified(head) or (not touched and head["seen"][0] != seen[0]):
+                return None  # old content was redacted, quarantined or restored
+            items = {item for (item,) in store.execute(_PAST, (now,))}
+            for each in touched:
+                if each is None:
+                    return None
+                added, older = each
+                items |= added | {item for item in older if rules_linked(store, [item])}
+            items |= set(head["pending"]) if items else set()
+            moved = head["seen"][_INPUTS:] != seen[_INPUTS:]
+            return Changes(head, frozenset(items), moved, version, state if is_stable else None)
     return None
 
 
-def write_cache(root: Path, project: str, state: Mapping[str, object], rules: Rules, basis: RuleInputs) -> None:
-    """Cache *rules* with *state* and their *basis*; does nothing if the folder cannot be written."""
+_PAST = "SELECT item FROM key JOIN rule USING (number) WHERE kind = 'bound' AND text <= ?"
+
+
+def write_unchanged(root: Path, project: str, changes: Changes) -> None:
+    """Mark the cache as one at the version of *changes*, which change no rule."""
+    if changes.state is not None:
+        with suppress(*_CACHE_ERRORS):
+            _put(root, project, {**changes.head, **changes.state, "heads": _heads(changes.version)})
+
+
+@contextmanager
+def new_store(rules: Rules) -> Iterator[sqlite3.Connection]:
+    """Yield a store in memory with *rules*."""
+    with closing(sqlite3.connect(":memory:")) as store:
+        store.executescript(_TABLES)
+        _add(store, rules)
+        yield store
+
+
+@contextmanager
+def changed_store(root: Path, changes: Changes) -> Iterator[sqlite3.Connection]:
+    """Yield a copy in memory of the store of the cache that *changes* start from."""
+    with closing(sqlite3.connect(":memory:")) as store:
+        with _opened(root, changes.head) as file:
+            file.backup(store)
+        yield store
+
+
+def replace_rules(store: sqlite3.Connection, items: Collection[str], rules: Rules) -> None:
+    """Put *rules*, which are those of *items*, in the place of what *store* has for these."""
+    of_items = [(item,) for item in items]
+    store.executemany("DELETE FROM key WHERE number = (SELECT number FROM rule WHERE item = ?)", of_items)
+    store.executemany("DELETE FROM rule WHERE item = ?", of_items)
+    store.executemany("DELETE FROM earlier WHERE item = ?", of_items)
+    _add(store, rules)
+
+
+def replace_earlier(store: sqlite3.Connection, earlier: Iterable[tuple[str, str, str]]) -> None:
+    """Put *earlier*, as in `Rules`, in the place of all that *store* has."""
+    store.execute("DELETE FROM earlier")
+    _add(store, Rules(earlier=tuple(earlier)))
+
+
+def rules_linked(store: sqlite3.Connection, items: Iterable[str]) -> set[str]:
+    """Return the memories that have a rule and are, or are linked with, one of *items*."""
+    names = [*items]
+    query = "SELECT 1 FROM rule WHERE item = ?"
+    return _ruling(store, "memory", names) | {item for item in names if store.execute(query, (item,)).fetchone()}
+
+
+def write_cache(
+    root: Path, project: str, state: Mapping[str, object], store: sqlite3.Connection, rules: Rules, basis: RuleInputs
+) -> None:
+    """Cache *store*, which has *rules*, with *state* and its *basis*; does nothing if the folder cannot be written."""
     with suppress(OSError, sqlite3.Error):
         folder = root / FOLDER
         disk.make_folders(root / _INDEX)
         disk.make_folders(folder)
         file = folder / f"{project}-{os.urandom(8).hex()}.sqlite"
-        _write(file, rules)
-        head = {"here": create_local_marker(root / _INDEX), "file": file.name, "heads": _heads(basis.version),
-                "until": rules.until, "damage": rules.damage, "files": rules.files}  # fmt: skip
-        _put(root, project, {**state, **head, "kinds": sorted(basis.kinds)})
+        files.lay_file(file)
+        with closing(sqlite3.connect(file)) as target:
+            target.execute("PRAGMA synchronous=OFF")  # a cache, published only once it is complete
+            store.backup(target)
+        (until,) = store.execute("SELECT min(text) FROM key WHERE kind = 'bound'").fetchone()
+        head = {"here": create_local_marker(root / _INDEX), "file": file.name, "until": until or "",
+                "damage": rules.damage, "files": rules.files, "pending": rules.pending, "heads": _heads(basis.version),
+                "kinds": sorted(basis.kinds), "governing": sorted(basis.governing)}  # fmt: skip
+        _put(root, project, {**state, **head})
         for old in folder.glob(f"{project}-*"):
             if old != file and old.stem.rpartition("-")[0] == project:
                 old.unlink(missing_ok=True)
@@ -251,19 +355,19 @@ def _put(root: Path, project: str, head: Mapping[str, object]) -> None:
     files.write_atomically(root / FOLDER / f"{project}.json", json.dumps(head).encode())
 
 
-def _is_current(head: Mapping[str, Any], now: str) -> bool:
-    """Return whether the rules are still valid, and the files that were verified for them are unchanged."""
-    is_valid = not head["until"] or now < head["until"]
-    return is_valid and all(file_state(path) == state for path, state in head["files"].items())
+def _are_verified(head: Mapping[str, Any]) -> bool:
+    """Return whether the files that were verified for the rules are unchanged."""
+    return all(file_state(path) == state for path, state in head["files"].items())
 
 
 def _heads(version: Version) -> list[list[object]]:
     return [[head.recorded_at, head.id, head.position] for head in version.heads]
 
 
-def _but_memory(head: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *head* without the state of the stream of memories."""
-    return {**head, "seen": head["seen"][1:]}
+def same_but_memory(one: Mapping[str, Any], other: Mapping[str, Any], *, but_git: bool = False) -> bool:
+    """Return whether two heads or fingerprints differ at most in the state of the stream of memories (and of git)."""
+    end = _INPUTS if but_git else None
+    return {**one, "seen": one["seen"][1:end]} == {**other, "seen": other["seen"][1:end]}
 
 
 @contextmanager
@@ -280,63 +384,51 @@ def is_settled(state: Mapping[str, object]) -> bool:
     return all(each is None or time_ns() - each[0] > _TICK for each in seen)
 
 
-def rules_for_paths(rules: Rules, paths: Iterable[str]) -> PathRules:
-    """Return those of *rules* that govern each of *paths*."""
-    rules_by_path: dict[str, list[Rule]] = {}
-    for path in paths:
-        names = (path, *rules.earlier.get(path, ()))
-        by = {"", *(each for name in names for each in places(name))}
-        rules_by_path[path] = [
-            rule
-            for rule, named in rules.rules
-            if not by.isdisjoint(named) or any("*" in each and matches(each, name) for each in named for name in names)
-        ]
-    return PathRules(rules_by_path, rules.damage)
+def rules_for_paths(store: sqlite3.Connection, paths: Iterable[str], damage: Iterable[str]) -> PathRules:
+    """Return the rules in *store* that govern each of *paths*, newest first, beside the texts on *damage*."""
+    return PathRules({path: list(_rules(store, path)) for path in paths}, tuple(damage))
 
 
-def _write(file: Path, rules: Rules) -> None:
-    files.lay_file(file)
-    with closing(sqlite3.connect(file)) as store:
-        store.execute("PRAGMA journal_mode=OFF")
-        store.execute("PRAGMA synchronous=OFF")  # a cache, published only once it is complete
-        store.executescript(_TABLES)
-        with store:
-            names = [(now, name) for now, each in rules.earlier.items() for name in each]
-            store.executemany("INSERT INTO earlier VALUES (?, ?)", names)
-            for number, (rule, named) in enumerate(rules.rules):
-                store.execute("INSERT INTO rule VALUES (?, ?)", (number, json.dumps(_rule_values(rule))))
-                texts = [(text, number) for text in dict.fromkeys(named)]
-                store.executemany("INSERT INTO place VALUES (?, ?)", texts)
-                store.executemany("INSERT INTO pattern VALUES (?, ?)", [row for row in texts if "*" in row[0]])
+def _add(store: sqlite3.Connection, rules: Rules) -> None:
+    store.executemany("INSERT OR IGNORE INTO earlier VALUES (?, ?, ?)", rules.earlier)
+    numbers, keys = dict[str, int | None](), list[tuple[str, str, int | None]]()
+    for rule in rules.rules:
+        values = rule.item, json.dumps(_rule_values(rule))
+        number = numbers[rule.item] = store.execute("INSERT INTO rule (item, content) VALUES (?, ?)", values).lastrowid
+        keys += [("place", text, number) for text in rule.about]
+        keys += [("pattern", text, number) for text in rule.about if "*" in text]
+        keys += [("memory", text, number) for text in rule.linked]
+    keys += [("bound", moment, numbers[item]) for moment, item in rules.bounds]
+    store.executemany("INSERT OR IGNORE INTO key VALUES (?, ?, ?)", keys)
+    store.commit()
+
+
+def _ruling(store: sqlite3.Connection, kind: str, texts: Iterable[str]) -> set[str]:
+    query = "SELECT item FROM key JOIN rule USING (number) WHERE kind = ? AND text = ?"
+    return {item for text in texts for (item,) in store.execute(query, (kind, text))}
 
 
 def _rules(store: sqlite3.Connection, path: str) -> Iterator[Rule]:
-    names = [path, *(name for (name,) in store.execute("SELECT name FROM earlier WHERE now = ?", (path,)))]
-    by = ["", *dict.fromkeys(each for name in names for each in places(name))]
-    query = f"SELECT DISTINCT number FROM place WHERE place IN ({', '.join('?' * len(by))})"
-    numbers = {number for (number,) in store.execute(query, by)}
-    patterns = store.execute("SELECT pattern, number FROM pattern")
-    numbers |= {number for pattern, number in patterns if any(matches(pattern, name) for name in names)}
-    for number in sorted(numbers):
-        (values,) = store.execute("SELECT said FROM rule WHERE number = ?", (number,)).fetchone()
-        yield _rule(decode_json(values))
-
-
-def _is_rule(store: sqlite3.Connection, item: Term) -> bool:
-    return store.execute("SELECT 1 FROM rule WHERE instr(said, ?) LIMIT 1", (plain_value(item),)).fetchone() is not None
+    names = [path, *(name for (name,) in store.execute("SELECT DISTINCT name FROM earlier WHERE now = ?", (path,)))]
+    items = _ruling(store, "place", ["", *dict.fromkeys(each for name in names for each in places(name))])
+    patterns = [text for (text,) in store.execute("SELECT DISTINCT text FROM key WHERE kind = 'pattern'")]
+    items |= _ruling(store, "place", [each for each in patterns if any(matches(each, name) for name in names)])
+    query = "SELECT content FROM rule WHERE item = ?"
+    rules = [_rule(decode_json(store.execute(query, (item,)).fetchone()[0])) for item in items]
+    yield from sorted(rules, key=lambda rule: (rule.recorded, rule.item), reverse=True)
 
 
 def _rule_values(rule: Rule) -> list[object]:
     checks = [[check.kind, check.text] for check in rule.checks]
     return [rule.item, rule.force, rule.label, rule.summary, rule.recorded, rule.agent, rule.valid_from,
             rule.valid_until, checks, rule.waits, list(rule.about), list(rule.rivals), list(rule.differs),
-            rule.dated, rule.cause]  # fmt: skip
+            rule.dated, rule.cause, list(rule.linked)]  # fmt: skip
 
 
 def _rule(values: list[object]) -> Rule:
-    *plain, checks, waits, about, rivals, differs, dated, cause = values
+    *plain, checks, waits, about, rivals, differs, dated, cause, linked = values
     made = tuple(Check(*check) for check in checks)  # type: ignore[attr-defined]
-    return Rule(*plain, made, waits, tuple(about), tuple(rivals), tuple(differs), dated, cause)  # type: ignore[arg-type,call-arg]
+    return Rule(*plain, made, waits, tuple(about), tuple(rivals), tuple(differs), dated, cause, tuple(linked))  # type: ignore[arg-type,call-arg]
 
 
 def _head(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jidomem.base.containers import grouped
 from jidomem.base.regex import lazy
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf.statements import Value, to_value
@@ -52,7 +53,7 @@ _PLACE_QUESTIONS = {
     "renamed": "Is it about the folder by its new name, too?",
 }
 _OF_PLACE = """isLiteral(?place) && REGEX(STR(?place), "[*?{/]|\\\\[")"""
-_PLACES = f"SELECT DISTINCT ?place WHERE {{ ?item <https://jido.ai/ontology#about> ?place FILTER({_OF_PLACE}) }}"
+_PLACES = f"SELECT DISTINCT ?place WHERE {{ %s ?item <https://jido.ai/ontology#about> ?place FILTER({_OF_PLACE}) }}"
 _PLACED = (
     """
 PREFIX jido: <https://jido.ai/ontology#>
@@ -62,23 +63,24 @@ SELECT ?item ?summary ?place WHERE {
     + active.now_of_all()
     + f" FILTER({_OF_PLACE}) }} ORDER BY ?item ?place"
 )
-_ANCHORS = "SELECT DISTINCT ?anchor WHERE { ?item <https://jido.ai/ontology#aboutBlob> ?anchor }"
+_ANCHORS = "SELECT DISTINCT ?anchor WHERE { %s ?item <https://jido.ai/ontology#aboutBlob> ?anchor }"
 _ANCHORED = (
     """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?summary ?anchor WHERE {
-  ?item jido:aboutBlob ?anchor ; jido:summary ?summary ; jido:appliesToProject ?project .
+  %s ?item jido:aboutBlob ?anchor ; jido:summary ?summary ; jido:appliesToProject ?project .
 """
-    + active.now_of_all()
-    + """
-} ORDER BY ?item ?anchor
-"""
+    + "%s } ORDER BY ?item ?anchor"
 )
 
 
-def active_anchors(reader: MemoryReader, project: str) -> list[tuple[str, str, Anchor]]:
-    """Return each active memory with its summary and one of its files, as that was when the memory was written."""
-    rows = reader.select(project, _ANCHORED)
+def active_anchors(
+    reader: MemoryReader, project: str, items: Collection[str] | None = None
+) -> list[tuple[str, str, Anchor]]:
+    """Return each active memory, those of *items* if given, with its summary and one of its files, as that was when the
+    memory was written.
+    """
+    rows = reader.select(project, _ANCHORED % (_only(items), active.now_of_all() if items is None else active.now()))
     return [(row["item"], row["summary"], anchor) for row in rows for anchor in anchors_of([literal(row["anchor"])])]
 
 
@@ -381,21 +383,35 @@ def _patterns(reader: MemoryReader, project: str, filters: Mapping[str, Any]) ->
 
 def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> Mapping[str, list[str]]:
     """Return the names that files had when a memory about them, or their folder, was written, by present name."""
+    places = earlier_places(reader, tree, project)
+    return grouped(dict.fromkeys((now, old) for now, old, _ in places))
+
+
+def earlier_places(
+    reader: MemoryReader, tree: Worktree | None, project: str, items: Collection[str] | None = None
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the present name of a file, one that it had, and the active memory about it, empty for a file of a place.
+
+    They are those of all memories, or of *items*.
+    """
     if tree is None:
-        return {}
-    anchors = anchors_of(literal(row["anchor"]) for row in reader.select(project, _ANCHORS))
+        return
+    anchors = anchors_of(literal(row["anchor"]) for row in reader.select(project, _ANCHORS % _only(items)))
     gone = {path for path in {anchor.path for anchor in anchors} if not tree.has(path)}
-    missing = [anchor for _, _, anchor in active_anchors(reader, project) if anchor.path in gone] if gone else []
-    names: dict[str, list[str]] = {}
-    for move in freshness(tree, missing).values():
-        if move.at not in (None, move.path) and move.path not in names.setdefault(move.at, []):
-            names[move.at].append(move.path)
-    places = (plain_path(row["place"]) for row in reader.select(project, _PLACES))
+    rows = active_anchors(reader, project, items) if gone else []
+    missing = [(anchor, item) for item, _, anchor in rows if anchor.path in gone]
+    moves = freshness(tree, (anchor for anchor, _ in missing))
+    for anchor, item in missing:
+        if (move := moves[anchor]).at not in (None, move.path):
+            yield move.at, move.path, item
+    places = (plain_path(row["place"]) for row in reader.select(project, _PLACES % _only(items)))
     for files in moved_places(tree, places).values():
-        for old, now in files.items():
-            if old not in names.setdefault(now, []):
-                names[now].append(old)
-    return names
+        yield from ((now, old, "") for old, now in files.items())
+
+
+def _only(items: Collection[str] | None) -> str:
+    """Return the pattern that restricts a query to *items*; none for all memories."""
+    return "" if items is None else f"VALUES ?item {{ {' '.join(map(iri, items))} }}"
 
 
 def _described(

@@ -175,8 +175,8 @@ def test_the_rules_after_another_commit_equal_those_of_the_index(repository, cha
         if isinstance(written, dict):
             memory.writer.submit_intent("p", written)
 
-    state = rules.input_fingerprint(root, "p", git)
-    followed = rules.read_outdated(root, "p", git, state, paths, NOW)
+    changes = rules.changes_since(root, "p", git, NOW)
+    followed = rules.cached_rules(root, changes.head, paths) if changes is not None and not changes.items else None
     after = guard.governing(paths)
     shutil.rmtree(root / "cache")
     rebuilt = guard.governing(paths)
@@ -213,12 +213,7 @@ def test_a_redacted_memory_leaves_the_cached_rules(repository):
     assert not [path for path in root.rglob("*") if path.is_file() and b"topsecretword" in path.read_bytes()]
     record(repository, intent(summary="a fact"))
 
-    assert (
-        rules.read_outdated(
-            root, "p", guard.tree.git, rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"], NOW
-        )
-        is None
-    )
+    assert rules.changes_since(root, "p", guard.tree.git, NOW) is None
     assert "topsecretword" not in str(guard.governing(["src/a.py"]))
 
 
@@ -417,7 +412,7 @@ def test_a_copied_cache_is_not_used_by_a_clone(repository, tmp_path):
     shutil.copytree(repository, clone, symlinks=True)
     (file,) = (clone / ".jidomem" / "cache" / "guard").glob("*.sqlite")
     with sqlite3.connect(file) as store:
-        store.execute("UPDATE rule SET said = '[]'")
+        store.execute("UPDATE rule SET content = '[]'")
     copied = guard_of(clone)
 
     assert (

@@ -69,7 +69,7 @@ def test_a_conflicting_memory_that_differs_in_a_value_is_named_once(memory):
         old, new = (opened.remember(text, **fields).iri for text in (OLD, NEW))
         opened.embedding.embed("p")
         found = opened.recall("How old may a webhook signature be?", limit=2)
-        rules = [rule_line(rule) for rule, _ in gather_rules(opened, "p").rules]
+        rules = [rule_line(rule) for rule in gather_rules(opened, "p").rules]
         texts = [markdown(found), opened.briefing().text, "\n".join(rules)]
 
     assert [hit.metadata["conflicts_with"] for hit in found.entries if hit.id == new] == [[old]]
@@ -152,7 +152,7 @@ def test_hits_below_the_minimum_score_are_counted_with_the_option_that_shows_the
 def test_the_guard_marks_a_rule_that_contrasts_with_a_near_rule(memory):
     old, new = record_pair(memory, type="convention", enforcement_level="Strict", about=["src/hooks.py"])
 
-    lines = {rule.item: rule_line(rule) for rule, _ in gather_rules(memory, "p").rules}
+    lines = {rule.item: rule_line(rule) for rule in gather_rules(memory, "p").rules}
 
     assert f"disagrees with {old[-8:]}: 600 / 300 seconds" in lines[new]
     assert f"disagrees with {new[-8:]}: 300 / 600 seconds" in lines[old]
