@@ -118,11 +118,13 @@ class NamedQueries:
 
         They have no annotations. *moment* is as_of and valid_at as in `ask`.
         """
+        self._catch_up(project)
         query, bindings = self._bound(name, project, **moment)
         return self._lists.newest(query, self.playbook.get("timeline"), project, bindings, count, also)
 
     def longest_due(self, project: str, count: int, **moment: object) -> Rows:
         """Return the rows of `stale` about at least the *count* memories that are longest due, without annotations."""
+        self._catch_up(project)
         query, bindings = self._bound("stale", project, **moment)
         return self._lists.longest_due(query, project, bindings, count)
 

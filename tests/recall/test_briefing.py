@@ -553,6 +553,16 @@ def test_a_briefing_ranks_the_newest_facts_and_those_about_the_files(memory, mon
     assert len(rows) < 900  # of 902 memories, two rows for each that is ranked
 
 
+def test_a_reader_that_has_read_nothing_yet_lists_the_newest_and_the_longest_due(memory, tmp_path):
+    record(memory, intent(summary="a fact"), task("an old task", expires_on="2020-01-01"))
+
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as other:
+        rows, more = other.reader.newest("facts", "p", 1)
+        assert ([row["summary"] for row in rows], more) == (["a fact"], False)
+    with jidomem.open(tmp_path / "root", sources=fixed_sources()) as other:
+        assert [row["summary"] for row in other.reader.longest_due("p", 1)] == ["an old task"]
+
+
 def test_every_section_has_an_entry_before_another_has_three(memory):
     record(memory, *(task(f"task {n}: {'word ' * 20}") for n in range(9)))
     record(memory, *(bug(f"bug {n}: {'word ' * 20}", "high") for n in range(9)))
