@@ -14,7 +14,7 @@ from jidomem.journal.commit import COMMIT, stem
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import BASE, TYPE_OF_CLASS, graph_iri, jido, local_name
-from jidomem.recall.governing import earlier_places
+from jidomem.recall.governing import earlier_places, select_of
 from jidomem.recall.nearness import BINDING, force, is_note
 from jidomem.records import active
 from jidomem.records.file_anchor import plain_path
@@ -174,26 +174,22 @@ class _RuleRows:
     """The rows of the index about memories that may govern a file: all, or *items*."""
 
     def __init__(self, memory: Jidomem, project: str, items: Collection[str] | None = None) -> None:
-        def select(text: str) -> list[dict[str, Any]]:
-            return memory.reader.select(project, _PREFIX + text)
-
-        def only(names: Collection[str] | None, variable: str = "item") -> str:
-            """Return the pattern that restricts a query to memories *names*."""
-            return "" if names is None else f"VALUES ?{variable} {{ {' '.join(map(str, map(iri, names)))} }}"
+        def select(text: str, names: Collection[str] | None = items, variable: str = "item") -> list[dict[str, Any]]:
+            return select_of(memory.reader, project, _PREFIX + text, names, variable)
 
         known = memory.schema.subclasses
         self._family = {plain_value(kind): name for name in _FAMILIES for kind in {jido(name), *known(jido(name))}}
         kinds = " ".join(f"<{kind}>" for kind in self._family)
         is_active = active.now_of_all() if items is None else active.now()
-        self.rows = select(_ITEMS % (only(items), kinds, f"{BASE}projects/{project}", is_active))
+        self.rows = select(_ITEMS % ("%s", kinds, f"{BASE}projects/{project}", is_active))
 
         self._view = present_rows(memory.reader, project)
-        about = select(_PAIRS["about"] % only(items))
+        about = select(_PAIRS["about"])
         files = None if items is None else {row["value"] for row in about if row["is"]}
         self._by = {"about": grouped((row["item"], row) for row in about)}
         for name, text in _PAIRS.items():
             if name != "about":
-                rows = select(text % only(files if name == "file" else items))
+                rows = select(text, files if name == "file" else items)
                 self._by[name] = grouped((row["item"], row) for row in rows)
         self._curators = memory.writer.authority(project).curators
         if items is None:
@@ -201,7 +197,7 @@ class _RuleRows:
             self._keys = [row for row in select(_KEYS) if row["item"] in active_items]
             pairs = [(row["old"], row["new"]) for row in select(_SUCCESSORS)]
         else:
-            self._keys = select(_KEYS_OF % only(items, "of"))
+            self._keys = select(_KEYS_OF, items, "of")
             pairs = [*_lineage_pairs(memory, project, items)]
         self._successors = grouped(pairs)
         self._related = grouped(each for old, new in pairs for each in ((old, new), (new, old)))

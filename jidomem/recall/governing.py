@@ -80,7 +80,8 @@ def active_anchors(
     """Return each active memory, those of *items* if given, with its summary and one of its files, as that was when the
     memory was written.
     """
-    rows = reader.select(project, _ANCHORED % (_only(items), active.now_of_all() if items is None else active.now()))
+    text = _ANCHORED % ("%s", active.now_of_all() if items is None else active.now())
+    rows = select_of(reader, project, text, items)
     return [(row["item"], row["summary"], anchor) for row in rows for anchor in anchors_of([literal(row["anchor"])])]
 
 
@@ -396,7 +397,7 @@ def earlier_places(
     """
     if tree is None:
         return
-    anchors = anchors_of(literal(row["anchor"]) for row in reader.select(project, _ANCHORS % _only(items)))
+    anchors = anchors_of(literal(row["anchor"]) for row in select_of(reader, project, _ANCHORS, items))
     gone = {path for path in {anchor.path for anchor in anchors} if not tree.has(path)}
     rows = active_anchors(reader, project, items) if gone else []
     missing = [(anchor, item) for item, _, anchor in rows if anchor.path in gone]
@@ -404,14 +405,29 @@ def earlier_places(
     for anchor, item in missing:
         if (move := moves[anchor]).at not in (None, move.path):
             yield move.at, move.path, item
-    places = (plain_path(row["place"]) for row in reader.select(project, _PLACES % _only(items)))
+    places = (plain_path(row["place"]) for row in select_of(reader, project, _PLACES, items))
     for files in moved_places(tree, places).values():
         yield from ((now, old, "") for old, now in files.items())
 
 
-def _only(items: Collection[str] | None) -> str:
-    """Return the pattern that restricts a query to *items*; none for all memories."""
-    return "" if items is None else f"VALUES ?item {{ {' '.join(map(iri, items))} }}"
+#: The most memories named in one query, whose text has a limit.
+_MOST_NAMED = 300
+
+
+def select_of(
+    reader: MemoryReader, project: str, text: str, items: Collection[str] | None, variable: str = "item"
+) -> list[Row]:
+    """Return the rows of a query for all memories, or for those of which *variable* is one of *items*.
+
+    The first `%s` in *text* is the place of the restriction.
+    """
+    if items is None:
+        return list(reader.select(project, text.replace("%s", "", 1)))
+    names, rows = [*items], list[Row]()
+    for start in range(0, len(names), _MOST_NAMED):
+        only = f"VALUES ?{variable} {{ {' '.join(map(iri, names[start : start + _MOST_NAMED]))} }}"
+        rows += reader.select(project, text.replace("%s", only, 1))
+    return rows
 
 
 def _described(

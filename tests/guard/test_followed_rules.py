@@ -16,6 +16,7 @@ from jidomem.curation.review_queue import queue
 from jidomem.errors import JidomemError
 from jidomem.guard.guard import Guard
 from jidomem.read.reader import MemoryReader
+from jidomem.recall import governing
 from jidomem.records.policy import PolicyChange
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import load
@@ -141,8 +142,8 @@ def rows_read(monkeypatch, root, summary):
 
     with monkeypatch.context() as patched:
         patched.setattr(MemoryReader, "select", counted)
-        governing = Guard(load(root, "p"), now, lambda command: False).governing(["src/a.py"])["src/a.py"]
-    assert iri in {rule.item for rule in governing}
+        near = Guard(load(root, "p"), now, lambda command: False).governing(["src/a.py"])["src/a.py"]
+    assert iri in {rule.item for rule in near}
     return len(rows)
 
 
@@ -155,6 +156,7 @@ def test_a_new_rule_costs_the_guard_as_many_rows_in_a_large_project_as_in_a_smal
     with closing(jidomem.open(root)) as memory:
         for number in range(40):
             memory.writer.submit_intent("p", convention(f"rule {number}", "docs", forbidsPattern="bad"))
+    monkeypatch.setattr(governing, "_MOST_NAMED", 7)
     rows_read(monkeypatch, root, "follow these")
 
     assert 0 < rows_read(monkeypatch, root, "one more") == small
