@@ -1,6 +1,7 @@
 """Requests to an endpoint over a real socket: retries, refusals, and the hosts that get a key."""
 
 import pickle
+import re
 import socket
 import threading
 import traceback
@@ -261,6 +262,7 @@ def test_a_key_repeated_by_the_endpoint_is_redacted_from_the_error(body, pauses)
         post(server, pauses)
 
     report = "".join(traceback.format_exception(refusal.value)) + repr(refusal.value.to_dict())
+    report = re.sub(r"127\.0\.0\.1:\d+", "", report)  # a port may have the digits of the key
     assert "sk-proj" not in report
     assert "4711" not in report
     assert refusal.value.hint == "check that OPEN_AI_API_KEY has a valid key"

@@ -71,7 +71,7 @@ def test_recall_answers_while_lists_of_an_older_version_are_rebuilt_without_inde
             if action is not None:
                 memory.writer.settle("p", proposal, action)
         rows = answers(memory)
-        assert rows[1] == {"active": 11, "ended": 1, "rejected": 1, "pending": 1}
+        assert rows[1] == {"active": 10, "withdrawal": 1, "ended": 1, "rejected": 1, "pending": 1}
     with sqlite3.connect(tmp_path / "cache" / "text" / "p.sqlite") as store:
         store.executescript(f"{former} CREATE TABLE mark (number INTEGER)")
 

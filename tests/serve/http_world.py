@@ -47,8 +47,9 @@ class Client:
 
 
 def begun(root):
-    """The path of *root*, which is a memory root by now: a server makes none."""
-    (root / "projects").mkdir(parents=True, exist_ok=True)
+    """*root* as text; a folder is a memory root by now, as a server makes none."""
+    if isinstance(root, Path):
+        (root / "projects").mkdir(parents=True, exist_ok=True)
     return str(root)
 
 
