@@ -244,7 +244,7 @@ class FileJournal:
         self._seal_from: dict[Stream, int] = {}  # the number of commit files above which to seal, where not LOOSE
 
     def watch(self) -> None:
-        """Watch all folders from now on, as a server does: the next look notices an edit of a file read before."""
+        """Watch all folders from now on, as a server does: the next refresh notices an edit of a file read before."""
         with self._guard:
             self._is_watching = True
             for folder, _ in self._open.values():
@@ -499,7 +499,7 @@ class FileJournal:
             file.close()
 
     def inspect(self, stream: Stream) -> Folder:
-        """Return the folder of a stream, after a look at it."""
+        """Return the folder of a stream, refreshed."""
         folder = self._known(stream)[0]
         folder.refresh()
         return folder

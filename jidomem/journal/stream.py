@@ -140,7 +140,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _forgets_on_failure(method: _Method) -> _Method:
-    """Return *method* of a folder; if it fails part way, or is interrupted, the next look lists the folder."""
+    """Return *method* of a folder; if it fails part way, or is interrupted, the next refresh lists the folder."""
 
     @wraps(method)
     def run(self: Folder, *arguments: Any, **named: Any) -> Any:
@@ -292,7 +292,7 @@ class Folder:
         return True
 
     def is_as_seen(self) -> bool:
-        """Return whether the folder is as at the last look; under the lock only a checkout can change it."""
+        """Return whether the folder is as at the last refresh; under the lock only a checkout can change it."""
         with self._lock:
             mtime, changed = disk.mtime(self.path), self._changed_names()
             if self.is_damaged or self.snapshot.place != disk.file_place(self.path):
@@ -303,12 +303,12 @@ class Folder:
 
     @property
     def is_damaged(self) -> bool:
-        """Return whether the last look, or a read since, found damage."""
+        """Return whether the last refresh, or a read since, found damage."""
         return bool(self.contents.broken or self._unfit or self.contents.packs.broken)
 
     @property
     def orphans(self) -> frozenset[str]:
-        """Return the names of the files of commits whose parents were missing at the last look."""
+        """Return the names of the files of commits whose parents were missing at the last refresh."""
         return frozenset(self._unfit)
 
     def damage(self) -> tuple[JournalDamaged, ...]:
@@ -505,7 +505,7 @@ class Folder:
         if self._names is not None:
             self._names.difference_update(removed)
             self._names.update(placed)
-        self._changed = None  # the next look lists the folder
+        self._changed = None  # the next refresh lists the folder
         return UNLISTED if self.is_damaged else before.changed(mtime or -1, since, before.version, placed, removed)
 
     @_forgets_on_failure

@@ -126,7 +126,7 @@ def set_aside(path: str) -> Iterator[str]:
     return (name for name in disk.names(path) if name.endswith(f".ttl{ASIDE}") and name[0] != ".")
 
 
-#: The bytes of cached commits, for the read after the look that parsed them.
+#: The bytes of cached commits, for the read after the refresh that parsed them.
 CACHED_BYTES = 16_000_000
 
 

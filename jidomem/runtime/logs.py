@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: The most rows: refusals of the latest days, clients with the latest requests, and tokens used last.
 REFUSALS, CLIENTS, TOKENS = 10_000, 1_000, 1_000
-#: The tables of a `InterfaceLog`.
+#: The tables of an `InterfaceLog`.
 SERVER_LOG_TABLES = """
 CREATE TABLE IF NOT EXISTS refused (day TEXT NOT NULL, project TEXT NOT NULL, agent TEXT NOT NULL, code TEXT NOT NULL,
   door TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (day, project, agent, code, door));

@@ -260,8 +260,9 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         if not search.slots.acquire(blocking=False):
             return None
         answer: SimpleQueue[Similar] = SimpleQueue()
-        rows = lambda: self._queues.of(project_id).reading()  # noqa: E731 - in the other thread
-        question = SimilarQuestion(answer.put, project_id, intent, receipt, rows)
+        question = SimilarQuestion(
+            answer.put, project_id, intent, receipt, lambda: self._queues.of(project_id).reading()
+        )
         within = search.within
         if search.is_late and receipt is not None:
             within = min(within, _WITHIN_IF_LATE)

@@ -46,7 +46,7 @@ class Client:
         return status, json.loads(body)
 
 
-def begun(root):
+def as_root(root):
     """*root* as text; a folder is a memory root by now, as a server makes none."""
     if isinstance(root, Path):
         (root / "projects").mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def begun(root):
 @contextmanager
 def running(root, *options, environment=None):
     """`jidomem serve` on a free port; the process has `url`."""
-    command = [f"{BIN}/jidomem", "serve", "--root", begun(root), "--project", "p", "--port", "0", "--json", *options]
+    command = [f"{BIN}/jidomem", "serve", "--root", as_root(root), "--project", "p", "--port", "0", "--json", *options]
     with started(command, environment) as process:
         yield process
 

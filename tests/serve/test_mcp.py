@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 import anyio
 import pytest
 from conftest import decision, fixed_sources, intent
-from http_world import begun
+from http_world import as_root
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -611,7 +611,7 @@ def examples():
 
 @pytest.mark.parametrize("arguments", examples(), ids=" ".join)
 def test_the_examples_in_the_help_text_serve_until_they_are_stopped(tmp_path, arguments):
-    command = [str(BIN / "jidomem"), "mcp", *arguments, "--root", begun(tmp_path / "root")]
+    command = [str(BIN / "jidomem"), "mcp", *arguments, "--root", as_root(tmp_path / "root")]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as running:
         if "--http" in arguments:
@@ -717,7 +717,7 @@ def test_four_processes_on_one_root_store_all_acknowledged_memories(tmp_path):  
 @contextmanager
 def serving(root):
     """A process that serves streamable HTTP; gives its URL."""
-    command = [str(BIN / "jidomem"), *process(begun(root), "--http", "--port", "0").args]
+    command = [str(BIN / "jidomem"), *process(as_root(root), "--http", "--port", "0").args]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         try:
             yield next(match[0] for line in running.stderr if (match := re.search(r'http://[^\s"]+', line)))

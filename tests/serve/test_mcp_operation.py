@@ -16,7 +16,7 @@ import anyio
 import pytest
 from click.testing import CliRunner
 from conftest import intent
-from http_world import begun
+from http_world import as_root
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -38,7 +38,7 @@ ID = "build-7"
 @contextmanager
 def serving(root, *options):
     """`jidomem mcp --http`: its `url`, and once it has ended its `lines` of JSON."""
-    command = [BIN / "jidomem", "mcp", "--root", begun(root), "--project", "p", "--http", "--port", "0", *options]
+    command = [BIN / "jidomem", "mcp", "--root", as_root(root), "--project", "p", "--http", "--port", "0", *options]
     with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
         try:
             lines = []

@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 from conftest import decision, intent, wait_until
-from http_world import BIN, JSON, NDJSON, Client, begun, running
+from http_world import BIN, JSON, NDJSON, Client, as_root, running
 
 import jidomem
 from jidomem.base.clock import Sources
@@ -115,7 +115,7 @@ def test_a_signal_stops_the_server_after_its_requests(tmp_path, stop):
 
 def test_a_port_in_use_and_an_unprotected_public_address_are_refused(server, tmp_path):
     def refused(*options):
-        command = [f"{BIN}/jidomem", "serve", "--root", begun(tmp_path), "--json", *options]
+        command = [f"{BIN}/jidomem", "serve", "--root", as_root(tmp_path), "--json", *options]
         result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
         return result.returncode, json.loads(result.stdout)
 
@@ -153,7 +153,7 @@ for words in json.loads(sys.argv[1]):
 
 def test_a_public_server_without_tokens_does_not_start(tmp_path):
     lines = [
-        [*command, "--root", begun(tmp_path / "root"), "--port", "0", *address]
+        [*command, "--root", as_root(tmp_path / "root"), "--port", "0", *address]
         for command in COMMANDS
         for address in ADDRESSES
     ]
@@ -183,7 +183,7 @@ def test_each_line_of_a_log_outside_a_terminal_is_json_also_of_revoked_tokens_an
     root, lines = tmp_path / "root", []
     _, token = Keyring(own_config(), root).issue("ana", "agent", ["p"], Sources())
     revoke_token(own_config(), token.id)
-    arguments = [f"{BIN}/jidomem", *command, "--root", begun(root), "--project", "new", "--port", "0", *address]
+    arguments = [f"{BIN}/jidomem", *command, "--root", as_root(root), "--project", "new", "--port", "0", *address]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         while not {"started", "no_tokens"} <= {line["event"] for line in lines}:
             lines.append(json.loads(process.stderr.readline()))

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from conftest import ToyEmbedder, intent, wait_until
-from http_world import BIN, Client, begun, children, running
+from http_world import BIN, Client, as_root, children, running
 from prometheus_client import parser
 
 import jidomem
@@ -43,7 +43,7 @@ def serving(root, workers, *options, address=None, environment=None, limits=""):
     config.chmod(0o600)
     environment = {**os.environ, "XDG_CONFIG_HOME": str(config.parent.parent), **(environment or {})}
     with log.open("w") as errors:
-        arguments = ["--root", address or begun(Path(root)), "--project", "p", "--port", "0", "--json", *options]
+        arguments = ["--root", address or as_root(Path(root)), "--project", "p", "--port", "0", "--json", *options]
         command = [f"{BIN}/jidomem", "serve", *arguments]
         with subprocess.Popen(
             [*command, "--workers", str(workers)], stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
@@ -462,7 +462,7 @@ def failed_start(root, *options):
 
 def test_a_failed_start_is_reported_as_by_one_process(server, tmp_path):
     root = tmp_path / "root"
-    begun(root)
+    as_root(root)
     (root / "shapes").mkdir()
     (root / "shapes" / "mine.ttl").write_text("this is no Turtle")
     used_port = ("--port", server.url.rpartition(":")[2])
