@@ -27,7 +27,7 @@ from jidomem.write.snapshot import WriteSnapshot
 _PREFIXES = "PREFIX jido: <https://jido.ai/ontology#>\nPREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
 _ASSUMED = f"{_PREFIXES} SELECT DISTINCT ?kind WHERE {{ ?kind rdfs:subClassOf* jido:Assumption }} ORDER BY ?kind"
 #: The query names the one graph of asserted memories: matching each pattern in each graph takes four times as long.
-#: FILTER EXISTS looks up the properties of an item; a join would read those of all items.
+#: FILTER EXISTS and OPTIONAL look up the properties of an item; a join would read those of all items.
 _DUE = (
     """
 SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
@@ -41,8 +41,9 @@ SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
     FILTER NOT EXISTS { ?item jido:expiresOn|jido:validUntil ?date }
   } UNION {
     ?withdrawn jido:invalidatedBy ?withdrawal . ?basis (jido:supersededBy|^jido:revives)* ?withdrawn .
-    ?item jido:derivedFrom ?basis . ?withdrawal jido:hasAssertionStatus jido:Asserted ; jido:recordedAt ?due
-    FILTER(?due <= %(as_of)s) BIND("basis_withdrawn" AS ?reason)
+    ?item jido:derivedFrom ?basis OPTIONAL { ?withdrawal jido:recordedAt ?due }
+    FILTER(?due <= %(as_of)s && EXISTS { ?withdrawal jido:hasAssertionStatus jido:Asserted })
+    BIND("basis_withdrawn" AS ?reason)
     FILTER NOT EXISTS {
       ?again jido:revives ?withdrawn ; jido:hasAssertionStatus jido:Asserted ; jido:recordedAt ?back
       FILTER(?back <= %(as_of)s)
@@ -141,20 +142,27 @@ def _text(reader: MemoryReader, project: str, columns: str, at: object | None, a
 _NAMED = 30_000
 #: The properties by which a memory depends on another one.
 _DEPENDENCIES = tuple(map(jido, ("derivedFrom", "dependsOn", "blockedBy", "about", "supersedes", "invalidates")))
+_PLACES = (
+    _PREFIXES
+    + """\
+SELECT ?item ?class ?recorded ?blob ?line WHERE { GRAPH <%s> { VALUES ?item { %s }
+  ?item a ?class ; jido:recordedAt ?recorded .
+  OPTIONAL { ?item jido:sourceBlob ?blob OPTIONAL { ?item jido:sourceLine ?line } }
+} } ORDER BY ?item ?blob ?line
+"""
+)
 _ABOUT = (
     _PREFIXES
     + """\
-SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source ?blob ?line ?old ?level WHERE {
-  GRAPH <%s> { VALUES ?item { %s } ?item a ?class ; jido:recordedAt ?recorded .
-  OPTIONAL {
-    { ?item jido:assertedBy ?agent } UNION { ?item jido:settledBy ?agent ; jido:hasAssertionStatus jido:Asserted }
-  }
+SELECT ?item ?agent ?because ?key ?quarantined ?summary ?source ?old ?level WHERE { GRAPH <%s> { VALUES ?item { %s }
+  OPTIONAL { { ?item jido:assertedBy ?agent } UNION {
+    ?item jido:settledBy ?agent FILTER EXISTS { ?item jido:hasAssertionStatus jido:Asserted }
+  } }
   OPTIONAL { ?item jido:proposedBecause ?because } OPTIONAL { ?item jido:quarantined ?quarantined }
   OPTIONAL { ?item jido:conflictKey ?key } OPTIONAL { ?item jido:hasEnforcementLevel ?level }
   OPTIONAL { ?item jido:summary ?summary } OPTIONAL { ?item jido:supersedes ?old }
   OPTIONAL { { ?item jido:derivedFrom/rdfs:label ?source } UNION { ?item jido:judgement ?source } }
-  OPTIONAL { ?item jido:sourceBlob ?blob OPTIONAL { ?item jido:sourceLine ?line } }
-} } ORDER BY ?item ?agent ?key ?source ?blob ?line ?old
+} } ORDER BY ?item ?agent ?key ?source ?old
 """
 )
 _LEANING = (
@@ -169,9 +177,10 @@ SELECT ?item (COUNT(DISTINCT ?leans) AS ?count) WHERE { GRAPH <%s> { VALUES ?ite
 
 
 class _QueueFacts:
-    """The cached facts of a project: descriptions, dependents, active summaries and dates."""
+    """The cached facts of a project: places, descriptions, dependents, active summaries and dates."""
 
     def __init__(self, graph: str) -> None:
+        self.places: NodeCache[dict[str, Any]] = NodeCache(graph)
         self.known: NodeCache[dict[str, Any]] = NodeCache(graph)
         self.leaning: NodeCache[int] = NodeCache(graph)
         self.active_summaries: NodeCache[str] = NodeCache(graph)
@@ -179,7 +188,7 @@ class _QueueFacts:
         self.rivals: tuple[object, dict[str, tuple[list[str], set[str]]]] = None, {}  # of one version of the index
 
     def all(self) -> tuple[NodeCache[Any], ...]:
-        return self.known, self.leaning, self.active_summaries, self.dates
+        return self.places, self.known, self.leaning, self.active_summaries, self.dates
 
 
 #: The facts about the projects of each open index.
@@ -202,8 +211,12 @@ class ReviewCache:
         self._reader, self._project, self._facts = reader, project, facts
         self._graph, self._index = graph_iri(project), reader.index
 
+    def places(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
+        """Return what decides the place of each of *items* in the queue: type, recording time, and file with line."""
+        return self._facts.places.get(items, _themselves, lambda some: self._load_places(some or ()))
+
     def known(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
-        """Return the facts of each of *items*: type, recording time, agents, keys, sources and others."""
+        """Return the facts of each of *items*: those of `places`, agents, keys, sources and others."""
         return self._facts.known.get(items, _themselves, lambda some: self._load_facts(some or ()))
 
     def leaning(self, items: Collection[str]) -> dict[str, int]:
@@ -231,24 +244,30 @@ class ReviewCache:
         rows = self._facts.dates.all(self._ended_or_resting, self._dated)
         return [row for each in rows for row in each if is_due(row, now)]
 
-    def _load_facts(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
+    def _load_places(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
         entries: dict[str, dict[str, Any]] = {}
-        for row in rows_about(self._reader, self._project, _ABOUT, sorted(items)):
-            kind = type_of(row["class"])
+        for row in rows_about(self._reader, self._project, _PLACES, sorted(items)):
+            place = {"type": None, "since": row["recorded"], "path": None, "line": None}
+            entry = entries.setdefault(row["item"], place)
+            entry["type"] = entry["type"] or type_of(row["class"])
+            for anchor in anchors_of([literal(row["blob"])] if row["blob"] and entry["path"] is None else ()):
+                entry["path"], entry["line"] = anchor.path, row["line"]
+        return entries
+
+    def _load_facts(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
+        places, entries = self._load_places(items), dict[str, dict[str, Any]]()
+        for row in rows_about(self._reader, self._project, _ABOUT, sorted(places)):
             entry = entries.setdefault(row["item"], {
-                "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
-                "quarantined": bool(row["quarantined"]), "identical": row["item"], "summary": row["summary"],
-                "sources": {}, "path": None, "line": None, "replaces": {}, "level": local_name(row["level"] or "none"),
+                "agents": {}, "because": row["because"], "keys": {}, "quarantined": bool(row["quarantined"]),
+                "identical": row["item"], "summary": row["summary"], "sources": {}, "replaces": {},
+                "level": local_name(row["level"] or "none"), **places[row["item"]],
             })  # fmt: skip
-            entry["type"] = entry["type"] or kind
             if row["agent"]:  # else the author was redacted
                 entry["agents"][row["agent"]] = None
             if row["source"]:
                 entry["sources"][row["source"]] = None
             if row["old"]:
                 entry["replaces"][row["old"]] = None
-            for anchor in anchors_of([literal(row["blob"])] if row["blob"] and entry["path"] is None else ()):
-                entry["path"], entry["line"] = anchor.path, row["line"]
             if row["key"]:
                 entry["keys"][row["key"]] = None
                 if row["key"].startswith(IDENTICAL):

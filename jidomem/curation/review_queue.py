@@ -176,12 +176,12 @@ def queued(
     now = (moment_in(start.as_of) or now) if start else now
     cache = review_cache(reader, project)
     view = present_rows(reader, project)
-    proposed = reader.ask("proposals", project=project)
+    proposed = reader.rows("proposals", project)
     if by is not None:
         proposed = [row for row in proposed if iri(by) in view.objects(iri(row["item"]), jido("assertedBy"))]
     proposals = _proposals(proposed, cache, view)
     candidates = proposals if by is not None else [*_disagreements(reader, project, view), *proposals]
-    known = cache.known([*dict.fromkeys(_named(candidates))])
+    known = cache.places([*dict.fromkeys(_named(candidates))])
     opposed = {frozenset((row["item"], row["other"])) for row in candidates}
     apart = [pair for pair in near if frozenset((pair.item, pair.other)) not in opposed]
     due = [*_due(cache, now), *_unaccepted_checks(view, curators, now), *_emptied(reader, project, view, now)]
@@ -193,7 +193,7 @@ def queued(
     after = json.loads(start.place.key) if start else []
     left = [(place, number) for place, number in ordered if place > after]
     rows = [queue_rows[number] for _, number in left[:size]]
-    known |= cache.known([*dict.fromkeys(_named(rows))])  # of due memories only the dates were read so far
+    known |= cache.known([*dict.fromkeys(_named(rows))])
     waiting = [_waiting(row, known, leaning, now, view) for row in rows if row["item"] in known]
     if len(left) == len(rows):
         return Queue(waiting, None, len(queue_rows))
@@ -389,7 +389,7 @@ def opposed_proposals(
 
 def _disagreements(reader: MemoryReader, project: str, view: WriteSnapshot) -> list[dict[str, Any]]:
     pairs: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in reader.ask("conflicts", project=project):
+    for row in reader.rows("conflicts", project):
         pair = pairs.setdefault((row["a"], row["b"]), {
             "kind": "conflict", "item": row["a"], "summary": row["a_summary"], "other": row["b"],
             "other_summary": row["b_summary"], "why": row["kind"], "actions": ACTIONS,

@@ -111,6 +111,12 @@ class NamedQueries:
         page = self._lists.page(query, project, bound, limit, start)
         return page._replace(rows=self._annotate(query, project, bindings, page.rows, start.as_of))
 
+    def rows(self, name: str, project: str) -> Rows:
+        """Return all present rows of a query, without annotations."""
+        self._catch_up(project)
+        query, bindings = self._bound(name, project)
+        return self._lists.whole(query, project, bindings)
+
     def newest(
         self, name: str, project: str, count: int, also: Collection[str] = (), **moment: object
     ) -> tuple[Rows, bool]:

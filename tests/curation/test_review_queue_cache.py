@@ -11,6 +11,7 @@ from jidomem.base.clock import Sources
 from jidomem.curation.review_cache import due, review_cache
 from jidomem.curation.review_queue import queued
 from jidomem.errors import JidomemError
+from jidomem.index.store import OxigraphIndex
 
 START = datetime(2026, 11, 1, 8, 0, tzinfo=UTC)
 STEPS = 40
@@ -110,3 +111,24 @@ def test_the_cached_queue_equals_a_new_queue_after_every_random_write(root, seed
         kinds |= {entry.kind for entry in writes.queue(uncached)[0]}
 
     assert kinds >= {"conflict", "proposal", "review_due"}
+
+
+def test_a_page_reads_in_full_only_the_proposals_that_it_shows(root, monkeypatch):
+    memory = jidomem.open(root, agent="rita")
+    evidence = [f"line {number}" for number in range(10)]
+    proposals = [intent(summary=f"proposes {number}", evidence=evidence) for number in range(30)]
+    memory.writer.submit_many("p", proposals, propose=True)
+    memory.catch_up("p")
+    rows, query = [], OxigraphIndex.query
+
+    def counted(index, text, **options):
+        answer = query(index, text, **options)
+        rows.extend(answer.rows)
+        return answer
+
+    monkeypatch.setattr(OxigraphIndex, "query", counted)
+    page = queued(memory.reader, "p", START, limit=2)
+
+    assert [one.source for one in page.waiting] == ["; ".join(sorted(evidence))] * 2
+    assert page.total == 30
+    assert len(rows) < 150  # three for each proposal, and ten for each on the page
