@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from jidomem.base.json_values import TooDeep, decode_json
+from jidomem.base.json_values import NestingError, decode_json
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf import vocab
 from jidomem.records.file_anchor import path_of
@@ -104,7 +104,7 @@ def json_or_text(text: str) -> Any:
     """Return the JSON value in *text*, else *text* itself; raise InvalidRequest for JSON nested too deeply."""
     try:
         return decode_json(text)
-    except TooDeep as error:
+    except NestingError as error:
         raise InvalidRequest(f"the value is {error}", hint="store the parts under separate keys") from error
     except ValueError:
         return text

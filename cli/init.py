@@ -24,7 +24,7 @@ from platformdirs import user_data_dir
 
 import jidomem
 from jidomem.check.report import command as workflow_command
-from jidomem.curation.review_queue import Waiting, acceptable, queue
+from jidomem.curation.review_queue import QueueItem, acceptable, queue
 from jidomem.curation.review_text import commands
 from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
 from jidomem.exchange.sync_plan import CHANGES, LocalChange, PendingChange, SyncPlan, SyncStep
@@ -34,7 +34,7 @@ from jidomem.rdf.vocab import local_name
 from jidomem.recall.governing import related_memories
 from jidomem.recall.nearness import is_about
 from jidomem.records.intent import Receipt
-from jidomem.repository.other_tools import DULL, SOURCE_KINDS, FolderScan, Passed, from_path, scan_folder
+from jidomem.repository.other_tools import DULL, SOURCE_KINDS, FolderScan, SkippedPath, from_path, scan_folder
 from jidomem.repository.worktree import listing
 from jidomem.runtime import location, root_config, settings
 from jidomem.runtime.adoption import Scope, adopt, compare, files_of
@@ -45,7 +45,7 @@ from jidomem_cli.output import short, shortened, show_json, show_result, show_ro
 if TYPE_CHECKING:
     from jidomem import Jidomem
     from jidomem.exchange.importer import ImportedEntry, ImportReport, UnreadableEntry
-    from jidomem.runtime.adoption import Adopted
+    from jidomem.runtime.adoption import SourceOutcome
 
 AUTO = "auto"
 _FIRST = 'jidomem remember "what an agent should know"'
@@ -107,7 +107,7 @@ def show(
     app: App,
     memory: Jidomem,
     scan: FolderScan,
-    adopted: Sequence[Adopted],
+    adopted: Sequence[SourceOutcome],
     report: ImportReport,
     made: dict[str, Any],
 ) -> int:
@@ -305,7 +305,7 @@ def _print_refused(app: App, refusals: Sequence[tuple[ImportedEntry, JidomemErro
         app.info(f"and {left:,} more refusals: see them with --json")
 
 
-def _row(adopted: Adopted, pending: Mapping[str, Set[str]]) -> dict[str, Any]:
+def _row(adopted: SourceOutcome, pending: Mapping[str, Set[str]]) -> dict[str, Any]:
     """Return the row of a source; *pending* are all proposals with their files."""
     many = f" ({len(adopted.files)})" if len(adopted.files) > 1 else ""
     counts = {**adopted.changes(), "pending": len(adopted.waiting(pending))}
@@ -377,9 +377,9 @@ def _print_skipped(app: App, scan: FolderScan, report: ImportReport) -> None:
         app.info(f"{more} {noun} on the imported files{text}; details: -v")
 
 
-def _passed(scan: FolderScan, report: ImportReport) -> list[Passed]:
+def _passed(scan: FolderScan, report: ImportReport) -> list[SkippedPath]:
     """Return the skipped files, those most similar to records first."""
-    read = [Passed(path, why) for path, why in report.passed]
+    read = [SkippedPath(path, why) for path, why in report.passed]
     return [*read, *sorted(scan.passed, key=lambda each: each.why in DULL)]
 
 
@@ -393,7 +393,7 @@ def _named(folder: str, paths: Sequence[str]) -> str:
 
 
 def _next(
-    memory: Jidomem, adopted: Sequence[Adopted], proposals: Sequence[Waiting], pending: Mapping[str, Set[str]]
+    memory: Jidomem, adopted: Sequence[SourceOutcome], proposals: Sequence[QueueItem], pending: Mapping[str, Set[str]]
 ) -> list[tuple[str, str]]:
     """Return the commands for the next steps, each with its purpose."""
     commands_: list[tuple[str, str]] = []
@@ -428,7 +428,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _pending(memory: Jidomem) -> list[Waiting]:
+def _pending(memory: Jidomem) -> list[QueueItem]:
     """Return all pending reviews; an empty list if nothing was written yet."""
     try:
         return queue(memory.reader, memory.project, memory.sources.now())

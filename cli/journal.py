@@ -22,7 +22,7 @@ from jidomem.curation.find_text import (
     DIGEST,
     NOT_SEARCHED,
     UNKNOWN,
-    Leftover,
+    FileMatch,
     config_leftovers,
     leftovers,
     source_leftovers,
@@ -298,7 +298,7 @@ def _source_paths(memory: Jidomem) -> set[str]:
     return {source.path for source in memory_detail.sources(memory.follower.index, memory.project)}
 
 
-def _left(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> list[Leftover]:
+def _left(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> list[FileMatch]:
     """Return the files that contain the texts: those of the root, and the sources of memories in the repository."""
     root, texts, parts = memory.settings.root, sorted(plan.wanted.texts), plan.wanted.parts
     tokens = {each.agent: f"jidomem access token remove {each.id}" for each in memory.place.keyring().tokens}
@@ -309,7 +309,7 @@ def _left(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> lis
     ]
 
 
-def _warn_left(app: App, left: Sequence[Leftover]) -> None:
+def _warn_left(app: App, left: Sequence[FileMatch]) -> None:
     for leftover in left:
         where = "the name of " if leftover.in_name else ""
         form = "" if leftover.form == AS_IT_IS else f" ({leftover.form})"
@@ -318,7 +318,7 @@ def _warn_left(app: App, left: Sequence[Leftover]) -> None:
         app.warn(f"{where}{leftover.path}{line}{form} {contains} it, and redactions do not rewrite it: {leftover.hint}")
 
 
-def _warn_history(app: App, memory: Jidomem, left: Sequence[Leftover]) -> None:
+def _warn_history(app: App, memory: Jidomem, left: Sequence[FileMatch]) -> None:
     """Warn that the history of git has the text: in files of the journal, and in the sources."""
     root = memory.settings.root
     sources = dict.fromkeys(str(each.path) for each in left if not each.path.is_relative_to(root))

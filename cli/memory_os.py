@@ -21,11 +21,11 @@ from jidomem_cli.output import show_json, show_result, show_rows
 
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.memory_os import MemoryOS
-    from jidomem.extras.memoryos.retrieval import Retrieved, RetrievedItem
+    from jidomem.extras.memoryos.retrieval import RetrievalResults, RetrievedItem
     from jidomem.extras.memoryos.values import ObjectKey, Tiers
 
 
-def match_rows(matches: Retrieved) -> Iterator[dict[str, Any]]:
+def match_rows(matches: RetrievalResults) -> Iterator[dict[str, Any]]:
     """Yield the matches, tier by tier: `tier`, `score`, `id`, `about` (the other parties) and `text`."""
     yield from _scored("stm", matches.stm, "text")
     yield from _scored("leaving", matches.leaving, "text")

@@ -50,7 +50,7 @@ _WORDS = "{task.fields[submitted]:,} submitted, {task.fields[refused]:,} refused
 
 
 @dataclass(slots=True)
-class Bar:
+class ProgressBar:
     """A progress bar of the part of *file* that is read, if its size is known, with counts and rate."""
 
     file: BinaryIO
@@ -66,7 +66,7 @@ class Bar:
         self._progress.stop()
 
 
-def bar(app: App, file: BinaryIO, intents: Iterable[Any]) -> Bar | None:
+def bar(app: App, file: BinaryIO, intents: Iterable[Any]) -> ProgressBar | None:
     """Return a progress bar if standard error is a terminal, standard output is not, and --quiet is not set; else
     None.
     """
@@ -91,7 +91,7 @@ def bar(app: App, file: BinaryIO, intents: Iterable[Any]) -> Bar | None:
     progress = Progress(*columns, console=console)
     progress.add_task("", total=size, submitted=0, refused=0)
     progress.start()
-    return Bar(file, progress)
+    return ProgressBar(file, progress)
 
 
 Row = Mapping[str, Any]

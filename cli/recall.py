@@ -51,7 +51,7 @@ _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "s
 )
 @click.option("--all", "min_score", flag_value=0.0, type=float, help="Show results of any score.")
 @pass_app
-def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, ...], **narrowing: Any) -> None:
+def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, ...], **filters: Any) -> None:
     """Find active memories by the words of TEXT, the best match first.
 
     Matches word stems, and parts of names and paths; not every word has to match. Memories that govern a file of
@@ -73,7 +73,7 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
         about=Paths(memory.settings.root, memory.tree).each(about),
         as_of=app.as_of,
         valid_at=app.valid_at,
-        **narrowing,
+        **filters,
     )
     form, notice = app.form, result.inactive.notice(_OPTION)
     if form == "json":

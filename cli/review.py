@@ -23,7 +23,7 @@ from jidomem.curation.review_queue import (
     NEAR,
     QUESTIONS,
     Queue,
-    Waiting,
+    QueueItem,
     acceptable,
     newer_versions,
     present_rows,
@@ -35,7 +35,7 @@ from jidomem.curation.review_queue import (
 from jidomem.curation.review_text import (
     NAMED,
     ReviewLine,
-    Settled,
+    SettlementOutcome,
     apply,
     changed_fields,
     commands,
@@ -263,13 +263,13 @@ def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_ru
     outcomes = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
     summaries = {one.item: one.summary for one in waiting}
     settled = [
-        Settled(0, each.action, each.item, summaries.get(each.item, ""), outcome)
+        SettlementOutcome(0, each.action, each.item, summaries.get(each.item, ""), outcome)
         for each, outcome in zip(settlements, outcomes, strict=True)
     ]
     return _show_settled(app, memory, settled)
 
 
-def _denied(memory: Jidomem, error: JidomemError, item: str, waiting: Sequence[Waiting]) -> PolicyDenied | None:
+def _denied(memory: Jidomem, error: JidomemError, item: str, waiting: Sequence[QueueItem]) -> PolicyDenied | None:
     """Return the refusal of the commands that settle a conflicting *item*, if the policy denies them to the writer."""
     one = next((one for one in waiting if one.item == item and one.other), None)
     if one is None or not isinstance(error, Conflict):
@@ -279,11 +279,11 @@ def _denied(memory: Jidomem, error: JidomemError, item: str, waiting: Sequence[W
     return outcome if isinstance(outcome, PolicyDenied) else None
 
 
-def _waiting(memory: Jidomem) -> list[Waiting]:
+def _waiting(memory: Jidomem) -> list[QueueItem]:
     return queue(memory.reader, memory.project, memory.sources.now(), memory.near_pairs())
 
 
-def _choices(app: App, memory: Jidomem, one: Waiting) -> str:
+def _choices(app: App, memory: Jidomem, one: QueueItem) -> str:
     """Return the commands that settle *one*, one a line."""
     return "\n  ".join(["choose one:", *_aligned(commands(one, acting(app), memory.writer.agent))])
 
@@ -330,9 +330,9 @@ def _accept_all(app: App, memory: Jidomem, by: str | None, reason: str | None, d
 _LISTED = ("rival", "date", "past")
 
 
-def _preview(app: App, waiting: Sequence[Waiting], doing: str) -> None:
+def _preview(app: App, waiting: Sequence[QueueItem], doing: str) -> None:
     """Print the proposals about to be settled: the number of each kind from each source, and the first of each."""
-    sources: dict[str, list[Waiting]] = {}
+    sources: dict[str, list[QueueItem]] = {}
     for one in waiting:
         sources.setdefault(one.file or f"by {', '.join(map(short, one.agents))}", []).append(one)
     if waiting:
@@ -354,7 +354,7 @@ def _preview(app: App, waiting: Sequence[Waiting], doing: str) -> None:
         app.info(fit_line(app, f"  {short(one.item)} {clean(ending(end))}", PIPED))
 
 
-def _kinds(some: Sequence[Waiting]) -> str:
+def _kinds(some: Sequence[QueueItem]) -> str:
     """Return the number of memories of each type, in words."""
     counts = Counter(one.type or "memory" for one in some)
     counts["withdrawal"] = counts.pop("deleted_marker", 0)
@@ -362,7 +362,7 @@ def _kinds(some: Sequence[Waiting]) -> str:
 
 
 def _rewordings(
-    memory: Jidomem, waiting: Sequence[Waiting], newer: Mapping[str, str] | None = None
+    memory: Jidomem, waiting: Sequence[QueueItem], newer: Mapping[str, str] | None = None
 ) -> dict[str, list[Rewording]]:
     """Return the rewordings of each proposal that is to replace memories, or an older proposal.
 
@@ -438,7 +438,7 @@ def _show_open_decisions(app: App, memory: Jidomem) -> None:
         app.info(f"{len(items):,} recorded {what} the status proposed; decide one: {way}")
 
 
-def _show_ways(app: App, options: str, waiting: Sequence[Waiting]) -> None:
+def _show_ways(app: App, options: str, waiting: Sequence[QueueItem]) -> None:
     """Print the commands that settle the first of *waiting*, which has no conflict, and many."""
     many = f"jidomem review{options} --edit"
     if not waiting:
@@ -457,7 +457,7 @@ def _show_ways(app: App, options: str, waiting: Sequence[Waiting]) -> None:
         app.info(f"decide one: {way}, or reject; many: {many}")
 
 
-def _at_present_lines(memory: Jidomem, waiting: Sequence[Waiting]) -> list[Waiting]:
+def _at_present_lines(memory: Jidomem, waiting: Sequence[QueueItem]) -> list[QueueItem]:
     """Return *waiting* with the lines of its texts in their files now, and no line for a text that is not there."""
     entries = entries_now(memory, {one.file for one in waiting if one.file})
     line_of = {item: line for each in entries.values() for line, items in each.items() for item in items}
@@ -469,7 +469,7 @@ def _at_present_lines(memory: Jidomem, waiting: Sequence[Waiting]) -> list[Waiti
     ]
 
 
-def _group(rows: Sequence[dict[str, Any]], waiting: Sequence[Waiting]) -> None:
+def _group(rows: Sequence[dict[str, Any]], waiting: Sequence[QueueItem]) -> None:
     """Show the file of several rows once, above the first; each row keeps its line number."""
     counts = Counter(one.file for one in waiting)
     files = [one.file if counts[one.file] > 1 else None for one in waiting]
@@ -480,7 +480,7 @@ def _group(rows: Sequence[dict[str, Any]], waiting: Sequence[Waiting]) -> None:
             row["source"] = row["source"].removeprefix(file)
 
 
-def _may_settle(memory: Jidomem, waiting: Sequence[Waiting]) -> bool:
+def _may_settle(memory: Jidomem, waiting: Sequence[QueueItem]) -> bool:
     """Return whether the policy allows the writer to settle the pending reviews, tested with the first proposal."""
     one = next((one for one in waiting if one.kind == "proposal" and one.other is None), None)
     if one is None or memory.writer.is_curator(memory.project):
@@ -532,7 +532,7 @@ def _unaccepted_status(memory: Jidomem, item: str) -> list[str]:
 _EDITOR = "set $VISUAL or $EDITOR, or: jidomem review --todo > FILE, edit it, and jidomem review --from FILE"
 
 
-def _edit_review(app: App, memory: Jidomem, waiting: list[Waiting], dry_run: bool) -> int:
+def _edit_review(app: App, memory: Jidomem, waiting: list[QueueItem], dry_run: bool) -> int:
     """Apply the edited lines; unless all succeed, keep the file and print its path."""
     if not waiting:
         app.info("nothing to review")
@@ -612,14 +612,16 @@ def _by_rule(app: App, memory: Jidomem, dry_run: bool) -> int:
 
 def _print_outcomes(app: App, memory: Jidomem, outcomes: Sequence[tuple[ReviewLine, Receipt | JidomemError]]) -> int:
     settled = [
-        Settled(line.number, line.action, one.item, one.summary, outcome, effect(one, line.action) if one.other else "")
+        SettlementOutcome(
+            line.number, line.action, one.item, one.summary, outcome, effect(one, line.action) if one.other else ""
+        )
         for line, outcome in outcomes
         for one in [line.waiting]
     ]
     return _show_settled(app, memory, settled)
 
 
-def _show_settled(app: App, memory: Jidomem, settled: Sequence[Settled]) -> int:
+def _show_settled(app: App, memory: Jidomem, settled: Sequence[SettlementOutcome]) -> int:
     """Print the outcome of each settlement, or only the counts of many; return the exit code of the first refusal."""
     refused = [each for each in settled if isinstance(each.outcome, JidomemError)]
     code = next((each.outcome.exit_code for each in settled if isinstance(each.outcome, JidomemError)), 0)
@@ -639,13 +641,15 @@ def _show_settled(app: App, memory: Jidomem, settled: Sequence[Settled]) -> int:
     return code
 
 
-def _named(conflict: ConflictItem, made: Mapping[str, Settled]) -> str:
+def _named(conflict: ConflictItem, made: Mapping[str, SettlementOutcome]) -> str:
     """Return the id and summary of a conflicting memory, of one *made* by the same call the id of what was settled."""
     item = made[conflict.iri].item if conflict.iri in made else conflict.iri
     return f"{short(item)}: {clean(conflict.summary)}"
 
 
-def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled], made: Mapping[str, Settled]) -> None:
+def _show_refused(
+    app: App, memory: Jidomem, refused: Sequence[SettlementOutcome], made: Mapping[str, SettlementOutcome]
+) -> None:
     """Print the reasons of refusals: a shared reason once, and a conflict on one line; *made* are the others by IRI."""
     opposed = [each for each in refused if isinstance(each.outcome, Conflict)]
     others = [each for each in refused if not isinstance(each.outcome, Conflict)]
@@ -678,7 +682,7 @@ def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled], made: M
 
 
 def _in_words(
-    app: App, memory: Jidomem, error: JidomemError, item: str, action: str, waiting: Sequence[Waiting]
+    app: App, memory: Jidomem, error: JidomemError, item: str, action: str, waiting: Sequence[QueueItem]
 ) -> JidomemError:
     """Return *error* with commands of the same agent, such as those that settle *item*, and short ids for people."""
     one = next((one for one in waiting if item in (one.item, one.other) and one.other), None)

@@ -29,7 +29,7 @@ from jidomem_cli.output import show_json
 if TYPE_CHECKING:
     from jidomem.models.reranker import Reranker
     from jidomem.runtime.doctor import Diagnostic
-    from jidomem.runtime.location import InFolder, SharedLocation
+    from jidomem.runtime.location import FolderPlace, SharedLocation
 
 #: The most due memories that are counted; counting more would take longer than all the rest.
 _COUNTED = 5_000
@@ -268,7 +268,7 @@ def _diagnostics(app: App, full: bool) -> Iterator[Diagnostic]:
     place.close()
 
 
-def _root_diagnostics(app: App, full: bool, root: Path, place: InFolder | SharedLocation) -> Iterator[Diagnostic]:
+def _root_diagnostics(app: App, full: bool, root: Path, place: FolderPlace | SharedLocation) -> Iterator[Diagnostic]:
     """Yield the diagnostics of a root that can be opened."""
     from jidomem.base.clock import now
     from jidomem.runtime import doctor

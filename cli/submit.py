@@ -28,7 +28,7 @@ from jidomem.records.active import corrected_instead
 from jidomem_cli.errors import Options, RefusedIntents, acting, as_changes, as_options, print_refusal
 from jidomem_cli.fields import given_fields, intent_options, memory_iri, present_fields, set_option, with_memory_paths
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
-from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
+from jidomem_cli.output import ProgressBar, bar, short, show_json, show_receipt
 
 #: The most bytes in memory: of a line, or of all input that is not JSON lines.
 LIMIT = 64 * 1024 * 1024
@@ -188,7 +188,7 @@ def _parsed_only(intents: Iterable[Any]) -> list[Any]:
 class _PrintedOutcomes:
     """The outcomes printed so far: their number, the exit code of the first refusal, and whether an error stops all."""
 
-    def __init__(self, app: App, shown: Bar | None) -> None:
+    def __init__(self, app: App, shown: ProgressBar | None) -> None:
         self._door = app
         self._bar = shown
         self._refusals = RefusedIntents(app)

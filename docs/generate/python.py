@@ -72,7 +72,7 @@ _NAMES: dict[str, str] = {
         " VERDICTS validated is_below role_named"
     ),
     "jidomem.records.recall": (
-        "MemoryRecall Hit InvalidRecall LongQuery NAMESPACE Narrowing RecallRequest RecallResult SCOPES parse_request"
+        "MemoryRecall Hit InvalidRecall LongQuery NAMESPACE RecallFilters RecallRequest RecallResult SCOPES parse_request"
     ),
     "jidomem.records.entry": ("ToolUse Turn tool_uses"),
     "jidomem.records.intent": ("CommitRef SHORT Version parse_version"),
@@ -90,13 +90,13 @@ _NAMES: dict[str, str] = {
         "AgentRecord COMPARISONS Configurations DEFAULT_TYPE EVICT KINDS MemoryOSConfig ON_TRANSFER refuse_unknown"
     ),
     "jidomem.extras.memoryos.segments": (
-        "Arrival Described Description Placement TierPolicy before choose_segment cosine describe fscore"
+        "PageArrival HasDescription Description PagePlacement TierPolicy before choose_segment cosine describe fscore"
         " has_room heat insert jaccard keywords_of known_page recency relevance segment_text transfer"
     ),
     "jidomem.extras.memoryos.memory_os": ("MemoryOS"),
-    "jidomem.extras.memoryos.personas": ("Learnt"),
+    "jidomem.extras.memoryos.personas": ("ObjectLearnings"),
     "jidomem.extras.memoryos.retrieval": (
-        "RetrievedItem PersonaMatch RetrievalQuery Retrieved Round Visit archived hot maintain retrieve touch_segments warmed"
+        "RetrievedItem PersonaMatch RetrievalQuery RetrievalResults MaintenanceRun SegmentVisit archived hot maintain retrieve touch_segments warmed"
     ),
     "jidomem.extras.memoryos.storage": (
         "HolderFormat TierMove TIER_TABLES TierStorage agent_tiers agents_with_tiers system_memory"
@@ -106,7 +106,7 @@ _NAMES: dict[str, str] = {
     ),
     "jidomem.models.local_embedder": ("DIMENSIONS LONGEST_BATCH LocalEmbedder NAME Net missing not_there"),
     "jidomem.models.embeddings": ("AT_ONCE EndpointEmbedder HashedStems LONGEST EmbedderUnavailable"),
-    "jidomem.models.endpoint": ("ModelEndpoint Outside PASSING Patience EndpointUnavailable"),
+    "jidomem.models.endpoint": ("ModelEndpoint EndpointEnvironment PASSING RequestTimeouts EndpointUnavailable"),
     "jidomem.models.chat": ("AT_ONCE ChatModel OPTIONS OURS"),
     "jidomem.models.offline": ("GAP OfflineModel"),
     "jidomem.check.terms": ("TermEntry TermRule definitions described entry find glossary_terms labels short tree"),

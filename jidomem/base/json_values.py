@@ -221,7 +221,7 @@ _PIECE = rb"""
 _TOO_DEEP = f"nested too deeply: more than {DEEPEST_JSON} levels"
 
 
-class TooDeep(ValueError):
+class NestingError(ValueError):
     """JSON or TOML that is nested too deeply to be parsed."""
 
 
@@ -233,13 +233,13 @@ def decode_json(text: str | bytes) -> Any:
 
     >>> decode_json("[" * 100_000)
     Traceback (most recent call last):
-    jidomem.base.json_values.TooDeep: nested too deeply: more than 200 levels
+    jidomem.base.json_values.NestingError: nested too deeply: more than 200 levels
     """
     try:
         value = json.loads(text)
     except RecursionError as error:
-        raise TooDeep(_TOO_DEEP) from error
-    return _checked(value, TooDeep)
+        raise NestingError(_TOO_DEEP) from error
+    return _checked(value, NestingError)
 
 
 def decode_toml(text: str) -> dict[str, Any]:

@@ -314,7 +314,7 @@ def shortened(text: str, longest: int) -> tuple[str, bool]:
     return start.text, start.is_cut
 
 
-class Opening(NamedTuple):
+class OpeningText(NamedTuple):
     """The first sentences of a text on one line, from the one that states the decision if that would be left out.
 
     `place` is the index of the first sentence, `places` are the indices of the sentences that are complete.
@@ -326,14 +326,14 @@ class Opening(NamedTuple):
     places: range
 
 
-def opening(parts: Sequence[str], longest: int) -> Opening:
+def opening(parts: Sequence[str], longest: int) -> OpeningText:
     """Return the opening of the sentences *parts* of at most *longest* characters."""
     text, count = _join_parts(parts, longest)
     place = _deciding(parts) if count < len(parts) else 0
     if place and len(" ".join(parts[:place])) >= len(text) - 2:
         rest, count = _join_parts(parts[place:], longest - 2)
-        return Opening(f"… {rest}", True, place, range(place, place + count))
-    return Opening(text, count < len(parts), 0, range(count))
+        return OpeningText(f"… {rest}", True, place, range(place, place + count))
+    return OpeningText(text, count < len(parts), 0, range(count))
 
 
 def _deciding(parts: Sequence[str]) -> int:

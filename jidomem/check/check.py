@@ -22,7 +22,7 @@ from jidomem.base.json_values import decode_json
 from jidomem.check import rules
 from jidomem.check.journal_integrity import (
     JournalFinding,
-    Screening,
+    SecretScan,
     damage_problem,
     edited_lines,
     finding_problem,
@@ -307,16 +307,16 @@ def _journal_problems(
     return [*causes, *map(finding_problem, [*noted, *lost])]
 
 
-def _screening(journal: FileJournal, stream: Stream, options: Options) -> Screening:
+def _screening(journal: FileJournal, stream: Stream, options: Options) -> SecretScan:
     """Return the screening of a stream for likely secrets: of all commits, of the requested range, or of none."""
     if options.secrets or (options.on_secret != "off" and options.revision is None):
-        return Screening(journal, stream, lambda head: True)
+        return SecretScan(journal, stream, lambda head: True)
     if options.on_secret == "off" or options.revision is None:
-        return Screening(journal, stream, lambda head: False)
-    return Screening(journal, stream, options.revision.is_new(journal.path(stream)))
+        return SecretScan(journal, stream, lambda head: False)
+    return SecretScan(journal, stream, options.revision.is_new(journal.path(stream)))
 
 
-def _verified(journal: FileJournal, stream: Stream, screening: Screening) -> tuple[JournalDamaged, ...]:
+def _verified(journal: FileJournal, stream: Stream, screening: SecretScan) -> tuple[JournalDamaged, ...]:
     """Return the damage of a stream, and screen its sound commits."""
     return journal.verify(stream, lambda commit: screening.screen(commit.head, commit.triples))
 

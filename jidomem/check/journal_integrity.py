@@ -2,7 +2,7 @@
 
 `journal_findings` reports redacted content that reappeared and files that were set aside without a record;
 `missing_files` and `edited_lines` compare the journal with git; `replay` rebuilds the index from the journal and
-compares it with the index and the exports in use; `Screening` finds texts that look like secrets and reports their
+compares it with the index and the exports in use; `SecretScan` finds texts that look like secrets and reports their
 place without showing them.
 """
 
@@ -88,7 +88,7 @@ class JournalFinding:
         return {name: getattr(self, name) for name in self.__slots__ if name != "commits"}
 
 
-class Exposure(NamedTuple):
+class ExposedForm(NamedTuple):
     """A form of a commit, in a file, that shows redacted content: its leaves, and the id of the commit.
 
     `triples` are the exposed triples: none if the content was removed without a record.
@@ -152,7 +152,7 @@ def _too_late(error: JournalDamaged, repair: str) -> JournalFinding:
     return JournalFinding("too_late", "violation", detail, repair, error.path, commit=error.commit)
 
 
-def exposures(journal: FileJournal, stream: Stream, records: Records) -> list[Exposure]:
+def exposures(journal: FileJournal, stream: Stream, records: Records) -> list[ExposedForm]:
     """Return the forms of commits that show redacted content, and redacted forms without one of the *records*."""
     known = _known_leaves(records, stream)
     return [*_showing(journal, stream, known), *_silently(journal, stream, known)]
@@ -163,7 +163,7 @@ def _known_leaves(records: Records, stream: Stream) -> Mapping[str, frozenset[st
     return redacted_leaves(record for each, of in records.items() if each.project == stream.project for record in of)
 
 
-def _showing(journal: FileJournal, stream: Stream, known: Mapping[str, frozenset[str]]) -> Iterator[Exposure]:
+def _showing(journal: FileJournal, stream: Stream, known: Mapping[str, frozenset[str]]) -> Iterator[ExposedForm]:
     """Yield the forms of commits that contain a redacted leaf."""
     folder = journal.inspect(stream)
     for identity, redacted in known.items():
@@ -172,7 +172,7 @@ def _showing(journal: FileJournal, stream: Stream, known: Mapping[str, frozenset
                 yield _exposure(folder.path, form, frozenset(shown.values()), frozenset(shown))
 
 
-def _silently(journal: FileJournal, stream: Stream, known: Mapping[str, frozenset[str]]) -> Iterator[Exposure]:
+def _silently(journal: FileJournal, stream: Stream, known: Mapping[str, frozenset[str]]) -> Iterator[ExposedForm]:
     """Yield the forms of commits that lack a leaf without a record of its redaction."""
     folder = journal.inspect(stream)
     for identity in redacted_ids(folder):
@@ -183,8 +183,8 @@ def _silently(journal: FileJournal, stream: Stream, known: Mapping[str, frozense
 
 def _exposure(
     folder: str, form: CommitForm, redacted: frozenset[str], triples: frozenset[Triple] = frozenset()
-) -> Exposure:
-    return Exposure(f"{folder}/{form.name}", form.before + 1, form.commit.id, redacted, triples)
+) -> ExposedForm:
+    return ExposedForm(f"{folder}/{form.name}", form.before + 1, form.commit.id, redacted, triples)
 
 
 #: How the moment of a commit is written in the name of its file.
@@ -582,7 +582,7 @@ class SecretHit(NamedTuple):
     at: int
 
 
-class Screening:
+class SecretScan:
     """The screening of one stream for likely secrets, filled while its commits are read."""
 
     def __init__(self, journal: FileJournal, stream: Stream, is_wanted: Callable[[CommitRef], bool]) -> None:

@@ -170,7 +170,7 @@ def merge_redactions(problems: Iterable[Problem]) -> list[Problem]:
     return [one if each is redacted[0] else each for each in problems if each is redacted[0] or each not in redacted]
 
 
-class Waived(NamedTuple):
+class WaivedFinding(NamedTuple):
     """A waived finding, with the reason, the last day of the waiver, and its author."""
 
     problem: Problem
@@ -180,7 +180,7 @@ class Waived(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class WaiverState:
     """The state of a waiver: it `holds`, has `expired`, or is `unused`; and the number of its findings."""
 
     rule: str
@@ -203,8 +203,8 @@ class CheckReport:
     judged: int = 0
     problems: list[Problem] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
-    waived: list[Waived] = field(default_factory=list)
-    waivers: list[Standing] = field(default_factory=list)
+    waived: list[WaivedFinding] = field(default_factory=list)
+    waivers: list[WaiverState] = field(default_factory=list)
     idle: list[str] = field(default_factory=list)
     untargeted: dict[str, int] = field(default_factory=dict)
     not_compared: int | None = None
@@ -346,7 +346,7 @@ def _uri(path: str) -> str:
     return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix())
 
 
-def _suppressed(one: Waived, rules: list[str]) -> dict[str, Any]:
+def _suppressed(one: WaivedFinding, rules: list[str]) -> dict[str, Any]:
     why = {"kind": "external", "status": "accepted", "justification": f"{one.reason} (until {one.until})"}
     return {**_result(one.problem, rules), "suppressions": [why]}
 
@@ -547,7 +547,7 @@ def remove_waived(report: CheckReport, waivers: Sequence[Waiver], today: date) -
         if holding is None:
             counted.append(problem)
         else:
-            report.waived.append(Waived(problem, holding.reason, holding.until.isoformat(), holding.by))
+            report.waived.append(WaivedFinding(problem, holding.reason, holding.until.isoformat(), holding.by))
     report.problems = in_order(counted)
     return used
 
@@ -576,7 +576,9 @@ def add_waivers(
         state = "expired" if waiver.until < today else "holds" if is_used else "unused"
         problems += _waiver_problems(waiver, state, path, rules or ())
         until = waiver.until.isoformat()
-        report.waivers.append(Standing(waiver.rule, waiver.item, waiver.reason, until, waiver.by, state, used[waiver]))
+        report.waivers.append(
+            WaiverState(waiver.rule, waiver.item, waiver.reason, until, waiver.by, state, used[waiver])
+        )
     report.problems = in_order(problems)
 
 

@@ -39,7 +39,7 @@ from jidomem.journal.branches import Revision
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, is_iri, moment_in, plain_value, short_parse_error
-from jidomem.rdf.turtle import Stated, Unread, statements
+from jidomem.rdf.turtle import LocatedTriple, UnsupportedTurtle, statements
 from jidomem.rdf.vocab import BASE, PREFIXES, TYPE, jido, local_name, short_id
 from jidomem.records.file_anchor import ANCHOR, anchors_of, plain_path
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
@@ -156,11 +156,11 @@ class FileSource(TripleSource):
         super().__init__(list(dict.fromkeys(triples)), older)
 
     @cached_property
-    def stated(self) -> list[Stated]:
+    def stated(self) -> list[LocatedTriple]:
         """Return the statements with their lines; an empty list if the lines cannot be determined."""
         try:
             return statements(self._text, self.base or "")
-        except Unread:
+        except UnsupportedTurtle:
             return []
 
     def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:
@@ -226,8 +226,8 @@ class JournalSource(TripleSource):
         return problems
 
     def _chosen(
-        self, files: list[tuple[str, dict[Term, list[Stated]]]], finding: UnplacedFinding
-    ) -> tuple[str | None, dict[Term, list[Stated]] | None]:
+        self, files: list[tuple[str, dict[Term, list[LocatedTriple]]]], finding: UnplacedFinding
+    ) -> tuple[str | None, dict[Term, list[LocatedTriple]] | None]:
         """Return the file of a finding, among those with its item."""
         for rank in range(_RANKS):
             for path, by in reversed(files):
@@ -235,9 +235,9 @@ class JournalSource(TripleSource):
                     return path, by
         return None, None
 
-    def _lines(self, items: set[Term]) -> dict[Term, list[tuple[str, dict[Term, list[Stated]]]]]:
+    def _lines(self, items: set[Term]) -> dict[Term, list[tuple[str, dict[Term, list[LocatedTriple]]]]]:
         """Return the statements of each file about *items*, with their lines."""
-        files_of: dict[Term, list[tuple[str, dict[Term, list[Stated]]]]] = {}
+        files_of: dict[Term, list[tuple[str, dict[Term, list[LocatedTriple]]]]] = {}
         for head, rows in self._commits.items() if items else ():
             about = items & {subject for subject, _, _ in rows}
             place = self._journal.document(self._stream, head) if about else None
@@ -270,7 +270,7 @@ def _counted(commits: Iterable[list[Triple]], single: Collection[Term]) -> tuple
     return list(triples), [triple for triple in overruled if triple not in triples]
 
 
-def statements_of(document: str, about: Collection[Term], before: int) -> Iterator[Stated]:
+def statements_of(document: str, about: Collection[Term], before: int) -> Iterator[LocatedTriple]:
     """Yield the statements about these nodes in a document of the journal, which has one block for each subject."""
     top, *blocks = document.split("\n\n")
     line = before + top.count("\n") + 3
@@ -279,7 +279,7 @@ def statements_of(document: str, about: Collection[Term], before: int) -> Iterat
         if first in about or first[0] != "<":
             for statement in statements(f"{_PREFIXES}{block}"):
                 if statement.triple[0] in about:
-                    yield Stated(statement.triple, statement.line + line - 1, statement.block + line - 1)
+                    yield LocatedTriple(statement.triple, statement.line + line - 1, statement.block + line - 1)
         line += block.count("\n") + 2
 
 
@@ -302,12 +302,12 @@ def line_of_error(error: InvalidRequest) -> int | None:
     return getattr(error.__cause__, "lineno", None)
 
 
-def by_subject(stated: Iterable[Stated]) -> dict[Term, list[Stated]]:
+def by_subject(stated: Iterable[LocatedTriple]) -> dict[Term, list[LocatedTriple]]:
     """Return statements by subject."""
     return grouped((statement.triple[0], statement) for statement in stated)
 
 
-def line_in(by: Mapping[Term, list[Stated]], finding: UnplacedFinding) -> int | None:
+def line_in(by: Mapping[Term, list[LocatedTriple]], finding: UnplacedFinding) -> int | None:
     """Return the line of the triple at fault, else of the block of the item, else of a reference to it."""
     for rank in range(_RANKS):
         line = _at(by.get(finding.item, []), finding, rank)
@@ -321,7 +321,7 @@ def line_in(by: Mapping[Term, list[Stated]], finding: UnplacedFinding) -> int | 
 _RANKS = 4
 
 
-def _at(stated: Sequence[Stated], finding: UnplacedFinding, rank: int) -> int | None:
+def _at(stated: Sequence[LocatedTriple], finding: UnplacedFinding, rank: int) -> int | None:
     """Return the line of the statement among *stated* that matches a finding with at least *rank*."""
     if rank < 2:
         fitting = [

@@ -1,6 +1,6 @@
 """The search for a text to redact: in commits, in files of the root and in sources, in all its spellings.
 
-A `Spelling` recognises the text in the forms in which a name, an IRI, a file or an encoded value may contain it.
+A `TextForms` recognises the text in the forms in which a name, an IRI, a file or an encoded value may contain it.
 `Occurrences` yields the triples that contain the text, or that would confirm a guess at it.
 `leftovers` and `source_leftovers` name the files that still contain the text; no file is rewritten.
 """
@@ -57,7 +57,7 @@ _LONGEST_WORD, _MOST_WORDS = 60, 1_000  # characters of a longer word, and such 
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
+class TextForms:
     """A text to search for in all its forms, as whole words; with *parts* also within longer words and numbers."""
 
     text: str
@@ -129,7 +129,7 @@ def variants(text: str) -> Iterator[tuple[str, str]]:
             yield OVER_LINE_ENDS, fold(_LINE_END.sub(between, decoded))
 
 
-def form_of(text: str, given: Iterable[Spelling]) -> str | None:
+def form_of(text: str, given: Iterable[TextForms]) -> str | None:
     """Return the form in which *text* contains one of the texts *given*, None if it contains none."""
     variants_of_text = None
     for each in given:
@@ -179,7 +179,7 @@ NOT_SEARCHED = "not searched"
 
 
 @dataclass(frozen=True, slots=True)
-class Leftover:
+class FileMatch:
     """A file that contains a text: the form, whether it is in the file's name, and a hint what to do."""
 
     path: Path
@@ -191,13 +191,13 @@ class Leftover:
 
 def leftovers(
     root: Path, texts: Iterable[str], project: str, others: Collection[str] = (), *, parts: bool = False
-) -> list[Leftover]:
+) -> list[FileMatch]:
     """Return the files below *root* that contain a text, without the journal of *project* and the index.
 
     A text in the name of any file or folder counts too, also one in the name of *project*. The working state of the
     projects *others* has a text. With *parts* a text also counts within a longer word.
     """
-    given = [Spelling(text, parts) for text in texts]
+    given = [TextForms(text, parts) for text in texts]
     paths = (path for path in sorted(root.rglob("*")) if path.relative_to(root).parts[0] != _DERIVED)
     files = [leftover for path in paths if (leftover := _leftover(root, path, given, project)) is not None]
     of_others = "; ".join(_elsewhere(other) for other in others)
@@ -206,66 +206,66 @@ def leftovers(
     ]
 
 
-def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str], *, parts: bool = False) -> list[Leftover]:
+def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str], *, parts: bool = False) -> list[FileMatch]:
     """Return the sources of memories, files at *paths* below *base*, that contain a text.
 
     There is one result for each line, and one for a path that contains a text; *parts* as in `leftovers`.
     """
-    given = [Spelling(text, parts) for text in texts]
-    results: list[Leftover] = []
+    given = [TextForms(text, parts) for text in texts]
+    results: list[FileMatch] = []
     for path in sorted(set(paths)):
         whole = base.resolve() / path
         if (data := plain_file(whole, LARGEST)) is None:
             continue
         if (form := form_of(path, given)) is not None:
-            results.append(Leftover(whole, form, True, f"edit it, then rename it: mv {quote(path)} NEW-NAME"))
+            results.append(FileMatch(whole, form, True, f"edit it, then rename it: mv {quote(path)} NEW-NAME"))
         text = data.decode("utf-8", "replace")
         hint = f"edit {quote(path)} before you import it again or end its redacted memory: that could record the text"
         forms = ((number, form_of(line, given)) for number, line in enumerate(text.splitlines(), 1))
-        lines = [Leftover(whole, form, False, hint, number) for number, form in forms if form is not None]
+        lines = [FileMatch(whole, form, False, hint, number) for number, form in forms if form is not None]
         whole_form = None if lines else form_of(text, given)
-        results += lines or ([Leftover(whole, whole_form, False, hint)] if whole_form is not None else [])
+        results += lines or ([FileMatch(whole, whole_form, False, hint)] if whole_form is not None else [])
     return results
 
 
 def config_leftovers(
     path: Path, root: str, agents: Mapping[str, str], texts: Iterable[str], *, parts: bool = False
-) -> list[Leftover]:
+) -> list[FileMatch]:
     """Return the lines of a user's own configuration that contain a text, and the tokens of *root* that do.
 
     *agents* are the names in these tokens, each with the command that revokes it.
     """
-    given = [Spelling(text, parts) for text in texts]
+    given = [TextForms(text, parts) for text in texts]
     named = {f'agent = "{name}"': f"it is a token that still works: {command}" for name, command in agents.items()}
     lines = (plain_file(path, LARGEST) or b"").decode("utf-8", "replace").splitlines()
     numbers = {line: number for number, line in enumerate(lines, 1)}
     found = {line: form for line in [*lines, *named] if (form := form_of(line, given)) is not None}
     return [
-        Leftover(path if line in numbers else Path(root), form, False, named.get(line, "edit it"), numbers.get(line))
+        FileMatch(path if line in numbers else Path(root), form, False, named.get(line, "edit it"), numbers.get(line))
         for line, form in found.items()
     ]
 
 
-def _leftover(root: Path, path: Path, given: list[Spelling], project: str) -> Leftover | None:
+def _leftover(root: Path, path: Path, given: list[TextForms], project: str) -> FileMatch | None:
     below = path.relative_to(root).parts
     if (form := form_of(below[-1], given)) is not None:
         hint = f"rename it: mv {quote(str(path))} NEW-NAME"
         if below[0] == _JOURNAL and len(below) == 2:
             hint = "a project cannot be renamed: import its memories into another one, and delete this one"
-        return Leftover(path, form, True, hint)
+        return FileMatch(path, form, True, hint)
     own = below[:2] == (_JOURNAL, project) and path.suffix == ".ttl"
     if own or not path.is_file():
         return None
     try:
         if (size := path.stat().st_size) > LARGEST:
-            return Leftover(path, NOT_SEARCHED, False, f"it has {size:,} bytes, search it: less {quote(str(path))}")
+            return FileMatch(path, NOT_SEARCHED, False, f"it has {size:,} bytes, search it: less {quote(str(path))}")
         text = path.read_bytes().decode("utf-8", "replace")
         if "\0" in text:  # the values of a database have no separators
             given = [replace(each, parts=each.parts or len(each.text) >= LONG) for each in given]
         form = form_of(text, given)
     except OSError:  # it was deleted meanwhile
         return None
-    return None if form is None else Leftover(path, form, False, _hint(below, path))
+    return None if form is None else FileMatch(path, form, False, _hint(below, path))
 
 
 def _hint(below: tuple[str, ...], path: Path) -> str:
@@ -334,7 +334,7 @@ class Trace(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TextsToRemove:
     """The texts to remove: *anywhere*, or, if they are short, only in triples about *linked* nodes.
 
     *properties* are subjects and predicates whose values are removed whatever they contain. With *parts* a text also
@@ -346,10 +346,10 @@ class Wanted:
     linked: frozenset[Term] = frozenset()
     anywhere: bool = False
     parts: bool = False
-    _spellings: dict[str, list[Spelling]] = field(default_factory=dict, init=False)
+    _spellings: dict[str, list[TextForms]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        every = [Spelling(text, self.parts) for text in sorted(self.texts) if text.strip()]
+        every = [TextForms(text, self.parts) for text in sorted(self.texts) if text.strip()]
         self._spellings["linked"] = every
         self._spellings["everywhere"] = [each for each in every if self.anywhere or len(each.text) >= LONG]
 
@@ -386,12 +386,12 @@ class Wanted:
         given = self._spellings_about(about)[1] if text else ()
         return {word for each in given for word in each.longer_words(text, variants_of_text)}
 
-    def _spellings_about(self, node: Term) -> tuple[str, list[Spelling]]:
+    def _spellings_about(self, node: Term) -> tuple[str, list[TextForms]]:
         near = "linked" if node.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
         return near, self._spellings[near]
 
 
-def _form_in_name(given: Sequence[Spelling], name: str) -> str | None:
+def _form_in_name(given: Sequence[TextForms], name: str) -> str | None:
     """Return the form in which a name contains a text, apart from its fixed beginning; None if it contains none."""
     place = _PLACE.match(name)
     assert place is not None  # every part of the pattern is optional
@@ -418,7 +418,10 @@ class Occurrences:
     """
 
     def __init__(
-        self, wanted: Wanted, files: Iterable[str] = (), versions: Mapping[Anchor, Content] = MappingProxyType({})
+        self,
+        wanted: TextsToRemove,
+        files: Iterable[str] = (),
+        versions: Mapping[Anchor, Content] = MappingProxyType({}),
     ) -> None:
         self._wanted = wanted
         self._versions = versions

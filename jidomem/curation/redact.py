@@ -13,7 +13,7 @@ from typing import NamedTuple
 from jidomem.base.clock import Sources
 from jidomem.base.containers import grouped, reachable
 from jidomem.base.words import slug
-from jidomem.check.journal_integrity import Exposure, exposures, records_of
+from jidomem.check.journal_integrity import ExposedForm, exposures, records_of
 from jidomem.curation.find_text import (
     BLOBS,
     DIGEST,
@@ -29,9 +29,9 @@ from jidomem.curation.find_text import (
     WORDS,
     Content,
     Occurrences,
-    Spelling,
+    TextForms,
+    TextsToRemove,
     Trace,
-    Wanted,
     form_of,
     source_leftovers,
     variants,
@@ -88,7 +88,7 @@ class RedactionPlan:
     """
 
     project: str
-    wanted: Wanted
+    wanted: TextsToRemove
     traces: tuple[tuple[Stream, Trace], ...]
     working_state: Mapping[str, int] = field(default_factory=dict)
     emptied: tuple[str, ...] = ()
@@ -207,7 +207,7 @@ class JournalMaintenance(NamedTuple):
         rows = self.follower.index.triples(Stream(project).graph, None, jido("redactedItem"))
         return [plain_value(item) for item in sorted({item for _, _, item in rows}) if _is_emptied(item, view, ())]
 
-    def _traces(self, project: str, wanted: Wanted) -> tuple[list[tuple[Stream, Trace]], list[str]]:
+    def _traces(self, project: str, wanted: TextsToRemove) -> tuple[list[tuple[Stream, Trace]], list[str]]:
         """Return the present occurrences of the texts in the journal, and the longer words that contain one."""
         occurrences, journal = Occurrences(wanted, *self._occurrences_in_files(project, wanted)), self.follower.journal
         streams = self._streams(project)
@@ -216,7 +216,7 @@ class JournalMaintenance(NamedTuple):
         traces = [(stream, trace) for stream in streams for trace in occurrences.find(journal.read(stream))]
         return traces, sorted(occurrences.longer_words)
 
-    def _occurrences_in_files(self, project: str, wanted: Wanted) -> tuple[list[str], dict[Anchor, Content]]:
+    def _occurrences_in_files(self, project: str, wanted: TextsToRemove) -> tuple[list[str], dict[Anchor, Content]]:
         """Return the files that contain one of the texts now, and the content of each available version of a file.
 
         Both are limited to the files whose blob ids the memories of the project have.
@@ -227,7 +227,7 @@ class JournalMaintenance(NamedTuple):
         terms = (value for name in BLOBS for _, _, value in self.follower.index.triples(graph, None, name))
         anchors = {anchor for anchor in anchors_of(terms) if anchor.blob != NO_BLOB}
         holding = source_leftovers(base, {anchor.path for anchor in anchors}, wanted.texts, parts=wanted.parts)
-        given = [Spelling(text, wanted.parts) for text in sorted(wanted.texts) if text.strip()]
+        given = [TextForms(text, wanted.parts) for text in sorted(wanted.texts) if text.strip()]
         return (
             [file.path.relative_to(base).as_posix() for file in holding],
             {anchor: _content(data, given) for anchor, data in contents(self.tree, anchors)},
@@ -287,7 +287,7 @@ class JournalMaintenance(NamedTuple):
         exposed_in = self._exposed(project)
         shown = (triple for each in exposed_in.values() for exposure in each for triple in exposure.triples)
         literals = (parse_literal(o) for _, p, o in shown if p not in (*DIGESTS, *BLOBS) and not is_iri(o))
-        self._unlog_texts(project, Wanted(frozenset(each.text for each in literals if each.datatype in WORDS)))
+        self._unlog_texts(project, TextsToRemove(frozenset(each.text for each in literals if each.datatype in WORDS)))
         made, rest_by_stream = [], grouped(self._rest_of_entries(project))
         for stream, exposed in exposed_in.items():
             removed: dict[str, frozenset[str]] = defaultdict(frozenset)
@@ -297,13 +297,13 @@ class JournalMaintenance(NamedTuple):
             for commit, redacted in self._leaves(stream, rest).items():
                 removed[commit] |= redacted
             if removed:
-                about = _subjects(rest, Wanted(frozenset()))
+                about = _subjects(rest, TextsToRemove(frozenset()))
                 made.append(self._erase(stream, removed, about, agent=agent, reason=reason))
         if made:
             self._rebuild_copies()
         return made
 
-    def _exposed(self, project: str) -> dict[Stream, list[Exposure]]:
+    def _exposed(self, project: str) -> dict[Stream, list[ExposedForm]]:
         journal, streams = self.follower.journal, self._streams(project)
         records = records_of(journal, streams)
         return {stream: exposures(journal, stream, records) for stream in streams}
@@ -315,7 +315,7 @@ class JournalMaintenance(NamedTuple):
         with_id, with_text = ({subject for subject, _, _ in index.triples(graph, None, name)} for name in (ID, TEXT))
         partial_entries = {*view.subjects(TYPE, ENTRY)} - (with_id & with_text)
         rows = [row for entry in partial_entries for row in view.about(entry) if row[1] not in ENTRY_STAYS]
-        return self._traces(project, Wanted(frozenset(), frozenset(row[:2] for row in rows)))[0] if rows else []
+        return self._traces(project, TextsToRemove(frozenset(), frozenset(row[:2] for row in rows)))[0] if rows else []
 
     def quarantine(self, stream: Stream, which: str, *, agent: str, reason: str) -> str:
         """Quarantine the damage *which* (the id of a commit, or a file) of a stream, and return the new file name.
@@ -391,7 +391,7 @@ class JournalMaintenance(NamedTuple):
             nonce=self.sources.nonce(),
         )
 
-    def _unlog_texts(self, project: str, wanted: Wanted) -> None:
+    def _unlog_texts(self, project: str, wanted: TextsToRemove) -> None:
         """Remove the texts from the working state of the project."""
         if wanted.texts:
             self.remove_from_logs(project, _shown_by(wanted))
@@ -421,7 +421,7 @@ class JournalMaintenance(NamedTuple):
                 leaves_of[commit.id] = frozenset(leaf_of[triple] for triple in wanted[commit.id])
         return leaves_of
 
-    def _wanted_texts(self, project: str, item: str | None, texts: Sequence[str], parts: bool) -> Wanted:
+    def _wanted_texts(self, project: str, item: str | None, texts: Sequence[str], parts: bool) -> TextsToRemove:
         for text in texts:
             if len(text.strip()) < SHORTEST:
                 raise InvalidRequest(
@@ -429,9 +429,9 @@ class JournalMaintenance(NamedTuple):
                     hint="name the memory and property: jidomem journal redact IRI --property rationale --reason TEXT",
                 )
         linked = self._linked(project, iri(item)) if item else frozenset()
-        return Wanted(frozenset(texts), linked=linked, anywhere=True, parts=parts)
+        return TextsToRemove(frozenset(texts), linked=linked, anywhere=True, parts=parts)
 
-    def _wanted_of_item(self, project: str, item: str | None, properties: Sequence[str]) -> Wanted:
+    def _wanted_of_item(self, project: str, item: str | None, properties: Sequence[str]) -> TextsToRemove:
         """Return the texts in *properties* of *item*, by default in all its properties with texts."""
         if item is None:
             raise InvalidRequest(
@@ -457,7 +457,9 @@ class JournalMaintenance(NamedTuple):
         if not given:
             values += view.objects(node, jido("derivedFrom")) + view.objects(node, jido("hasAlternative"))
         texts = frozenset(text for value in values for text in _texts(value, view))
-        return Wanted(texts, properties=frozenset((node, name) for name in given), linked=self._linked(project, node))
+        return TextsToRemove(
+            texts, properties=frozenset((node, name) for name in given), linked=self._linked(project, node)
+        )
 
     def _linked(self, project: str, node: Term) -> frozenset[Term]:
         """Return *node* and all nodes linked with it, directly or not: predecessors, successors, evidence and so on."""
@@ -487,7 +489,7 @@ def _agent(name: str) -> Term:
     return iri(name if canonical.is_absolute(name) else f"{BASE}agents/{slug(name)}")
 
 
-def _wanted_of_history(node: Term, view: WriteSnapshot) -> Wanted:
+def _wanted_of_history(node: Term, view: WriteSnapshot) -> TextsToRemove:
     """Return all versions of an entry, or all texts of a turn; long texts are removed wherever they occur."""
 
     def versions(entry: Term) -> Iterator[Term]:
@@ -501,7 +503,7 @@ def _wanted_of_history(node: Term, view: WriteSnapshot) -> Wanted:
     ]  # fmt: skip
     texts = [plain_value(value) for _, name, value in rows if name in (TEXT, *TURN_TEXTS)]
     long = frozenset(text for text in texts if len(text) >= LONG)
-    return Wanted(long, properties=frozenset(row[:2] for row in rows), linked=frozenset(nodes))
+    return TextsToRemove(long, properties=frozenset(row[:2] for row in rows), linked=frozenset(nodes))
 
 
 def _whole(node: Term, view: WriteSnapshot) -> list[Term]:
@@ -518,14 +520,14 @@ def _texts(value: Term, view: WriteSnapshot) -> Iterator[str]:
         yield parse_literal(value).text
 
 
-def _content(data: bytes, given: Sequence[Spelling]) -> Content:
+def _content(data: bytes, given: Sequence[TextForms]) -> Content:
     """Return whether a version of a file contains a text, and whether it contains a word of one."""
     text = data.decode("utf-8", "replace")
     has_word = any(each.may_stand_in([*variants(text)]) for each in given)
     return Content(form_of(text, given) is not None, has_word)
 
 
-def _shown_by(wanted: Wanted) -> Callable[[str], bool]:
+def _shown_by(wanted: TextsToRemove) -> Callable[[str], bool]:
     """Return the test whether a name contains one of the texts."""
     return lambda name: wanted.shows(iri(name) if canonical.is_absolute(name) else literal(name), iri(COMMIT))
 
@@ -539,7 +541,7 @@ def _is_emptied(item: Term, view: WriteSnapshot, removed: Collection[Triple]) ->
     )
 
 
-def _subjects(traces: Iterable[Trace], wanted: Wanted) -> list[tuple[Term, Term]]:
+def _subjects(traces: Iterable[Trace], wanted: TextsToRemove) -> list[tuple[Term, Term]]:
     """Return the subject and property of each removed statement, unless the name of one of them reveals a text.
 
     Statements computed from a text are left out, except digests of sources.

@@ -59,7 +59,7 @@ _OF_ONE = ("accept", "reject", "supersede")  # a predecessor has one successor, 
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueueItem:
     """One item of the queue.
 
     The tier is 1 for a conflict, 2 for a binding proposal, 3 for another, 4 for a due memory, 5 for a near pair.
@@ -132,14 +132,14 @@ class Waiting:
 class Queue:
     """A page of the queue, the cursor of the next page (None after the last), and the number of all items."""
 
-    waiting: list[Waiting]
+    waiting: list[QueueItem]
     cursor: str | None
     total: int
 
 
 def queue(
     reader: MemoryReader, project: str, now: datetime, near: Sequence[NearPair] = (), *, by: str | None = None
-) -> list[Waiting]:
+) -> list[QueueItem]:
     """Return all items awaiting a curator in *project*: by tier, then by most dependents, then oldest first.
 
     The pairs *near* come last, the nearest first. With *by*, the name or IRI of an agent, only its proposals are
@@ -201,7 +201,9 @@ def queued(
     return Queue(waiting, str(Cursor(to_term(now, "dateTime", "now"), len(rows), question, place)), len(queue_rows))
 
 
-def proposals_in(reader: MemoryReader, project: str, now: datetime, rows: Sequence[Mapping[str, Any]]) -> list[Waiting]:
+def proposals_in(
+    reader: MemoryReader, project: str, now: datetime, rows: Sequence[Mapping[str, Any]]
+) -> list[QueueItem]:
     """Return the items of the queue for the *rows* of the named query `proposals`, in their order.
 
     Their dependents are not counted.
@@ -227,7 +229,7 @@ def settle_by_rule(
     now: datetime,
     *,
     dry_run: bool = False,
-) -> list[tuple[Waiting, PolicyChange, Receipt | JidomemError]]:
+) -> list[tuple[QueueItem, PolicyChange, Receipt | JidomemError]]:
     """Settle proposals by the confirmations of the policy; return each with its rule and its receipt or refusal.
 
     A rule never accepts a proposal that ends or contradicts an active memory, or that is derived from an untrusted
@@ -240,7 +242,7 @@ def settle_by_rule(
     ends = {row["item"] for row in rows_about(reader, project, _ENDING, items)}
     agents_by_key = _asserting_agents(known)
     judge = writer.by_rule()
-    confirmed: list[tuple[Waiting, PolicyChange]] = []
+    confirmed: list[tuple[QueueItem, PolicyChange]] = []
     for one in waiting:
         about = known[one.item]
         if one.item in ends or about["quarantined"]:
@@ -248,10 +250,10 @@ def settle_by_rule(
         rule = next((rule for rule in rules.confirmations if _confirms(rule, one, about, agents_by_key)), None)
         if rule is not None:
             confirmed.append((one, rule))
-    settled: list[tuple[Waiting, PolicyChange, Receipt | JidomemError]] = []
+    settled: list[tuple[QueueItem, PolicyChange, Receipt | JidomemError]] = []
     done: set[str] = set()
     while confirmed:  # the first accepted one of identical proposals settles the others
-        batch: dict[str, tuple[Waiting, PolicyChange]] = {}
+        batch: dict[str, tuple[QueueItem, PolicyChange]] = {}
         for pair in confirmed:
             batch.setdefault(known[pair[0].item]["identical"], pair)
         settlements = [
@@ -292,11 +294,11 @@ LEFT: Mapping[str, str] = {
 }
 
 
-def acceptable(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> dict[str, list[Waiting]]:
+def acceptable(reader: MemoryReader, project: str, waiting: Sequence[QueueItem]) -> dict[str, list[QueueItem]]:
     """Return the proposals of *waiting* that can be accepted together, as "", and the others by their key in `LEFT`."""
     view, proposals = present_rows(reader, project), [one for one in waiting if one.kind == "proposal"]
     latest = {one.item for one in newest(reader, project, proposals)}
-    found: dict[str, list[Waiting]] = {"": [], **{key: [] for key in LEFT}}
+    found: dict[str, list[QueueItem]] = {"": [], **{key: [] for key in LEFT}}
     for one in with_rivals(reader, project, proposals):
         is_so = {
             "version": one.item not in latest,
@@ -311,7 +313,7 @@ def acceptable(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -
     return found
 
 
-def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
+def newest(reader: MemoryReader, project: str, waiting: Sequence[QueueItem]) -> list[QueueItem]:
     """Return those of *waiting* that no pending proposal supersedes or withdraws, and that have no newer version."""
     view, newer = present_rows(reader, project), newer_versions(reader, project, waiting)
     return [
@@ -319,14 +321,14 @@ def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> li
     ]
 
 
-def newer_versions(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> dict[str, str]:
+def newer_versions(reader: MemoryReader, project: str, waiting: Sequence[QueueItem]) -> dict[str, str]:
     """Return the newest pending version of each proposal of *waiting* that has a newer one."""
     view = present_rows(reader, project)
     newer = {one.item: newer_proposal(iri(one.item), view) for one in waiting if one.kind == "proposal"}
     return {item: plain_value(other) for item, other in newer.items() if other is not None}
 
 
-def with_endings(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
+def with_endings(reader: MemoryReader, project: str, waiting: Sequence[QueueItem]) -> list[QueueItem]:
     """Return `with_rivals`, with the memories that each proposal is to end, the changes, and the reason."""
     view, revisions = present_rows(reader, project), Revisions(reader, project)
     ended = [ended_by(iri(one.item), view) if one.kind == "proposal" else {} for one in waiting]
@@ -336,7 +338,7 @@ def with_endings(reader: MemoryReader, project: str, waiting: Sequence[Waiting])
     ]
 
 
-def with_rivals(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
+def with_rivals(reader: MemoryReader, project: str, waiting: Sequence[QueueItem]) -> list[QueueItem]:
     """Return *waiting*, with the pending proposals that each proposal conflicts with."""
     rivals = opposed_proposals(reader, project, waiting)
     return [replace(one, rivals=tuple(rivals[one.item])) for one in waiting]
@@ -363,7 +365,7 @@ def _endings(
 
 
 def opposed_proposals(
-    reader: MemoryReader, project: str, waiting: Sequence[Waiting]
+    reader: MemoryReader, project: str, waiting: Sequence[QueueItem]
 ) -> dict[str, list[dict[str, str]]]:
     """Return for each of *waiting* the pending proposals that conflict with it, each as its item and summary.
 
@@ -551,14 +553,14 @@ def _past_dates(item: Term, view: WriteSnapshot, now: datetime) -> tuple[str, ..
 
 def _waiting(
     row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime, view: WriteSnapshot
-) -> Waiting:
+) -> QueueItem:
     about, why, unequal = known[row["item"]], row["why"], tuple[str, ...]()
     if row["kind"] == NEAR:
         levels = [known[each]["level"] for each in (row["other"], row["item"]) if each in known]
         unequal = (f"{' / '.join(levels)} enforcement",) * (len({*levels}) > 1)
         unequal += tuple(map(str, differences(row["other_summary"], row["summary"])))
         why = f"differs in {'; '.join(unequal)}" if unequal else "says nearly the same"
-    return Waiting(
+    return QueueItem(
         tier=_tier(row, known, now),
         kind=row["kind"],
         item=row["item"],
@@ -595,7 +597,7 @@ def _asserting_agents(known: Mapping[str, Mapping[str, Any]]) -> dict[str, Count
 
 
 def _confirms(
-    rule: PolicyChange, one: Waiting, about: Mapping[str, Any], agents_by_key: Mapping[str, Counter[str]]
+    rule: PolicyChange, one: QueueItem, about: Mapping[str, Any], agents_by_key: Mapping[str, Counter[str]]
 ) -> bool:
     kind = about["type"] or ""
     if kind not in CLASS_OF_TYPE or (rule.kind is not None and rule.kind not in (kind, family(kind))):

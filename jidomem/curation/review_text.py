@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jidomem.base.words import slug
-from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Waiting, queue, with_rivals
+from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, QueueItem, queue, with_rivals
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.index.projection import OPPOSITE
 from jidomem.rdf.vocab import BASE, REDACTED, local_name, short_id
@@ -39,7 +39,7 @@ class ReviewLine(NamedTuple):
 
     number: int
     action: str
-    waiting: Waiting
+    waiting: QueueItem
     reason: str | None
 
 
@@ -85,7 +85,7 @@ _ONE: Mapping[str, str] = {"accept": "it becomes or stays active", "reject": "it
 _ENDED: Mapping[str, str] = {"accept": "it ended at its date", "reject": "it is withdrawn, as if it never held"}
 
 
-def commands(one: Waiting, place: str = "", agent: str | None = None) -> list[tuple[str, str]]:
+def commands(one: QueueItem, place: str = "", agent: str | None = None) -> list[tuple[str, str]]:
     """Return the commands that settle the item *one*, each with its effect; *place* has options for all.
 
     A command for which *agent*, the name or IRI of the curator, needs a reason has a placeholder for it.
@@ -112,7 +112,7 @@ def commands(one: Waiting, place: str = "", agent: str | None = None) -> list[tu
     return [*ways.values()]
 
 
-def keep_both(one: Waiting, place: str = "") -> str:
+def keep_both(one: QueueItem, place: str = "") -> str:
     """Return the command that keeps both memories of *one*, each in its own place, with a placeholder for one place."""
     against = f" --against {short_id(one.other)}" if one.other and one.kind != "proposal" else ""
     return f"jidomem review{place} keep-both {short_id(one.item)}{against} --set about=PATH"
@@ -122,7 +122,7 @@ def keep_both(one: Waiting, place: str = "") -> str:
 _RESTATING = ("supersede", "keep-both")
 
 
-def effect(one: Waiting, action: str) -> str:
+def effect(one: QueueItem, action: str) -> str:
     """Return the effect of *action* on the item *one* and its other memory; empty if it does not settle *one*."""
     effects = _ENDED if one.kind == "no_longer_valid" else _ONE
     if one.other is not None:
@@ -133,14 +133,14 @@ def effect(one: Waiting, action: str) -> str:
     return effects.get(action, "").format(item=short_id(one.item), other=short_id(one.other) if one.other else "")
 
 
-def _needs_reason(one: Waiting, action: str, agent: str | None) -> bool:
+def _needs_reason(one: QueueItem, action: str, agent: str | None) -> bool:
     """Return whether *action* ends or changes an active memory of another author than *agent*."""
     of_item = () if one.kind == "proposal" or action == "accept" else one.agents
     of_other = one.other_agents if action == "supersede" or (action == "accept" and one.kind != "proposal") else ()
     return agent is not None and any(author != agent for author in (*of_item, *of_other))
 
 
-def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]] = MappingProxyType({})) -> str:
+def todo(waiting: Iterable[QueueItem], reworded: Mapping[str, Sequence[Rewording]] = MappingProxyType({})) -> str:
     """Return *waiting* as the text of a review: one line for each item, which begins with `skip`.
 
     The memories that a proposal ends are those of `with_endings`; *reworded* maps the IRI of a proposal to its
@@ -168,7 +168,7 @@ def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]]
     return "\n".join(lines)
 
 
-def below(one: Waiting, *, is_reworded: bool = False) -> list[str]:
+def below(one: QueueItem, *, is_reworded: bool = False) -> list[str]:
     """Return the memories that a proposal ends, the changed fields, the reason, and its marks, a line each."""
     lines = []
     for end in one.ends:
@@ -178,20 +178,20 @@ def below(one: Waiting, *, is_reworded: bool = False) -> list[str]:
     return [*lines, *map(_plain, marks(one))]
 
 
-def marks(one: Waiting) -> list[str]:
+def marks(one: QueueItem) -> list[str]:
     """Return the past dates of a proposal, and the proposals that conflict with it, a line each."""
     rivals = [f"against the proposal {short_id(rival['item'])}: {rival['summary']}" for rival in one.rivals]
     return [*filter(None, [past(one)]), *rivals]
 
 
-def past(one: Waiting) -> str:
+def past(one: QueueItem) -> str:
     """Return the past dates of a proposal and what they mean for its acceptance; empty if there are none."""
     needs = "it needs a new date" if one.needs_date else "accepted, it is expired at once" if one.is_over else ""
     return "; ".join(filter(None, (*one.past_dates, needs))) if one.past_dates else ""
 
 
 def ending(end: Mapping[str, Any]) -> str:
-    """Return a memory of `Waiting.ends` in words."""
+    """Return a memory of `QueueItem.ends` in words."""
     verb, status = "withdraws" if end["is_withdrawn"] else "replaces", end["status"]
     kind = "" if status == ACTIVE else " the proposal" if status == PENDING else f" the {status}"
     return f"{verb}{kind} {short_id(end['item'])}: {end['summary']}"
@@ -206,7 +206,7 @@ def _change_line(change: Mapping[str, Any]) -> str:
 
 
 def changed_fields(end: Mapping[str, Any], *, is_reworded: bool) -> list[Mapping[str, Any]]:
-    """Return the changes of a memory of `Waiting.ends`, without the texts if their rewording is shown.
+    """Return the changes of a memory of `QueueItem.ends`, without the texts if their rewording is shown.
 
     A proposal is not verified before it is accepted, so the lack of that mark is no change.
     """
@@ -216,7 +216,7 @@ def changed_fields(end: Mapping[str, Any], *, is_reworded: bool) -> list[Mapping
 
 def without_settled(
     text: str,
-    waiting: Iterable[Waiting],
+    waiting: Iterable[QueueItem],
     end_of: Callable[[str], str | None],
     present: Callable[[str], str] = str,
 ) -> tuple[str, dict[int, str]]:
@@ -240,7 +240,7 @@ def without_settled(
     return "\n".join(lines), settled
 
 
-def parse(text: str, waiting: Iterable[Waiting], present: Callable[[str], str] = str) -> list[ReviewLine]:
+def parse(text: str, waiting: Iterable[QueueItem], present: Callable[[str], str] = str) -> list[ReviewLine]:
     """Return the actions of the lines of a review, without those that skip; memories are named by IRI or short id.
 
     A proposal is named alone or with the memory that it conflicts with, two active memories both, in any order.
@@ -276,7 +276,7 @@ def parse(text: str, waiting: Iterable[Waiting], present: Callable[[str], str] =
 
 
 def _not_pending(
-    number: int, action: str, named: Sequence[str], known: Mapping[Pair, Waiting], names: Mapping[str, str]
+    number: int, action: str, named: Sequence[str], known: Mapping[Pair, QueueItem], names: Mapping[str, str]
 ) -> InvalidRequest:
     item = names.get(named[0], named[0])
     if pair := next((one for one in known.values() if item in (one.item, one.other) and one.kind != "proposal"), None):
@@ -290,9 +290,9 @@ def _not_pending(
     return _bad(number, f"{' '.join(_ids(named) or named[:1])} is not pending", hint)
 
 
-def _known_by(waiting: Iterable[Waiting]) -> tuple[dict[Pair, Waiting], dict[str, str]]:
+def _known_by(waiting: Iterable[QueueItem]) -> tuple[dict[Pair, QueueItem], dict[str, str]]:
     """Return the pending items by the names in their line, and the IRI of each unique short id."""
-    known: dict[Pair, Waiting] = {}
+    known: dict[Pair, QueueItem] = {}
     for one in waiting:
         known |= {(one.item, None): one} if one.kind == "proposal" else {}
         known[one.item, one.other] = one
@@ -313,8 +313,8 @@ def _ids(named: Sequence[str]) -> list[str]:
 
 
 def _match(
-    named: Sequence[str], known: Mapping[Pair, Waiting], names: Mapping[str, str], present: Callable[[str], str]
-) -> tuple[Waiting, int] | None:
+    named: Sequence[str], known: Mapping[Pair, QueueItem], names: Mapping[str, str], present: Callable[[str], str]
+) -> tuple[QueueItem, int] | None:
     """Return the pending item that the first words of a line name, a pair in their order, and the number of words."""
     words = [names.get(word, word) for word in named[:2]]
     for item, *other in (words, [present(word) if ":" in word else word for word in words]) if words else ():
@@ -330,7 +330,7 @@ def _match(
     return None
 
 
-def _reversed(one: Waiting) -> Waiting:
+def _reversed(one: QueueItem) -> QueueItem:
     assert one.other is not None
     return replace(
         one,
@@ -362,7 +362,7 @@ def _bad(number: int, what: str, hint: str) -> InvalidRequest:
     return InvalidRequest(f"line {number}: {what}; nothing was done", hint=hint)
 
 
-class Settled(NamedTuple):
+class SettlementOutcome(NamedTuple):
     """The outcome of one settlement: its line in the review, if any, its action, its memory, and the effect on two."""
 
     number: int
@@ -378,7 +378,7 @@ class Settled(NamedTuple):
         return f"line {self.number}: " if self.number else ""
 
 
-def settled_text(settled: Settled) -> str:
+def settled_text(settled: SettlementOutcome) -> str:
     """Return the outcome for a memory, with the id of the resulting active memory if there is one, and the effect."""
     assert isinstance(settled.outcome, Receipt)
     would, item = "would be " if settled.outcome.commit is None else "", short_id(settled.item)
@@ -388,7 +388,7 @@ def settled_text(settled: Settled) -> str:
     return f"{would}{outcome} {item}{new}{f' ({settled.effect})' if settled.effect else ''}"
 
 
-def counted(settled: Sequence[Settled]) -> str:
+def counted(settled: Sequence[SettlementOutcome]) -> str:
     """Return the number of settled and refused reviews, in words."""
     if not settled:
         return "nothing decided"
@@ -422,7 +422,7 @@ def pending_pairs(
     return rows
 
 
-def _pending_pair(one: Waiting, place: str, agent: str | None) -> dict[str, Any]:
+def _pending_pair(one: QueueItem, place: str, agent: str | None) -> dict[str, Any]:
     kind = one.why if one.kind == "conflict" else one.kind
     pair = _pair(kind, one.item, one.summary, one.other, one.other_summary)
     return {**pair, "settle": [command for command, _ in commands(one, place, agent)]}

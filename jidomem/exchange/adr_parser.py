@@ -48,7 +48,7 @@ from jidomem.exchange.adr_markdown import (
     unnumbered,
     without_end,
 )
-from jidomem.repository.record_files import Chance, is_record_name, is_request, judge
+from jidomem.repository.record_files import RecordLikelihood, is_record_name, is_request, judge
 
 Severity = Literal["info", "warning", "error"]
 _SKIPPED = "; skipped"
@@ -273,7 +273,7 @@ class _Reading:
         title = range(self.title_at.start, self.title_at.body) if self.title_at else range(0)
         if not any(line.strip() for number, line in enumerate(self.page.lines) if number not in title):
             return "only a title" if title else "empty"
-        if judge(self.path)[0] is Chance.CERTAIN:
+        if judge(self.path)[0] is RecordLikelihood.CERTAIN:
             return ""
         if is_record_name(self.path) and (sections or any(entry.key == "status" for entry in self.entries)):
             return ""

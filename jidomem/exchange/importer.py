@@ -1,7 +1,7 @@
 """The import of foreign entries and of triples: each memory goes through the writer like any other
 intent.
 
-`ForeignEntry` and `Reading` are the entries of a file of another tool. `import_document` imports an
+`ForeignEntry` and `ParsedFile` are the entries of a file of another tool. `import_document` imports an
 RDF document, `insert` the triples that a Python caller gives.
 """
 
@@ -108,7 +108,7 @@ class SourceFile(NamedTuple):
 
 
 @dataclass(slots=True)
-class Reading:
+class ParsedFile:
     """The entries of a file; `left_out` counts other content by reason, `source_type` is its kind.
 
     `places` has a line for each part that is left out, if its place is known. With `alone` each entry has a key of its
@@ -133,7 +133,7 @@ class Reading:
         self.places.append(f"{place}: left out: {reason}")
 
 
-def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
+def objects(name: str, data: bytes, reading: ParsedFile) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each JSON object of a file of JSON lines with its place; any other line is recorded as broken.
 
     A file with U+0000 in its first bytes is recorded as broken as a whole.

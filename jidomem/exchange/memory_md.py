@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jidomem.base.json_values import decode_json
 from jidomem.errors import InvalidRequest
 from jidomem.exchange.adr_markdown import gives_reason
-from jidomem.exchange.importer import ForeignEntry, Reading, UnreadableEntry, not_utf8
+from jidomem.exchange.importer import ForeignEntry, ParsedFile, UnreadableEntry, not_utf8
 from jidomem.exchange.note_page import FRONT_MATTER, parse_page, text_of
 from jidomem.exchange.note_statements import IMPORT, NoteStatement, read_statements
 
@@ -218,12 +218,12 @@ class _Page(NamedTuple):
     find: Find
 
 
-def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
+def read(name: str, data: bytes, find: Find = lambda named: None) -> ParsedFile:
     """Return a memory for each statement of a page, with the headings, lead-ins and parents that its meaning needs.
 
     Its files are those it names, as far as *find* returns them, and those that a page of instructions is for.
     """
-    reading = Reading("ExternalDocumentSource")
+    reading = ParsedFile("ExternalDocumentSource")
     if len(data) > _LARGEST:
         error = InvalidRequest(
             f"{len(data):,} bytes, more than the {_LARGEST:,} that a page of notes may have",

@@ -19,7 +19,7 @@ from jidomem.base.clock import parse_moment
 from jidomem.base.json_values import parse_line
 from jidomem.base.words import escape_invisible
 from jidomem.errors import InvalidRequest
-from jidomem.exchange.importer import ForeignEntry, Reading, line_of, objects, text_of
+from jidomem.exchange.importer import ForeignEntry, ParsedFile, line_of, objects, text_of
 from jidomem.rdf.terms import Term, literal
 from jidomem.rdf.vocab import BASE, JIDO, MARKER, jido, local_name
 from jidomem.records.file_anchor import anchors_of
@@ -34,9 +34,9 @@ _PARTS = {"description": "", "design": "Design", "acceptance_criteria": "Accepta
           "close_reason": "Closed because"}  # fmt: skip
 
 
-def read_beads(name: str, data: bytes) -> Reading:
+def read_beads(name: str, data: bytes) -> ParsedFile:
     """Return the issues in a file of JSON lines, each after those it names; deleted ones are left out."""
-    reading = Reading("ToolSource", alone=True)
+    reading = ParsedFile("ToolSource", alone=True)
     issues: dict[str, tuple[str, dict[str, Any]]] = {}
     for place, issue in objects(name, data, reading):
         key, title, status = (text_of(issue.get(part)) for part in ("id", "title", "status"))
@@ -56,7 +56,7 @@ def read_beads(name: str, data: bytes) -> Reading:
 
 
 def _issue_entry(
-    name: str, key: str, place: str, issue: Mapping[str, Any], issues: Mapping[str, Any], reading: Reading
+    name: str, key: str, place: str, issue: Mapping[str, Any], issues: Mapping[str, Any], reading: ParsedFile
 ) -> ForeignEntry:
     is_bug = _is_bug(issue)
     fields: dict[str, Any] = {
@@ -103,7 +103,7 @@ def _named(issue: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield text_of(dependency.get("type")) or "blocks", other
 
 
-def _count_unread(issue: Mapping[str, Any], reading: Reading) -> None:
+def _count_unread(issue: Mapping[str, Any], reading: ParsedFile) -> None:
     """Count the parts of an issue that do not have the form of beads, and so are left out."""
     for name, part in (("dependencies", "depends_on_id"), ("labels", ""), ("comments", "text")):
         listed = issue.get(name)
@@ -234,12 +234,12 @@ def _same(one: str, other: str) -> bool:
     return one.split() == other.split()
 
 
-def read_mcp_memory(name: str, data: bytes) -> Reading:
+def read_mcp_memory(name: str, data: bytes) -> ParsedFile:
     """Return a fact for each observation of an entity, for an entity without any, and for each relation.
 
     A file with one JSON object with `entities` and `relations`, as other servers write it, is read too.
     """
-    reading = Reading("ToolSource")
+    reading = ParsedFile("ToolSource")
     for place, line in _whole(name, data) or objects(name, data, reading):
         kind = line.get("type")
         if kind == "entity":
@@ -269,7 +269,7 @@ def _whole(name: str, data: bytes) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def _entity(name: str, place: str, line: dict[str, Any], reading: Reading) -> None:
+def _entity(name: str, place: str, line: dict[str, Any], reading: ParsedFile) -> None:
     entity, kind, observations = text_of(line.get("name")), text_of(line.get("entityType")), line.get("observations")
     if not entity or not isinstance(observations, list):
         reading.refuse(place, "an entity has a name and a list of observations", entity)
@@ -282,7 +282,7 @@ def _entity(name: str, place: str, line: dict[str, Any], reading: Reading) -> No
         reading.entries.append(ForeignEntry(entity, place, fields, line=line_of(place)))
 
 
-def _relation(name: str, place: str, line: dict[str, Any], reading: Reading) -> None:
+def _relation(name: str, place: str, line: dict[str, Any], reading: ParsedFile) -> None:
     source, target, relation = (text_of(line.get(part)) for part in ("from", "to", "relationType"))
     if not (source and target and relation):
         reading.refuse(place, "a relation has from, to and relationType")

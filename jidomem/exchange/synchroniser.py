@@ -19,7 +19,7 @@ from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
 from jidomem.exchange import adr, memory_md, other_formats
 from jidomem.exchange.adr import named_iri, record_iri
 from jidomem.exchange.adr_markdown import stem
-from jidomem.exchange.importer import ImportedEntry, ImportReport, Reading, SourceFile, UnreadableEntry
+from jidomem.exchange.importer import ImportedEntry, ImportReport, ParsedFile, SourceFile, UnreadableEntry
 from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, SourceEntry, SourceVersion, key_in, lineages
 from jidomem.exchange.memory_md import Find
 from jidomem.exchange.other_formats import STATEMENT
@@ -168,7 +168,7 @@ def _moment(value: Term) -> str:
 
 
 _UNREAD = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE) or shorter, or leave it out: mv FILE FILE.txt"
-_READERS: Mapping[str, Callable[[str, bytes, Find], Reading]] = {
+_READERS: Mapping[str, Callable[[str, bytes, Find], ParsedFile]] = {
     NOTES: memory_md.read,
     GRAPH: lambda path, data, find: other_formats.read_mcp_memory(path, data),
     ISSUES: lambda path, data, find: other_formats.read_beads(path, data),
@@ -243,7 +243,7 @@ def _read_records(
     sources.whole |= by_path.keys() - {note.path for note in reading.refused}
 
 
-def _add(file: SourceFile, reading: Reading, sources: SourceEntries) -> None:
+def _add(file: SourceFile, reading: ParsedFile, sources: SourceEntries) -> None:
     blob, known = blob_id(file.data), set[tuple[str, str]]()
     for entry in reading.entries:
         if (entry.key, entry.digest) in known:

@@ -24,10 +24,10 @@ from jidomem.base.clock import format_timestamp
 from jidomem.base.regex import Unsearchable, compiled, lazy
 from jidomem.base.words import quoted, tokens
 from jidomem.guard.rules import (
-    Changes,
     Check,
     PathRules,
     Rule,
+    RuleChanges,
     Stop,
     cached_rules,
     changed_store,
@@ -562,7 +562,7 @@ class Guard:
                 return rules
         return self._gathered(paths)
 
-    def _changed(self, changes: Changes, paths: Sequence[str]) -> PathRules:
+    def _changed(self, changes: RuleChanges, paths: Sequence[str]) -> PathRules:
         """Return the rules of each of *paths*, and cache them; only those that *changes* concern are read."""
         from jidomem.guard.rule_queries import basis, gather_rules, with_partners
         from jidomem.recall.governing import earlier_places

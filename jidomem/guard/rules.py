@@ -123,7 +123,7 @@ class RuleInputs(NamedTuple):
     governing: frozenset[Term]
 
 
-class Changes(NamedTuple):
+class RuleChanges(NamedTuple):
     """The *items* whose rules may differ from the cache with *head* at *version* of the memory.
 
     If git *moved*, files may have other names. *state* is the fingerprint of the inputs at that version; None if others
@@ -244,7 +244,7 @@ def cached_rules(root: Path, head: Mapping[str, Any], paths: Iterable[str]) -> P
         return rules_for_paths(store, paths, head["damage"])
 
 
-def changes_since(root: Path, project: str, git: Path | None, now: str) -> Changes | None:
+def changes_since(root: Path, project: str, git: Path | None, now: str) -> RuleChanges | None:
     """Return the changes since the cache was written, up to *now*; None if any rule may have changed."""
     from jidomem.journal.journal import FileJournal, Stream  # slow to import, and not needed if nothing was written
     from jidomem.records.intent import CommitRef, Version
@@ -274,14 +274,14 @@ def changes_since(root: Path, project: str, git: Path | None, now: str) -> Chang
                 items |= added | {item for item in older if rules_linked(store, [item])}
             items |= set(head["pending"]) if items else set()
             moved = head["seen"][_INPUTS:] != seen[_INPUTS:]
-            return Changes(head, frozenset(items), moved, version, state if is_stable else None)
+            return RuleChanges(head, frozenset(items), moved, version, state if is_stable else None)
     return None
 
 
 _PAST = "SELECT item FROM key JOIN rule USING (number) WHERE kind = 'bound' AND text <= ?"
 
 
-def write_unchanged(root: Path, project: str, changes: Changes) -> None:
+def write_unchanged(root: Path, project: str, changes: RuleChanges) -> None:
     """Mark the cache as one at the version of *changes*, which change no rule."""
     if changes.state is not None:
         with suppress(*_CACHE_ERRORS):
@@ -298,7 +298,7 @@ def new_store(rules: Rules) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def changed_store(root: Path, changes: Changes) -> Iterator[sqlite3.Connection]:
+def changed_store(root: Path, changes: RuleChanges) -> Iterator[sqlite3.Connection]:
     """Yield a copy in memory of the store of the cache that *changes* start from."""
     with closing(sqlite3.connect(":memory:")) as store:
         with _opened(root, changes.head) as file:

@@ -52,7 +52,7 @@ GRAPH_FORMATS: Mapping[str, Any] = {
 }
 
 
-class Serialized(NamedTuple):
+class SerializedAnswer(NamedTuple):
     """An answer as bytes, in the format requested for its kind."""
 
     kind: Literal["select", "ask", "graph"]
@@ -120,7 +120,7 @@ _PREFIXES = {"jido": JIDO, "prov": PROV, "rdfs": RDFS, "xsd": XSD}
 _ROW_MARKS = {"json": b"},{", "xml": b"<result>", "csv": b"\n", "tsv": b"\n"}
 
 
-class Sink(io.BytesIO):
+class LimitedFile(io.BytesIO):
     """A file that refuses to grow beyond *most* bytes."""
 
     def __init__(self, most: int) -> None:
@@ -135,22 +135,22 @@ class Sink(io.BytesIO):
 
 
 @_freed
-def write_result(answer: Any, rows_as: str, graph_as: str, within: AnswerLimits) -> Serialized:
+def write_result(answer: Any, rows_as: str, graph_as: str, within: AnswerLimits) -> SerializedAnswer:
     """Serialise an answer: rows and booleans as *rows_as*, else *graph_as*; booleans as JSON instead of CSV or TSV.
 
     Raises TooLarge above the rows, or triples, and bytes of *within*.
     """
     if isinstance(answer, ox.QueryBoolean):
         form = "json" if rows_as in ("csv", "tsv") else rows_as
-        return Serialized("ask", answer.serialize(format=ROW_FORMATS[form]) or b"")
+        return SerializedAnswer("ask", answer.serialize(format=ROW_FORMATS[form]) or b"")
     if isinstance(answer, ox.QuerySolutions):
-        return Serialized("select", _rows(answer, rows_as, ROW_FORMATS[rows_as], within))
-    return Serialized("graph", _triples(answer, GRAPH_FORMATS[graph_as], within))
+        return SerializedAnswer("select", _rows(answer, rows_as, ROW_FORMATS[rows_as], within))
+    return SerializedAnswer("graph", _triples(answer, GRAPH_FORMATS[graph_as], within))
 
 
 def _rows(answer: Any, form: str, engine_form: Any, within: AnswerLimits) -> bytes:
     """Serialise solutions; raises TooLarge above the rows and bytes of *within*."""
-    sink = Sink(within.size)
+    sink = LimitedFile(within.size)
     answer.serialize(sink, format=engine_form)
     data = with_returns(sink.getvalue(), engine_form)
     if data.count(_ROW_MARKS[form]) >= within.rows and _count(data, form) > within.rows:
@@ -172,7 +172,7 @@ def _triples(answer: Any, engine_form: Any, within: AnswerLimits) -> bytes:
     rows_read = list(islice(answer, within.rows + 1))
     if len(rows_read) > within.rows:
         raise too_large(f"{within.rows:,} triples")
-    sink = Sink(within.size)
+    sink = LimitedFile(within.size)
     ox.serialize(rows_read, sink, format=engine_form, prefixes=_PREFIXES)
     return with_returns(sink.getvalue(), engine_form)
 

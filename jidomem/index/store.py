@@ -20,7 +20,7 @@ import pyoxigraph as ox
 
 from jidomem.errors import InvalidRequest
 from jidomem.index import results
-from jidomem.index.results import Answer, AnswerLimits, Serialized, malformed, plain
+from jidomem.index.results import Answer, AnswerLimits, SerializedAnswer, malformed, plain
 from jidomem.journal.commit import Commit, advance
 from jidomem.rdf.terms import Term, Triple, literal, ntriples_line, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, JIDO, ONTOLOGY_GRAPH, XSD
@@ -569,7 +569,7 @@ class OxigraphIndex:
         rows_as: str = "json",
         graph_as: str = "turtle",
         within: AnswerLimits = _LIMITS,
-    ) -> Serialized:
+    ) -> SerializedAnswer:
         """Return the answer of `query` as bytes written by the engine: rows and booleans as *rows_as*, else *graph_as*.
 
         *rows_as* is one of ROW_FORMATS, *graph_as* one of GRAPH_FORMATS. CSV and TSV have no form of a boolean, which
@@ -577,7 +577,7 @@ class OxigraphIndex:
         `result_too_large` above the rows and bytes of *within*.
         """
 
-        def answer(store: Any) -> Serialized:
+        def answer(store: Any) -> SerializedAnswer:
             return results.write_result(self._query(store, sparql, graphs, named, bindings), rows_as, graph_as, within)
 
         self._load_ontology([*graphs, *(named or ())])

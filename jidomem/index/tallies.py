@@ -89,7 +89,7 @@ _STANDINGS = {literal(status): status for status in DECISION_STATUS}
 COUNTED_BY = {BY_STATUS: (STATUS,), BY_AGENT: (_ASSERTED_BY, _SETTLED_BY)}
 
 
-class Odd(Exception):
+class UncomparableValue(Exception):
     """A memory has a value that only the SPARQL engine compares."""
 
 
@@ -246,7 +246,7 @@ def _memberships(name: Term, statements: Statements, source: IndexedProject) -> 
         dates = _dates(statements)
         states = {*_states(name, statements, since[0], source)}
         agents = [*map(_agent, statements.get(_SETTLED_BY) or statements.get(_ASSERTED_BY, ()))]
-    except Odd:
+    except UncomparableValue:
         return [Membership(ODD, "", (0,))]
     by_agent = [Membership(BY_AGENT, f"{agent} {kind}", since, dates=dates) for agent in agents for kind in kinds]
     by_status = [
@@ -296,19 +296,19 @@ def _dates(statements: Statements) -> Dates | None:
 def _moment(term: Term) -> int:
     moment = ticks(term)
     if moment is None:
-        raise Odd(term)
+        raise UncomparableValue(term)
     return moment
 
 
 def _standing(term: Term) -> str:
     if term not in _STANDINGS:
-        raise Odd(term)
+        raise UncomparableValue(term)
     return _STANDINGS[term]
 
 
 def _agent(term: Term) -> str:
     if not is_iri(term):
-        raise Odd(term)
+        raise UncomparableValue(term)
     return plain_value(term)
 
 

@@ -21,7 +21,7 @@ import pyoxigraph
 from jidomem.base.clock import format_timestamp
 from jidomem.base.regex import lazy
 from jidomem.errors import Failed, JournalDamaged, TooLarge
-from jidomem.journal.lines import CANONICAL_IRI, CANONICAL_TEXT, LOCAL_NAME, PREFIXES, InDoubt, expand
+from jidomem.journal.lines import CANONICAL_IRI, CANONICAL_TEXT, LOCAL_NAME, PREFIXES, UnusualLines, expand
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, date_time, integer, iri, literal, parse_literal
 from jidomem.records.intent import SHORT, CommitRef, Version
@@ -117,7 +117,7 @@ class UnknownFormat(FormatError):
     """A document is no journal file at all, or one of a later format."""
 
 
-class TooMuch(FormatError):
+class CommitTooLarge(FormatError):
     """A document has more than a commit may have."""
 
 
@@ -165,7 +165,7 @@ class Commit:
         return self.data.count(b"\n    ")
 
 
-class Linked(Protocol):
+class ChainLink(Protocol):
     """A value with the head of a commit and the ids of its parents."""
 
     @property
@@ -177,7 +177,7 @@ class Linked(Protocol):
         """Return the ids of its parents."""
 
 
-def advance(version: Version, commits: Iterable[Linked]) -> Version:
+def advance(version: Version, commits: Iterable[ChainLink]) -> Version:
     """Return the version after *commits*, in any order, were added to *version*."""
     heads, named = {head.id: head for head in version.heads}, set[str]()
     for commit in commits:
@@ -238,7 +238,7 @@ def _check_round_trip(triples: frozenset[Triple], blocks: Iterable[_Block], data
     """Raise FormatError unless the document *data*, parsed strictly, has exactly the built *triples*."""
     try:
         read_back = _n_triples(data)
-    except TooMuch as error:
+    except CommitTooLarge as error:
         raise TooLarge(str(error), hint=_IN_PARTS) from error
     if read_back != "".join([f"{s} {p} {o} .\n" for s, rows in blocks for _, p, o in rows]).encode():
         _, read = _turtle(data)
@@ -297,7 +297,7 @@ def verify_lines(data: bytes) -> Commit | None:
         if match is None:
             return None
         commit = _described(match[1], list(map(_triple, description)), data, redacted=False)
-    except (InDoubt, FormatError):
+    except (UnusualLines, FormatError):
         return None
     text = "\n".join([*(vocab.THIS + line[len(own) :] for line in description), others])
     text = text.replace(f" {own} .\n", f" {vocab.THIS} .\n")
@@ -308,7 +308,7 @@ def verify_lines(data: bytes) -> Commit | None:
 def parse_strictly(data: bytes) -> Commit:
     """Return the commit in *data* as `parse` does, by a parser, and by writing all that it reads once more."""
     if len(data) > BYTES:
-        raise TooMuch(f"{len(data):,} bytes; a commit has at most {BYTES:,}")
+        raise CommitTooLarge(f"{len(data):,} bytes; a commit has at most {BYTES:,}")
     text = _text(data)
     secrets = salt_lines(text)
     own_iri, triples = _turtle(data)
@@ -383,7 +383,7 @@ class _Bounded(BytesIO):
         piece = bytes(data)
         self.lines += piece.count(b"\n")
         if self.tell() + len(piece) > _EXPANDED or self.lines > TRIPLES:
-            raise TooMuch(f"more than {TRIPLES:,} triples, or {_EXPANDED:,} bytes of them")
+            raise CommitTooLarge(f"more than {TRIPLES:,} triples, or {_EXPANDED:,} bytes of them")
         return super().write(piece)
 
 

@@ -43,7 +43,7 @@ _MOST_BYTES, _LONGEST_PREFIXES = 16 << 20, 100
 _ROWS, _ROW_LENGTH = 4096, 160
 
 
-class InDoubt(Exception):
+class UnusualLines(Exception):
     """The lines are not in order, are very many, or have a term that is not in one of the usual forms."""
 
 
@@ -61,13 +61,13 @@ def expand(blocks: Iterable[str], size: int) -> tuple[Term, list[str], str]:
         rows, subject = body[:-2].split(" ;\n    "), _node(start)
         size += (len(subject) + _LONGEST_PREFIXES) * len(rows)
         if body[-2:] != " ." or size > _MOST_BYTES:
-            raise InDoubt
+            raise UnusualLines
         subjects.append(subject)
         counts.append(len(rows))
         lines += [subject + _TAILS[row] for row in rows]
     first, others = lines[: counts[0]], lines[counts[0] :]
     if subjects[0] in subjects[1:] or not all(map(_is_ascending, (subjects[1:], first, others))):
-        raise InDoubt
+        raise UnusualLines
     others.append("")
     return subjects[0], [line.replace(_A, vocab.TYPE) for line in first], "\n".join(others).replace(_A, vocab.TYPE)
 
@@ -79,7 +79,7 @@ class _Tails(dict[str, str]):
         verb, _, value = row.partition(" ")
         match = _VALUE.fullmatch(value)
         if match is None:
-            raise InDoubt
+            raise UnusualLines
         if match.lastindex:
             value = value[: match.start(match.lastindex)] + _full(match[match.lastindex])
         tail = f" {_property(verb)} {value} ."
@@ -97,14 +97,14 @@ _TAILS = _Tails()
 def _property(written: str) -> Term:
     """Return the property of a row; `_A` for a class."""
     if written == "rdf:type":
-        raise InDoubt
+        raise UnusualLines
     return _A if written == "a" else _node(written)
 
 
 def _node(written: str) -> Term:
     match = _NODE.fullmatch(written)
     if match is None:
-        raise InDoubt
+        raise UnusualLines
     return _full(written) if match.lastindex else written
 
 

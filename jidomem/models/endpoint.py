@@ -104,7 +104,7 @@ _HINTS: Mapping[int, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RequestTimeouts:
     """The timeouts and attempts of requests, in seconds; `overall` limits all attempts of a request together."""
 
     connect: float = 5.0
@@ -116,7 +116,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class EndpointEnvironment:
     """The surroundings of an endpoint: clocks, sleep and randomness; tests replace them."""
 
     now: Callable[[], datetime] = clock.now
@@ -132,10 +132,10 @@ class ModelEndpoint:
         self,
         base_url: str,
         key: ApiKey | None,
-        patience: Patience = Patience(),
+        patience: RequestTimeouts = RequestTimeouts(),
         *,
         most: int = 64 * 1024 * 1024,
-        outside: Outside = Outside(),
+        outside: EndpointEnvironment = EndpointEnvironment(),
     ) -> None:
         """Send requests below *base_url* (`https://api.openai.com/v1`) with *key*; answers have up to *most* bytes.
 

@@ -36,7 +36,7 @@ _CALLS = ("init", "get", "put", "delete")
 
 
 @dataclass(slots=True)
-class Registered:
+class RegisteredProvider:
     """A provider and its present state."""
 
     name: str
@@ -49,7 +49,7 @@ class Providers:
     """The providers that directives may name: `inline` from the start, others after registration."""
 
     def __init__(self) -> None:
-        self._registered: dict[str, Registered] = {}
+        self._registered: dict[str, RegisteredProvider] = {}
         self.register(DEFAULT_PROVIDER, InlineProvider())
 
     @property
@@ -69,10 +69,10 @@ class Providers:
         if lacking or isinstance(provider, type):
             what = f"lacks {', '.join(lacking)}" if lacking else "is a class"
             raise InvalidRequest(f"the provider {name!r} {what}", hint="give an object with init, get, put and delete")
-        self._registered[name] = Registered(name, provider, provider.init(dict(opts or {})))
+        self._registered[name] = RegisteredProvider(name, provider, provider.init(dict(opts or {})))
 
     @contextmanager
-    def locked(self, name: str) -> Iterator[Registered]:
+    def locked(self, name: str) -> Iterator[RegisteredProvider]:
         """Yield the provider *name* for exclusive use; raises NotFound with the nearest name."""
         registered = self._registered.get(name)
         if registered is None:
@@ -128,7 +128,7 @@ def _performed(directive: Directive, providers: Providers) -> _Outcome:
         return None, error
 
 
-def _queried(directive: MemoryQuery, registered: Registered) -> list[dict[str, Any]]:
+def _queried(directive: MemoryQuery, registered: RegisteredProvider) -> list[dict[str, Any]]:
     """Return the rows of a query; a query with a `key` returns the value of that key."""
     query = directive.query
     if "key" in query:
@@ -155,7 +155,7 @@ def _queried(directive: MemoryQuery, registered: Registered) -> list[dict[str, A
     return [{"key": row.key, "score": row.score, "value": row.value} for row in best]
 
 
-def _upserted(directive: MemoryUpsert, registered: Registered) -> _Outcome:
+def _upserted(directive: MemoryUpsert, registered: RegisteredProvider) -> _Outcome:
     done: list[dict[str, Any]] = []
     for item in map(UpsertItem.of, directive.items):
         opts = directive.opts if item.embedding is None else {**directive.opts, "embedding": item.embedding}
@@ -169,7 +169,7 @@ def _upserted(directive: MemoryUpsert, registered: Registered) -> _Outcome:
     return _counted(done), None
 
 
-def _deleted(directive: MemoryDelete, registered: Registered) -> _Outcome:
+def _deleted(directive: MemoryDelete, registered: RegisteredProvider) -> _Outcome:
     done: list[dict[str, Any]] = []
     missing: list[str] = []
     for key in directive.keys:
@@ -190,7 +190,7 @@ def _counted(done: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"count": len(done), "items": list(done)}
 
 
-def _checked(registered: Registered, call: str, outcome: T, *forms: type) -> T:
+def _checked(registered: RegisteredProvider, call: str, outcome: T, *forms: type) -> T:
     """Return the outcome of a call and store its state; raises Failed for an outcome outside the contract."""
     if not isinstance(outcome, forms):
         names = " or ".join(form.__name__ for form in forms)

@@ -232,7 +232,7 @@ def _quoted(key: str) -> str:
 
 
 def _recalled(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
-    known = ("text", "top_k", "agent_id", "session_id", "scope", *recall.Narrowing.__slots__)
+    known = ("text", "top_k", "agent_id", "session_id", "scope", *recall.RecallFilters.__slots__)
     refuse_unknown(query, known, "a query for a text")
     more = {name: value for name, value in query.items() if name not in ("text", "top_k")}
     recalled = state.root.recall(query["text"], state.project, limit=query.get("top_k", TOP_K), **more)

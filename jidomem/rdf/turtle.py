@@ -69,7 +69,7 @@ _CONTROL = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 _FIRST, _REST, _NIL = iri(RDF + "first"), iri(RDF + "rest"), iri(RDF + "nil")
 
 
-class Stated(NamedTuple):
+class LocatedTriple(NamedTuple):
     """A triple, the first line of its object, and the first line of the block of its subject."""
 
     triple: Triple
@@ -77,7 +77,7 @@ class Stated(NamedTuple):
     block: int
 
 
-class Unread(Exception):
+class UnsupportedTurtle(Exception):
     """A document that this parser cannot read, though it may be Turtle."""
 
 
@@ -87,7 +87,7 @@ class _Token(NamedTuple):
     line: int
 
 
-def statements(text: str, base: str = "") -> list[Stated]:
+def statements(text: str, base: str = "") -> list[LocatedTriple]:
     r"""Return the triples of a valid document with their lines; raise Unread if this parser cannot read it.
 
     Relative IRIs are resolved against *base*, and unchanged without one.
@@ -99,7 +99,7 @@ def statements(text: str, base: str = "") -> list[Stated]:
     try:
         reader.document()
     except (IndexError, KeyError, ValueError) as error:
-        raise Unread(repr(error)) from error
+        raise UnsupportedTurtle(repr(error)) from error
     return reader.statements
 
 
@@ -109,7 +109,7 @@ class _Reader:
         self._at, self._blanks = 0, 0
         self._prefixes: dict[str, str] = {}
         self._base = base
-        self.statements: list[Stated] = []
+        self.statements: list[LocatedTriple] = []
 
     def document(self) -> None:
         while self._at < len(self._tokens):
@@ -145,7 +145,7 @@ class _Reader:
             predicate = TYPE if (verb.kind, verb.text) == ("word", "a") else self._named(verb)
             while True:
                 line = self._peek().line
-                self.statements.append(Stated((subject, predicate, self._object(block)), line, block))
+                self.statements.append(LocatedTriple((subject, predicate, self._object(block)), line, block))
                 if self._peek().text != ",":
                     break
                 self._next()
@@ -183,8 +183,8 @@ class _Reader:
         self._next()
         nodes = [*(self._blank() for _ in members), _NIL]
         for at, (member, line) in enumerate(members):
-            self.statements.append(Stated((nodes[at], _FIRST, member), line, block))
-            self.statements.append(Stated((nodes[at], _REST, nodes[at + 1]), line, block))
+            self.statements.append(LocatedTriple((nodes[at], _FIRST, member), line, block))
+            self.statements.append(LocatedTriple((nodes[at], _REST, nodes[at + 1]), line, block))
         return nodes[0]
 
     def _literal(self, token: _Token) -> Term:
@@ -241,7 +241,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise Unread(text[at : at + 20])
+            raise UnsupportedTurtle(text[at : at + 20])
         if match.lastgroup != "skip":
             yield _Token(str(match.lastgroup), match[0], line)
         line += match[0].count("\n")

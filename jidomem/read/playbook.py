@@ -198,7 +198,7 @@ def _section(role: str, queries: Iterable[NamedQuery]) -> str:
 Rows = list[dict[str, Any]]
 
 
-class Asker(Protocol):
+class QueryReader(Protocol):
     """A reader that answers named queries."""
 
     playbook: Playbook
@@ -213,7 +213,7 @@ class Role:
     Each takes the project, and the keyword arguments of `ask`.
     """
 
-    def __init__(self, reader: Asker, role: str) -> None:
+    def __init__(self, reader: QueryReader, role: str) -> None:
         self._reader = reader
         self._role = role
 

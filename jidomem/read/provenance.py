@@ -56,7 +56,7 @@ class NodeLink(NamedTuple):
         return self.target if node == self.source else self.source
 
 
-class Around(NamedTuple):
+class Neighbourhood(NamedTuple):
     """Nodes, all links between them, and the number of further linked nodes of each.
 
     A node is a memory in the form of `get_memory`; any other node has `iri`, `class` and `text`, which may be None.
@@ -76,7 +76,7 @@ def around(
     as_of: str | None = None,
     depth: int = 2,
     most: int = 300,
-) -> Around:
+) -> Neighbourhood:
     """Return the nodes *starts* and those at most *depth* links away, at most *most* nodes, as known at *as_of*.
 
     The nearest come first, of these the newest. A start that was not recorded by then is left out.
@@ -92,7 +92,7 @@ def around(
                 level.append(other)
     between = {link for node in nodes for link in links.of(node) if link.other(node) in nodes}
     more = {node: len({*links.others(node)} - nodes.keys()) for node in nodes}
-    return Around({node: links.node(node) or {} for node in nodes}, tuple(sorted(between)), more)
+    return Neighbourhood({node: links.node(node) or {} for node in nodes}, tuple(sorted(between)), more)
 
 
 def on_topic(index: OxigraphIndex, project: str, topic: str) -> list[str]:

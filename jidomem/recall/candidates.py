@@ -28,7 +28,7 @@ from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import local_name
 from jidomem.recall import bm25
 from jidomem.recall.bm25 import numbers_about, search_weights, telling_stems
-from jidomem.recall.question import Days, requested_days
+from jidomem.recall.question import DateRange, requested_days
 from jidomem.records.interfaces import FIELD_WEIGHTS, CorpusStats, Vector
 from jidomem.records.recall import Candidate, Question, ScoredPassage
 
@@ -404,7 +404,7 @@ def _with_expected(candidates: Sequence[Candidate], weight: Mapping[str, float],
     ]  # fmt: skip
 
 
-def _moments(days: Days) -> tuple[str, str]:
+def _moments(days: DateRange) -> tuple[str, str]:
     """Return the first moment of *days*, and the one after them, as canonical timestamps."""
     first, after = (datetime.combine(day, time(), UTC) for day in (days.first, days.last + timedelta(days=1)))
     return format_timestamp(first), format_timestamp(after)

@@ -39,15 +39,15 @@ from jidomem.read import memory_detail
 from jidomem.read.named_queries import resolve_name
 from jidomem.recall.bm25 import query_stems, search, search_weights, telling_stems, whole
 from jidomem.recall.candidates import CLOSELY, PAGE, QueryCache, RecallQuery, VectorQuery, matching_excerpt
-from jidomem.recall.question import ROLES, WITHOUT_SUBJECT, Days, identifiers, spoken_of
+from jidomem.recall.question import ROLES, WITHOUT_SUBJECT, DateRange, identifiers, spoken_of
 from jidomem.recall.ranking import (
     AFTER,
     BEFORE,
     LONGEST_TEXT,
     USUAL,
     WORDS,
-    Answered,
     RankingSource,
+    SourceRanking,
     calibration,
     day_of,
     days_of,
@@ -66,9 +66,9 @@ from jidomem.records.recall import (
     Candidate,
     Hit,
     MemoryRecall,
-    Narrowing,
     Question,
     Ranked,
+    RecallFilters,
     RecallRequest,
     ScoredPassage,
     newest_first,
@@ -133,11 +133,11 @@ class Entries:
         reasons = {name: explain(*one) for name, one in known.items() if explains}
         return Recalled(chosen, scores, {name: one.found.parts for name, one in known.items()}, reasons, answer.ranking)
 
-    def ranked(self, request: RecallRequest, within: SearchFilter, now: str, alike: VectorQuery | None) -> Answered:
+    def ranked(self, request: RecallRequest, within: SearchFilter, now: str, near: VectorQuery | None) -> SourceRanking:
         """Return the ranking of the matching entries *within* the filter; the arguments are those of `recall`."""
         stems = query_stems(self._texts.stemmer, request.query)
         query = RecallQuery(request.query, stems, (), now, limit=request.limit)
-        return rank_sources([RankingSource(self._texts, self._stream, within, alike)], query)
+        return rank_sources([RankingSource(self._texts, self._stream, within, near)], query)
 
     def all_entries(self, moment: str | None) -> list[Entry]:
         """Return the entries of all agents, oldest first; with a *moment*, as of that moment."""
@@ -237,7 +237,7 @@ class _Ranking(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Recalling:
+class RootRecall:
     """The recall over the texts of one root, at the moment `now`.
 
     `alike` has the vectors of the query, if known. `pages` are those of the user of the query, with their vectors, if
@@ -252,46 +252,46 @@ class Recalling:
     pages: tuple[Readable, VectorQuery | None] | None = None
     caches: dict[Hashable, QueryCache] = field(default_factory=dict)
 
-    def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> MemoryRecall:
+    def recall(self, project: str, request: RecallRequest, filters: RecallFilters) -> MemoryRecall:
         """Return up to `limit` memories that answer the query; raises InvalidRequest for an invalid filter, and
         NotFound for an unknown session.
 
         Entries and turns are searched if `kinds` names them. If only memories are searched and there are no vectors,
         all that contain a word of the query are candidates; else the best by words and by similarity are.
         """
-        within = self._within(project, request, narrowing)
-        ranking = self._ranking(project, request, narrowing, within)
+        within = self._within(project, request, filters)
+        ranking = self._ranking(project, request, filters, within)
         hits = [(one.candidate.passage.words if one.candidate else one.parts["words"], hit) for one in ranking.best
-                if (hit := self._hit(project, one, ranking.weights, narrowing)) is not None]  # fmt: skip
+                if (hit := self._hit(project, one, ranking.weights, filters)) is not None]  # fmt: skip
         metadata = {**ranking.metadata}
-        if "entry" in narrowing.kinds and narrowing.session is None and request.scope == "agent":
+        if "entry" in filters.kinds and filters.session is None and request.scope == "agent":
             metadata |= other_sessions(self.texts, Stream(project, "history"), within)
         is_of_time = names_time(request.query, self.now)  # then the newest is not wanted
         return MemoryRecall(request, [hit for _, hit in hits] if is_of_time else newest_first(hits), metadata)
 
-    def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, recalled: MemoryRecall) -> Inactive:
-        """Return the inactive memories that would rank among the entries of *recalled*, or among the first
+    def inactive(self, project: str, request: RecallRequest, filters: RecallFilters, hits: MemoryRecall) -> Inactive:
+        """Return the inactive memories that would rank among the entries of *hits*, or among the first
         DEFAULT_LIMIT, with at least its `min_score`.
 
         Ranks are those of one ranking of active and inactive memories. A superseded memory does not count if its
         successor is an entry or is counted.
         """
-        if narrowing.include_inactive:
+        if filters.include_inactive:
             return Inactive()
-        entries = [hit.id for hit in recalled.entries]
-        if _is_of_talk(narrowing.kinds):  # only memories have such a status
+        entries = [hit.id for hit in hits.entries]
+        if _is_of_talk(filters.kinds):  # only memories have such a status
             return Inactive(better=0 if entries else None)
-        ranking = self._ranking_with_inactive(project, request, narrowing, {*entries})
+        ranking = self._ranking_with_inactive(project, request, filters, {*entries})
         names = [one.name for one in ranking.best]
-        reaching = {one.name for one in ranking.best if one.score >= recalled.metadata["min_score"]}
+        reaching = {one.name for one in ranking.best if one.score >= hits.metadata["min_score"]}
         places = {name: place for place, name in enumerate(names)}
         ranks = [places.get(name, len(names)) for name in entries]
         most = max((*(rank + 1 for rank in ranks), request.limit, DEFAULT_LIMIT))
         others = [one.name for one in ranking.best[:most] if one.name in reaching and one.name not in entries
                   and not (one.candidate and one.candidate.is_active)]  # fmt: skip
-        statuses = {name: self._status(project, name, narrowing) for name in others}
+        statuses = {name: self._status(project, name, filters) for name in others}
         hidden = {name: status for name, status in statuses.items() if status in STATES and status != ACTIVE}
-        known, as_of = {*entries, *hidden}, narrowing.as_of
+        known, as_of = {*entries, *hidden}, filters.as_of
         counted = [name for name in hidden if not memory_detail.has_successor(self.index, project, name, known, as_of)]
         better = sum(places[name] < min(ranks) for name in counted) if entries else None
         likely = {one.name for one in ranking.best if one.score >= LEAST_NAMED}
@@ -301,11 +301,11 @@ class Recalling:
         return Inactive(dict(Counter(hidden[name] for name in counted)), better, decision)
 
     def _ranking_with_inactive(
-        self, project: str, request: RecallRequest, narrowing: Narrowing, entries: Set[str]
+        self, project: str, request: RecallRequest, filters: RecallFilters, entries: Set[str]
     ) -> _Ranking:
         """Return the best of all memories, active or not, down to the last of *entries*; none if all are active."""
-        wide = replace(narrowing, include_inactive=True, explain=False)
-        active, within = (self._within(project, request, each) for each in (narrowing, wide))
+        wide = replace(filters, include_inactive=True, explain=False)
+        active, within = (self._within(project, request, each) for each in (filters, wide))
         limit = max(request.limit, DEFAULT_LIMIT)
         while self.alike is not None and 4 * limit < CLOSELY:  # up to there a ranking is the same, and only longer
             limit *= 4
@@ -316,24 +316,24 @@ class Recalling:
                 return ranking
             limit = min(4 * limit, LARGEST_LIMIT)
 
-    def _status(self, project: str, name: str, narrowing: Narrowing) -> str | None:
+    def _status(self, project: str, name: str, filters: RecallFilters) -> str | None:
         """Return the status of a memory; None for an unknown one."""
         if ":" not in name:  # a page of MemoryOS has an id, not an IRI
             return None
         with suppress(NotFound):
-            return str(self._load(project, name, narrowing)["status"])
+            return str(self._load(project, name, filters)["status"])
         return None
 
-    def _load(self, project: str, name: str, narrowing: Narrowing) -> dict[str, Any]:
+    def _load(self, project: str, name: str, filters: RecallFilters) -> dict[str, Any]:
         """Return a memory as known at `as_of`, valid at `valid_at`; raises NotFound if there is none."""
-        moments = narrowing.as_of, narrowing.valid_at
+        moments = filters.as_of, filters.valid_at
         return memory_detail.load_memory(self.index, project, name, *moments, now=lambda: self.now)
 
     def _ranking(
         self,
         project: str,
         request: RecallRequest,
-        narrowing: Narrowing,
+        filters: RecallFilters,
         within: SearchFilter,
         active: SearchFilter | None = None,
     ) -> _Ranking:
@@ -341,16 +341,16 @@ class Recalling:
         stems = query_stems(self.texts.stemmer, request.query)
         now = within.moment or self.now
         query = RecallQuery(
-            request.query, stems, narrowing.about, now, limit=request.limit, active=active, caches=self.caches
+            request.query, stems, filters.about, now, limit=request.limit, active=active, caches=self.caches
         )
-        sources, rankings = self._sources(project, within, narrowing), list[_Ranking]()
+        sources, rankings = self._sources(project, within, filters), list[_Ranking]()
         if self.alike is None and not (names_time(request.query, now) or identifiers(request.query)):
             spoken = [one for one in sources if one.stream != Stream(project) or one.texts is not self.texts]
             if len(spoken) < len(sources):
-                rankings.append(self._by_words(project, request, narrowing, within, stems))
+                rankings.append(self._by_words(project, request, filters, within, stems))
             sources = spoken
         if sources:
-            rankings.append(self._by_features(project, request, sources, query, narrowing.explain))
+            rankings.append(self._by_features(project, request, sources, query, filters.explain))
         return rankings[0] if len(rankings) == 1 else _merged(rankings, request.limit)
 
     def _by_features(
@@ -369,10 +369,10 @@ class Recalling:
         metadata |= {NOT_COMPARED: pending} if pending else {}
         return _Ranking(best, _weights(query.stems, question.counts), {**metadata, "ranking": answer.ranking})
 
-    def _sources(self, project: str, within: SearchFilter, narrowing: Narrowing) -> list[RankingSource]:
+    def _sources(self, project: str, within: SearchFilter, filters: RecallFilters) -> list[RankingSource]:
         """Return the sources to search: memories, unless only other kinds are requested, and those of other kinds."""
-        others = {kind for kind in narrowing.kinds if kind in SPOKEN}
-        streams = [] if _is_of_talk(narrowing.kinds) else [Stream(project)]
+        others = {kind for kind in filters.kinds if kind in SPOKEN}
+        streams = [] if _is_of_talk(filters.kinds) else [Stream(project)]
         streams += [Stream(project, "history")] if others - {"page"} else []
         sources = [RankingSource(self.texts, stream, within, self.alike) for stream in streams]
         if "page" in others and self.pages is not None:
@@ -384,10 +384,10 @@ class Recalling:
         return sources
 
     def _by_words(
-        self, project: str, request: RecallRequest, narrowing: Narrowing, within: SearchFilter, stems: Mapping[str, str]
+        self, project: str, request: RecallRequest, filters: RecallFilters, within: SearchFilter, stems: dict[str, str]
     ) -> _Ranking:
         matches, looked_for, counts = self.texts.read(
-            Stream(project), lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
+            Stream(project), lambda file: search(file, stems, within, filters.about, request.limit + 1)
         )
         terms, best = {stem: stems[stem] for stem in telling_stems(stems)}, list[_Place]()
         line = calibration(WORDS, has_vectors=False, memories=counts.memories)
@@ -397,42 +397,42 @@ class Recalling:
         for one in matches[: request.limit]:
             score = line.probability(one.score / total)
             reasons = None
-            if narrowing.explain:
+            if filters.explain:
                 reasons = (*words_lines(terms, one.words, counts), *feature_lines(one.parts), score_line(score))
             best.append(_Place(one.match.item, score, {**one.parts, "words": dict(one.words)}, reasons))
         metadata = _metadata(project, looked_for, stems, counts, len(matches) > request.limit)
         return _Ranking(best, _weights(stems, counts), metadata)
 
-    def _within(self, project: str, request: RecallRequest, narrowing: Narrowing) -> SearchFilter:
+    def _within(self, project: str, request: RecallRequest, filters: RecallFilters) -> SearchFilter:
         if request.scope == "session" and request.session_id is None:
             raise InvalidRequest("the scope session needs a session", hint="give session_id, or leave scope out")
-        moment, valid_at = moment_of(narrowing.as_of, "as_of"), moment_of(narrowing.valid_at, "valid_at")
-        since, until = moment_of(narrowing.since, "since"), moment_of(narrowing.until, "until")
+        moment, valid_at = moment_of(filters.as_of, "as_of"), moment_of(filters.valid_at, "valid_at")
+        since, until = moment_of(filters.since, "since"), moment_of(filters.until, "until")
         if since is not None and until is not None and since >= until:
             raise InvalidRequest(
-                f"since={narrowing.since} is not before until={narrowing.until}: nothing is recorded between them",
+                f"since={filters.since} is not before until={filters.until}: nothing is recorded between them",
                 hint="give the earlier moment as since",
             )
-        if valid_at is None and not narrowing.include_inactive:
+        if valid_at is None and not filters.include_inactive:
             valid_at = min(moment or self.now, self.now)
-        agent, spellings = narrowing.agent or request.agent_id, frozenset[str]()
-        if "entry" in narrowing.kinds:
+        agent, spellings = filters.agent or request.agent_id, frozenset[str]()
+        if "entry" in filters.kinds:
             names = self.texts.read(Stream(project, "history"), lambda file: file.names("agent", _ALL_ENTRIES))
             spellings = frozenset(one for one in names if slug(one) == slug(agent.removeprefix(f"{BASE}agents/")))
         return SearchFilter(
             moment=moment,
-            inactive=narrowing.include_inactive,
-            kinds=self._kinds(narrowing),
-            but=frozenset() if narrowing.kinds or narrowing.include_inactive else _TOMBSTONES,
+            inactive=filters.include_inactive,
+            kinds=self._kinds(filters),
+            but=frozenset() if filters.kinds or filters.include_inactive else _TOMBSTONES,
             since=since,
             until=until,
             valid_at=valid_at,
-            agents=(by := _agents(narrowing.agent)) and by | spellings,
+            agents=(by := _agents(filters.agent)) and by | spellings,
             sessions=_both(
-                None if narrowing.session is None else self._session(project, narrowing.session),
+                None if filters.session is None else self._session(project, filters.session),
                 _either("sessions", request.session_id) if request.scope == "session" else None,
             ),
-            own=own(replace(request, agent_id=agent), narrowing.session, agents=spellings),
+            own=own(replace(request, agent_id=agent), filters.session, agents=spellings),
         )
 
     def _session(self, project: str, name: str) -> frozenset[str]:
@@ -441,12 +441,12 @@ class Recalling:
             [name, resolve_name(self.index, project, "sessions", name), *(_either("sessions", name) or ())]
         )
 
-    def _kinds(self, narrowing: Narrowing) -> frozenset[str] | None:
+    def _kinds(self, filters: RecallFilters) -> frozenset[str] | None:
         """Return the requested classes with their subclasses, or None if none is requested."""
-        if not narrowing.kinds:
+        if not filters.kinds:
             return None
-        kinds = {SPOKEN[kind] for kind in narrowing.kinds if kind in SPOKEN}
-        for kind in (kind for kind in narrowing.kinds if kind not in SPOKEN):
+        kinds = {SPOKEN[kind] for kind in filters.kinds if kind in SPOKEN}
+        for kind in (kind for kind in filters.kinds if kind not in SPOKEN):
             if (cls := self.schema.kind_named(kind)) is None:
                 names = [*CLASS_OF_TYPE, *map(local_name, self.schema.subclasses(ITEM)), *SPOKEN]
                 near = misspelling_of(kind.lower(), names)
@@ -458,10 +458,10 @@ class Recalling:
             kinds.update(map(plain_value, self.schema.subclasses(cls)))
         return frozenset(kinds)
 
-    def _hit(self, project: str, one: _Place, weights: Mapping[str, float], narrowing: Narrowing) -> Hit | None:
+    def _hit(self, project: str, one: _Place, weights: Mapping[str, float], filters: RecallFilters) -> Hit | None:
         """Return the hit of a result, or None for a memory that this process has not yet read from the journal."""
         if one.candidate is None or one.candidate.kind == "memory":
-            return self._memory(project, one, weights, narrowing)
+            return self._memory(project, one, weights, filters)
         passage, recorded = one.candidate.passage, parse_moment(one.candidate.recorded)
         metadata = {"kind": one.candidate.kind, "status": "asserted", "recorded_at": recorded,
                     "time": parse_moment(passage.said_at), "said_at": parse_moment(passage.said_at),
@@ -471,12 +471,12 @@ class Recalling:
         )
         return Hit(id=one.name, agent_id=agent or "unknown", session_id=session or None, score=one.score,
                    content=passage.text or one.name, metadata=metadata,
-                   parts=dict(one.parts) if narrowing.explain else None, reasons=one.reasons)  # fmt: skip
+                   parts=dict(one.parts) if filters.explain else None, reasons=one.reasons)  # fmt: skip
 
-    def _memory(self, project: str, one: _Place, weights: Mapping[str, float], narrowing: Narrowing) -> Hit | None:
+    def _memory(self, project: str, one: _Place, weights: Mapping[str, float], filters: RecallFilters) -> Hit | None:
         """Return the hit of a memory; *weights* of the question choose the sentences of the excerpt."""
         try:
-            memory = self._load(project, one.name, narrowing)
+            memory = self._load(project, one.name, filters)
         except NotFound:
             return None
         properties = {name: values[0] for name, values in memory["properties"].items() if values}
@@ -492,7 +492,7 @@ class Recalling:
                 is_term = str(properties[property_]).startswith(JIDO)
                 metadata[called] = local_name(properties[property_]) if is_term else properties[property_]
         metadata |= {end: memory[end] for end in ("superseded_by", "invalidated_by") if memory[end]}
-        if outcome := memory_detail.outcome(self.index, project, one.name, narrowing.as_of):
+        if outcome := memory_detail.outcome(self.index, project, one.name, filters.as_of):
             metadata[OUTCOME] = outcome
         agent, session = (
             local_name(properties[by]) if by in properties else None for by in ("assertedBy", "assertedIn")
@@ -500,7 +500,7 @@ class Recalling:
         content = str(properties.get("summary") or REDACTED)
         return Hit(id=one.name, agent_id=agent or "unknown", session_id=session, content=content,
                    excerpt=self._excerpt(memory["properties"], weights), score=one.score, metadata=metadata,
-                   parts=dict(one.parts) if narrowing.explain else None, reasons=one.reasons)  # fmt: skip
+                   parts=dict(one.parts) if filters.explain else None, reasons=one.reasons)  # fmt: skip
 
     def _excerpt(self, properties: Mapping[str, Sequence[object]], weights: Mapping[str, float]) -> str:
         sentences = answer_sentences(properties)
@@ -693,5 +693,5 @@ def _time(one: Ranked, question: Question) -> Iterator[str]:
         yield f"time: of {day}, {distance if away else 'in the time of the'} question ({_dates(nearest)}){lowered}"
 
 
-def _dates(span: Days) -> str:
+def _dates(span: DateRange) -> str:
     return f"{span.first}" if span.first == span.last else f"{span.first} to {span.last}"

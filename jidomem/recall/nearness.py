@@ -136,7 +136,7 @@ _VALUES = frozenset(
 _THING = lazy(r"(?P<letters>(?:urn|https?):.*[:/#])[^:/#]+")
 
 
-class Things(NamedTuple):
+class Referents(NamedTuple):
     """The IRIs that a memory is about, and the identifiers in its summary and topic, by what such names begin with."""
 
     about: Mapping[str, frozenset[str]]
@@ -148,10 +148,10 @@ class Things(NamedTuple):
         return [next(words_of(name)) for names in self.named.values() for name in names]
 
 
-def things(summary: str, topic: str, about: Iterable[str]) -> Things:
+def things(summary: str, topic: str, about: Iterable[str]) -> Referents:
     """Return the things that a memory with these fields is on."""
     iris, codes = map(_THING.fullmatch, about), _IDENTIFIER.finditer(f"{summary} {topic}")
-    return Things(
+    return Referents(
         _by_letters(match for match in iris if match),
         _by_letters(match for match in codes if match["letters"] not in _VALUES),
     )
@@ -162,7 +162,7 @@ def _by_letters(matches: Iterable[re.Match[str]]) -> dict[str, frozenset[str]]:
     return {letters: frozenset(names) for letters, names in alike.items()}
 
 
-def are_of_other_things(one: Things, other: Things) -> bool:
+def are_of_other_things(one: Referents, other: Referents) -> bool:
     """Return whether two memories are on other things of one kind: by the IRIs that both are about, else as they say.
 
     >>> first, second, third = (things(f"Claim {name} is paid", "", []) for name in ("CL-1003", "CL-1004", "CL1003"))

@@ -34,7 +34,7 @@ from jidomem.index.vectors import Vectors
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import ERRORS, jido, type_uri
-from jidomem.recall.nearness import MOST_PAIRS, Things, are_of_other_things, things
+from jidomem.recall.nearness import MOST_PAIRS, Referents, are_of_other_things, things
 from jidomem.records.differences import contrast, ends_use
 from jidomem.records.interfaces import FIELD_WEIGHTS, Vector
 from jidomem.records.limits import MAY_END
@@ -384,13 +384,13 @@ def _connected(pair: tuple[int, int], partners: Mapping[int, Iterable[int]]) -> 
     return [*reached]
 
 
-class ThingsOfMemories:
+class ReferentsOfMemories:
     """The things of the memories in *view*, each read once."""
 
     def __init__(self, view: WriteSnapshot) -> None:
-        self._view, self._read = view, dict[str, Things]()
+        self._view, self._read = view, dict[str, Referents]()
 
-    def of(self, item: str) -> Things:
+    def of(self, item: str) -> Referents:
         """Return the things of the memory with this IRI."""
         if item not in self._read:
             summary, topic, about = (
@@ -578,7 +578,7 @@ def near_pairs(
     Memories that are related in *index* already, or coexist, are no pair.
     """
     view = WriteSnapshot(lambda s, p, o: index.triples(stream.graph, s, p, o))
-    known, pairs = ThingsOfMemories(view), dict[tuple[str, str], NearPair]()
+    known, pairs = ReferentsOfMemories(view), dict[tuple[str, str], NearPair]()
     for one, other, likeness in _active_pairs(file, moment, _near_texts(file, stream, vectors)):
         if len(pairs) == MOST_PAIRS:
             break
@@ -601,7 +601,7 @@ def contrasts(
 ) -> dict[str, list[DifferingMemory]]:
     """Return those of *items* that differ in values from near ones active at *moment*, with these, nearest first."""
     view = WriteSnapshot(lambda s, p, o: index.triples(stream.graph, s, p, o))
-    known, found = ThingsOfMemories(view), dict[str, list[DifferingMemory]]()
+    known, found = ReferentsOfMemories(view), dict[str, list[DifferingMemory]]()
     pieces = [*{digest for some in file.passages.digests(file.numbers(items)).values() for digest in some}]
     near = vectors.near_pairs(stream, MOST_CONTRASTED, of=pieces) if pieces else []
     memories = (item for item in items if ":" in item)  # entries and pages have ids, not IRIs

@@ -284,7 +284,7 @@ _UNIT = "(?P<unit>day|week|weekend|month|year)s?"
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Days:
+class DateRange:
     """The days from *first* to *last*, inclusive."""
 
     first: date
@@ -293,11 +293,11 @@ class Days:
     def __len__(self) -> int:
         return (self.last - self.first).days + 1
 
-    def shared(self, other: Days) -> int:
+    def shared(self, other: DateRange) -> int:
         """Return the number of common days."""
         return max(0, (min(self.last, other.last) - max(self.first, other.first)).days + 1)
 
-    def apart(self, other: Days) -> int:
+    def apart(self, other: DateRange) -> int:
         """Return the days between the two; 0 if they share one."""
         return max(0, (other.first - self.last).days, (self.first - other.last).days)
 
@@ -306,7 +306,7 @@ class Days:
         return (day - self.first).days if day < self.first else max(0, (day - self.last).days)
 
 
-def spoken_of(text: str, day_of_text: date | None = None, years: Iterable[int] = ()) -> list[Days]:
+def spoken_of(text: str, day_of_text: date | None = None, years: Iterable[int] = ()) -> list[DateRange]:
     """Return the days that *text* names; words such as "yesterday" count from *day_of_text* and are skipped without it.
 
     A month or day without a year is taken in each of *years*, else in the year nearest to *day_of_text*.
@@ -318,7 +318,7 @@ def spoken_of(text: str, day_of_text: date | None = None, years: Iterable[int] =
     return _parse(text, day_of_text, tuple(years), _READERS)[0] if _MAY_TELL.search(text) else []
 
 
-def requested_days(question: str, day: date, years: Iterable[int]) -> tuple[list[Days], frozenset[str]]:
+def requested_days(question: str, day: date, years: Iterable[int]) -> tuple[list[DateRange], frozenset[str]]:
     """Return the days that *question*, asked on *day*, asks for, and its words that give a subject or a speaker.
 
     There are no days if it has no other word than these. "On Saturday" is the last one before *day*, "on the 3rd" until
@@ -339,25 +339,25 @@ def requested_days(question: str, day: date, years: Iterable[int]) -> tuple[list
     return (sorted(spans, key=lambda each: (-each.first.year, each)) if words else []), subject
 
 
-def _range(limit: str, spans: Sequence[Days], day: date) -> Days:
+def _range(limit: str, spans: Sequence[DateRange], day: date) -> DateRange:
     """Return the range that a word such as "since" before the first of *spans* means; the last that begins by *day*."""
     first, last = spans[0], spans[-1]
     if limit in ("between", "from") and len(spans) > 1:
         past = [pair for pair in zip(spans[::2], spans[1::2], strict=False) if pair[0].first <= day]
         first, last = past[-1] if past else (first, last)
-        return Days(first.first, last.last)
+        return DateRange(first.first, last.last)
     meant = [each for each in spans if each.first <= day][-1:] or [first]
     if limit in ("before", "until", "till"):
-        return Days(date.min, meant[0].first - timedelta(days=1) if limit == "before" else meant[0].last)
+        return DateRange(date.min, meant[0].first - timedelta(days=1) if limit == "before" else meant[0].last)
     begin = meant[0].last + timedelta(days=1) if limit == "after" else meant[0].first
-    return Days(begin, max(begin, day))
+    return DateRange(begin, max(begin, day))
 
 
 def _parse(
     text: str, day_of_text: date | None, years: tuple[int, ...], readers: Iterable[tuple[re.Pattern[str], _Reader]]
-) -> tuple[list[Days], bytearray]:
+) -> tuple[list[DateRange], bytearray]:
     """Return the days that *readers* find in *text*, and for each of its characters whether it names one."""
-    spans: dict[Days, None] = {}
+    spans: dict[DateRange, None] = {}
     taken = bytearray(len(text))
     for pattern, read in readers:
         for place in pattern.finditer(text):
@@ -370,10 +370,12 @@ def _parse(
     return list(spans), taken
 
 
-_Reader = Callable[["re.Match[str]", "date | None", "tuple[int, ...]"], Iterable[Days]]
+_Reader = Callable[["re.Match[str]", "date | None", "tuple[int, ...]"], Iterable[DateRange]]
 
 
-def _checked(read: _Reader, place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _checked(
+    read: _Reader, place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]
+) -> Iterator[DateRange]:
     """Yield the dates of *read* that exist in the calendar."""
     try:
         yield from read(place, day_of_text, years)
@@ -381,7 +383,7 @@ def _checked(read: _Reader, place: re.Match[str], day_of_text: date | None, year
         return
 
 
-def _written(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _written(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
     """Yield the days and months written in words."""
     parts = place.groupdict()
     month = _month(parts["month"])
@@ -389,32 +391,32 @@ def _written(place: re.Match[str], day_of_text: date | None, years: tuple[int, .
         yield _days(year, month, int(parts["day"]) if parts.get("day") else None)
 
 
-def _numeric(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _numeric(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
     """Yield a day written in numbers: day before month, unless there is no such month."""
     one, two, year = int(place["one"]), int(place["two"]), int(place["year"])
     yield _days(year, two, one) if two <= 12 else _days(year, one, two)
 
 
-def _whole_year(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _whole_year(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
     year = int(place["year"])
-    yield Days(date(year, 1, 1), date(year, 12, 31))
+    yield DateRange(date(year, 1, 1), date(year, 12, 31))
 
 
-def _season(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _season(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
     month = _SEASONS[place["season"].lower()]
     for year in _years(place["year"], month, day_of_text, years):
         last = _days(year + (month == 12), (month + 1) % 12 + 1, None).last
-        yield Days(date(year, month, 1), last)
+        yield DateRange(date(year, month, 1), last)
 
 
-def _day_word(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _day_word(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
     if day_of_text is not None:
         word = place[0].lower()
         day = day_of_text + timedelta(days=-1 if word in ("yesterday", "last night") else word == "tomorrow")
-        yield Days(day, day)
+        yield DateRange(day, day)
 
 
-def _beside(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _beside(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
     """Yield the week, weekend, month, year or weekday relative to the day of the text."""
     if day_of_text is None:
         return
@@ -422,12 +424,12 @@ def _beside(place: re.Match[str], day_of_text: date | None, years: tuple[int, ..
     what = place["what"].lower()
     if what in _WEEKDAYS:
         day = _weekday(day_of_text, _WEEKDAYS.index(what), step)
-        yield Days(day, day)
+        yield DateRange(day, day)
     else:
         yield _unit(day_of_text, what, step)
 
 
-def _ago(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _ago(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
     """Yield the span that is a number of days, weeks, months or years before or after, as precise as stated."""
     if day_of_text is None:
         return
@@ -438,34 +440,34 @@ def _ago(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...])
     if unit == "day":
         slack = 1 if number in ("few", "couple") else 0
         day = day_of_text + timedelta(days=step)
-        yield Days(day - timedelta(days=slack), day + timedelta(days=slack))
+        yield DateRange(day - timedelta(days=slack), day + timedelta(days=slack))
     else:
         yield _unit(day_of_text, unit, step)
 
 
-def _last_weekday(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _last_weekday(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
     """Yield the last day before that of the text with this name."""
     if day_of_text is not None:
         day = _weekday(day_of_text, _WEEKDAYS.index(place["what"].lower()), -1)
-        yield Days(day, day)
+        yield DateRange(day, day)
 
 
-def _last_of_number(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _last_of_number(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
     """Yield the last day until that of the text with this number in its month."""
     if day_of_text is not None:
         number, month = int(place["day"]), day_of_text.replace(day=1)
         day = (month if number <= day_of_text.day else month - timedelta(days=1)).replace(day=number)
-        yield Days(day, day)
+        yield DateRange(day, day)
 
 
-def _week_of_month(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _week_of_month(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
     """Yield seven days of each month: the first ones, those after them, or the last ones."""
     for month in _written(place, day_of_text, years):
         weeks = (
             ("first", "second", "third", "fourth").index(which) if (which := place["which"].lower()) != "last" else 0
         )
         first = month.last - timedelta(days=6) if which == "last" else month.first + timedelta(weeks=weeks)
-        yield Days(first, first + timedelta(days=6))
+        yield DateRange(first, first + timedelta(days=6))
 
 
 def _month(name: str) -> int:
@@ -482,12 +484,12 @@ def _years(written: str | None, month: int, day_of_text: date | None, years: tup
     return (min(near, key=lambda year: abs((year - day_of_text.year) * 12 + month - day_of_text.month)),)
 
 
-def _days(year: int, month: int, day: int | None) -> Days:
+def _days(year: int, month: int, day: int | None) -> DateRange:
     """Return one day, or a whole month."""
     if day is not None:
-        return Days(date(year, month, day), date(year, month, day))
+        return DateRange(date(year, month, day), date(year, month, day))
     after = date(year + month // 12, month % 12 + 1, 1)
-    return Days(date(year, month, 1), after - timedelta(days=1))
+    return DateRange(date(year, month, 1), after - timedelta(days=1))
 
 
 def _weekday(day_of_text: date, weekday: int, step: int) -> date:
@@ -498,15 +500,15 @@ def _weekday(day_of_text: date, weekday: int, step: int) -> date:
     return day_of_text + timedelta(days=ahead or 7) if step > 0 else day_of_text - timedelta(days=7 - ahead)
 
 
-def _unit(day_of_text: date, unit: str, step: int) -> Days:
+def _unit(day_of_text: date, unit: str, step: int) -> DateRange:
     """Return the week, weekend, month or year *step* units from that of *day_of_text*."""
     if unit in ("week", "weekend"):
         monday = day_of_text - timedelta(days=day_of_text.weekday()) + timedelta(weeks=step)
-        return Days(monday + timedelta(days=5 if unit == "weekend" else 0), monday + timedelta(days=6))
+        return DateRange(monday + timedelta(days=5 if unit == "weekend" else 0), monday + timedelta(days=6))
     if unit == "month":
         months = day_of_text.year * 12 + day_of_text.month - 1 + step
         return _days(months // 12, months % 12 + 1, None)
-    return Days(date(day_of_text.year + step, 1, 1), date(day_of_text.year + step, 12, 31))
+    return DateRange(date(day_of_text.year + step, 1, 1), date(day_of_text.year + step, 12, 31))
 
 
 def _pattern(text: str) -> re.Pattern[str]:

@@ -29,7 +29,7 @@ from jidomem.recall import bm25, question
 from jidomem.recall.candidates import RecallQuery, VectorQuery, gather, merge_questions
 from jidomem.recall.question import (
     ROLES,
-    Days,
+    DateRange,
     asks_for_speaker,
     class_words,
     contains_cue,
@@ -226,8 +226,8 @@ class _PreparedQuery(NamedTuple):
     whole: float
     average: float
     speakers: frozenset[str]
-    days: tuple[Days, ...]
-    spans: Mapping[str, Sequence[Days]]
+    days: tuple[DateRange, ...]
+    spans: Mapping[str, Sequence[DateRange]]
     subject: Mapping[str, float]
     identifiers: Mapping[str, float]
     moments: Sequence[_Moment]
@@ -305,7 +305,7 @@ def _moment(one: Candidate) -> _Moment:
 
 def _days_and_spans(
     question: Question, candidates: Sequence[Candidate]
-) -> tuple[tuple[Days, ...], Mapping[str, Sequence[Days]]]:
+) -> tuple[tuple[DateRange, ...], Mapping[str, Sequence[DateRange]]]:
     """Return the days that *question* names, and the spans that each candidate names if there are any.
 
     A day without a year is taken in each year of a candidate, and in each that texts name a `FREQUENT` part as often as
@@ -328,10 +328,10 @@ def _days_and_spans(
     return tuple(asked)[:MOST_SPANS], spans
 
 
-def days_of(span: tuple[str, str]) -> Days:
+def days_of(span: tuple[str, str]) -> DateRange:
     """Return the days of a span from a first to before a second moment, both canonical timestamps."""
     first, after = (date.fromisoformat(moment[:10]) for moment in span)
-    return Days(first, after - timedelta(days=1))
+    return DateRange(first, after - timedelta(days=1))
 
 
 Sign = Callable[[_PreparedQuery, Candidate], float]
@@ -583,7 +583,7 @@ class ScoredCandidate(NamedTuple):
     question: Question
 
 
-class Answered(NamedTuple):
+class SourceRanking(NamedTuple):
     """The ranked candidates, best first, the question analysed for all sources, and the names of the rankings."""
 
     ranked: Sequence[ScoredCandidate]
@@ -591,7 +591,7 @@ class Answered(NamedTuple):
     ranking: str
 
 
-def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Answered:
+def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> SourceRanking:
     """Return the candidates of *sources* for *query*, gathered by words and by similarity, best first.
 
     The memories, entries, turns and pages of a source are each ranked apart: a score does not depend on what else is
@@ -613,7 +613,7 @@ def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Answer
              for (group, question), profile in zip(groups, profiles, strict=True)]  # fmt: skip
     names = dict.fromkeys(str(profile["name"]) for profile in profiles or [MEMORIES])
     every = merge(*found, key=lambda one: -one.score)
-    return Answered([*every], merge_questions([question for _, question in gathered]), ", ".join(names))
+    return SourceRanking([*every], merge_questions([question for _, question in gathered]), ", ".join(names))
 
 
 def _scored(

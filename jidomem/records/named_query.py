@@ -152,7 +152,7 @@ class ListOrder(NamedTuple):
         return _openings(self.variable, self.pattern, self.prologue)
 
     @property
-    def conditions(self) -> Conditions | None:
+    def conditions(self) -> NodeConditions | None:
         """Return the conditions for a node to be listed; None where only the engine can decide."""
         return _conditions(self.variable, self.time, self.pattern, self.prologue)
 
@@ -171,7 +171,7 @@ class ListSource(Protocol):
 Opening = tuple[tuple[Term, ...], Term | None]
 
 
-class Conditions(NamedTuple):
+class NodeConditions(NamedTuple):
     """The properties that a node has, with a value or None for any, those that it lacks, and its time property.
 
     A node without a time is listed, too.
@@ -211,7 +211,7 @@ def _openings(variable: str, pattern: str, prologue: str) -> tuple[Opening, ...]
 
 
 @lru_cache(maxsize=256)
-def _conditions(variable: str, time: str | None, pattern: str, prologue: str) -> Conditions | None:
+def _conditions(variable: str, time: str | None, pattern: str, prologue: str) -> NodeConditions | None:
     opening = _OPENING.match(pattern)
     if opening is None or opening["variable"] != variable or opening["value"] == f"?{time}":
         return None
@@ -230,7 +230,7 @@ def _conditions(variable: str, time: str | None, pattern: str, prologue: str) ->
             lacks.append(name)
     if offset < len(pattern) or bool(time) != bool(time_name):
         return None
-    return Conditions(tuple(has), tuple(lacks), time_name)
+    return NodeConditions(tuple(has), tuple(lacks), time_name)
 
 
 def _expanded(name: str, prologue: str) -> Term:

@@ -138,7 +138,7 @@ class RecallRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowing:
+class RecallFilters:
     """The filters of a recall.
 
     *kinds* are types or classes, each with its subclasses; *about* are files, and memories about one of them rank
@@ -406,21 +406,23 @@ def matching_named_queries(query: str) -> list[str]:
     return [name for name, words in _LISTS.items() if words.search(query)]
 
 
-def parse_request(request: RecallRequest | str, more: Mapping[str, Any], agent: str) -> tuple[RecallRequest, Narrowing]:
+def parse_request(
+    request: RecallRequest | str, more: Mapping[str, Any], agent: str
+) -> tuple[RecallRequest, RecallFilters]:
     """Return the request and its filters; a plain text is a request of *agent* unless *more* names another agent.
 
     Raises InvalidRequest for an unknown name, with the nearest known one.
     """
     request_fields = tuple(RecallRequest.__slots__) if isinstance(request, str) else ()
-    known = {*request_fields, *Narrowing.__slots__} - {"query"}
+    known = {*request_fields, *RecallFilters.__slots__} - {"query"}
     for name in more:
         if name not in known:
             raise _invalid(f"there is no {name!r}", did_you_mean(name, known, f"use {sorted(known)}"))
-    narrowing = Narrowing(**{name: value for name, value in more.items() if name in Narrowing.__slots__})
+    filters = RecallFilters(**{name: value for name, value in more.items() if name in RecallFilters.__slots__})
     if isinstance(request, RecallRequest):
-        return request, narrowing
+        return request, filters
     given = {name: value for name, value in more.items() if name in request_fields}
-    return RecallRequest(query=request, **{"agent_id": agent, **given}), narrowing
+    return RecallRequest(query=request, **{"agent_id": agent, **given}), filters
 
 
 def _is_text(value: object) -> bool:

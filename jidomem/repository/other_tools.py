@@ -16,7 +16,7 @@ from jidomem.base.json_values import decode_json
 from jidomem.errors import InvalidRequest
 from jidomem.records.file_anchor import path_of
 from jidomem.repository import record_files
-from jidomem.repository.record_files import Chance
+from jidomem.repository.record_files import RecordLikelihood
 from jidomem.repository.worktree import FileListing, listing, plain_file
 
 ADR, NOTES, GRAPH, ISSUES = "adr", "memory-md", "mcp-memory", "beads"
@@ -64,7 +64,7 @@ class SourceFiles:
     files: tuple[tuple[str, bytes], ...]
 
 
-class Passed(NamedTuple):
+class SkippedPath(NamedTuple):
     """A path that was skipped, and the reason."""
 
     path: str
@@ -76,7 +76,7 @@ class FolderScan:
     """The result of scanning a folder."""
 
     sources: list[SourceFiles] = field(default_factory=list)
-    passed: list[Passed] = field(default_factory=list)
+    passed: list[SkippedPath] = field(default_factory=list)
     is_whole: bool = True
 
 
@@ -98,7 +98,7 @@ def scan_folder(base: Path, kinds: Collection[str] = tuple(SOURCE_KINDS)) -> Fol
     if NOTES in by_kind:
         guides = filter(_FOR_PEOPLE.fullmatch, pages)
         scan.passed += [
-            Passed(path, f"a guide for people; to import it: jidomem init --from {path}") for path in guides
+            SkippedPath(path, f"a guide for people; to import it: jidomem init --from {path}") for path in guides
         ]
     if ADR in by_kind:
         by_kind[ADR] = _records(base, pages, scan)
@@ -106,7 +106,9 @@ def scan_folder(base: Path, kinds: Collection[str] = tuple(SOURCE_KINDS)) -> Fol
         by_kind[GRAPH] += _graphs(base, by_kind[GRAPH], scan)
     for kind, paths in by_kind.items():
         _read(base, kind, paths, scan)
-    scan.passed += [Passed(folder, f"{count} files of samples or third parties") for folder, count in samples.items()]
+    scan.passed += [
+        SkippedPath(folder, f"{count} files of samples or third parties") for folder, count in samples.items()
+    ]
     scan.passed += _ignored(base, listed, by_kind)
     return scan
 
@@ -116,17 +118,17 @@ def _records(base: Path, paths: Sequence[str], scan: FolderScan) -> list[str]:
     for path in paths:
         if _sample(path, ADR) is None:
             own.append(path)
-        elif record_files.judge(path, folders)[0] in (Chance.CERTAIN, Chance.LIKELY):
-            scan.passed.append(Passed(path, _SAMPLES))
+        elif record_files.judge(path, folders)[0] in (RecordLikelihood.CERTAIN, RecordLikelihood.LIKELY):
+            scan.passed.append(SkippedPath(path, _SAMPLES))
     survey = record_files.survey(own, folders)
-    scan.passed += [Passed(path, why) for path, why in survey.passed]
+    scan.passed += [SkippedPath(path, why) for path, why in survey.passed]
     read = []
     for path in survey.possible[: MOST[ADR]]:
         text = (plain_file(base / path, _READ) or b"").decode("utf-8", "replace")
         if record_files.reads_like_record(text):
             read.append(path)
         elif record_files.is_proposal(path):
-            scan.passed.append(Passed(path, "a design proposal, not a decision record"))
+            scan.passed.append(SkippedPath(path, "a design proposal, not a decision record"))
     return [*survey.records, *read]
 
 
@@ -144,7 +146,7 @@ def from_path(base: Path, path: Path) -> FolderScan:
     if whole.is_dir():
         paths = [f"{name}/{each}" for each in listing(whole).paths]
         survey = record_files.survey((path for path in paths if _kind_by_name(path) is None), (name,))
-        scan.passed += [Passed(path, why) for path, why in survey.passed]
+        scan.passed += [SkippedPath(path, why) for path, why in survey.passed]
         for each_kind in SOURCE_KINDS:
             some = [path for path in paths if _kind_by_name(path) == each_kind]
             _read(base, each_kind, survey.records if each_kind == ADR else some, scan)
@@ -152,7 +154,7 @@ def from_path(base: Path, path: Path) -> FolderScan:
     data = plain_file(whole, LARGEST[GRAPH])
     kind = kind_of(name) or (None if data is None else _kind_by_content(name, data))
     if data is None or kind is None:
-        scan.passed.append(Passed(name, "no decision record, notes, graph or issues"))
+        scan.passed.append(SkippedPath(name, "no decision record, notes, graph or issues"))
     else:
         scan.sources.append(SourceFiles(kind, dirname(name) if kind == ADR else name, ((name, data),)))
     return scan
@@ -172,7 +174,7 @@ def kind_of(path: str) -> str | None:
     >>> kind_of("docs/adr/0001-use-a-queue.md"), kind_of("web/AGENTS.md"), kind_of("docs/adr/README.md")
     ('adr', 'memory-md', None)
     """
-    is_record = record_files.judge(path)[0] in (Chance.CERTAIN, Chance.LIKELY)
+    is_record = record_files.judge(path)[0] in (RecordLikelihood.CERTAIN, RecordLikelihood.LIKELY)
     return _kind_by_name(path) or (ADR if is_record else None)
 
 
@@ -215,7 +217,7 @@ def _graphs(base: Path, known: Sequence[str], scan: FolderScan) -> Iterator[str]
             if not given:
                 continue
             if path is None:
-                scan.passed.append(Passed(given, f"named by {client}, and outside the repository"))
+                scan.passed.append(SkippedPath(given, f"named by {client}, and outside the repository"))
             elif path not in known_paths and os.path.lexists(base / path):
                 known_paths.add(path)
                 yield path
@@ -235,21 +237,21 @@ def _read(base: Path, kind: str, paths: Sequence[str], scan: FolderScan) -> None
     most = MOST[kind]
     for path in sorted(paths)[:most]:
         if _UNNAMED.search(path):
-            scan.passed.append(Passed(ascii(path)[1:-1], "its name is not valid text: rename it"))
+            scan.passed.append(SkippedPath(ascii(path)[1:-1], "its name is not valid text: rename it"))
             continue
         data = plain_file(base / path, LARGEST[kind])
         if data is None and not os.path.lexists(base / path):
             continue  # removed, but still in the index of git
         if data is None:
-            scan.passed.append(Passed(path, _why_not(base, path, LARGEST[kind])))
+            scan.passed.append(SkippedPath(path, _why_not(base, path, LARGEST[kind])))
         elif kind == NOTES and data in taken:
-            scan.passed.append(Passed(path, f"same content as {taken[data]}"))
+            scan.passed.append(SkippedPath(path, f"same content as {taken[data]}"))
         elif kind != GRAPH or is_graph(data):
             taken[data] = path
             files.append((path, data))
     if len(paths) > most:
         folder = dirname(sorted(paths)[most]) or "."
-        scan.passed.append(Passed(folder, f"{len(paths) - most} files beyond the first {most}"))
+        scan.passed.append(SkippedPath(folder, f"{len(paths) - most} files beyond the first {most}"))
     if kind == ADR:
         folders = grouped((record_files.folder_of(file[0]), file) for file in files)
         scan.sources += [SourceFiles(kind, folder, tuple(some)) for folder, some in folders.items()]
@@ -268,9 +270,9 @@ def _why_not(base: Path, path: str, largest: int) -> str:
         return f"cannot be read: {error.strerror}"
 
 
-def _ignored(base: Path, listed: FileListing, kinds: Collection[str]) -> Iterator[Passed]:
+def _ignored(base: Path, listed: FileListing, kinds: Collection[str]) -> Iterator[SkippedPath]:
     """Yield the notes at the top that git ignores: imported, they would be committed with the memory."""
     for path in _OWN if listed.by_git else ():
         kind = NOTES if path == "CLAUDE.local.md" else kind_of(path)
         if kind in kinds and path not in listed.paths and os.path.lexists(base / normpath(path)):
-            yield Passed(path, "git ignores it, and imported memories are committed")
+            yield SkippedPath(path, "git ignores it, and imported memories are committed")

@@ -91,7 +91,7 @@ _ALIKE = 50
 TEMPLATE, INDEX = "a template", "an index, not a record"
 
 
-class Chance(Enum):
+class RecordLikelihood(Enum):
     """The chance that a file contains a decision record, by its path."""
 
     CERTAIN = "place and name"
@@ -117,21 +117,21 @@ def survey(paths: Iterable[str], folders: Iterable[str] = ()) -> Survey:
     >>> survey(["docs/adr/0001-use-a-queue.md", "docs/adr/template.md"]).passed
     [('docs/adr/template.md', 'a template')]
     """
-    judged, result, folders = dict[str, Chance](), Survey(), tuple(folders)
+    judged, result, folders = dict[str, RecordLikelihood](), Survey(), tuple(folders)
     for path in paths:
         chance, reason = judge(path, folders)
-        if chance is Chance.NONE:
+        if chance is RecordLikelihood.NONE:
             result.passed.append((path, reason))
         elif chance is not None:
             judged[path] = chance
-    certain = sorted(path for path, chance in judged.items() if chance is not Chance.POSSIBLE)
+    certain = sorted(path for path, chance in judged.items() if chance is not RecordLikelihood.POSSIBLE)
     beside, alike = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for path in certain:
         beside[dirname(path)].append(path)
         alike[basename(_without_language(path))].append(path)
     fronts = {dirname(path): path for path in certain if _is_own_folder(path)}
     for path in sorted(judged):
-        is_certain = judged[path] is not Chance.POSSIBLE
+        is_certain = judged[path] is not RecordLikelihood.POSSIBLE
         whole = fronts.get(dirname(path)) or _file_of_folder(path, beside)
         if is_certain and whole not in (None, path):
             result.passed.append((path, f"a part of {whole}"))
@@ -143,7 +143,7 @@ def survey(paths: Iterable[str], folders: Iterable[str] = ()) -> Survey:
     return result
 
 
-def judge(path: str, folders: Iterable[str] = ()) -> tuple[Chance | None, str]:
+def judge(path: str, folders: Iterable[str] = ()) -> tuple[RecordLikelihood | None, str]:
     """Return the chance that the file at *path* contains a decision record, and the reason against it; None if
     unlikely.
 
@@ -159,22 +159,22 @@ def judge(path: str, folders: Iterable[str] = ()) -> tuple[Chance | None, str]:
         return None, ""
     if not (of_records or of_requests or _ADR.match(stem)):
         is_possible = ending in MARKDOWN and _may_hold(stem, names) and not _is_template(stem)
-        return (Chance.POSSIBLE if is_possible else None), ""
+        return (RecordLikelihood.POSSIBLE if is_possible else None), ""
     if _is_template(stem):
-        return Chance.NONE, TEMPLATE
+        return RecordLikelihood.NONE, TEMPLATE
     if of_records and ending in MARKDOWN and _is_own_folder(path):
-        return Chance.CERTAIN, ""
+        return RecordLikelihood.CERTAIN, ""
     is_called = is_record_name(path) or (of_records and bool(_IN_SERIES.match(stem)))
     if ending not in MARKDOWN:
         is_text = ending in (".txt", ".html") and not of_records
         return (
-            (Chance.NONE, f"{_NOT_READ[ending]} is not read, only Markdown")
+            (RecordLikelihood.NONE, f"{_NOT_READ[ending]} is not read, only Markdown")
             if is_called and not is_text
             else (None, "")
         )
     if _INDEX.fullmatch(stem):
-        return Chance.NONE, INDEX
-    return (Chance.CERTAIN if is_called and (of_records or of_requests) else Chance.LIKELY), ""
+        return RecordLikelihood.NONE, INDEX
+    return (RecordLikelihood.CERTAIN if is_called and (of_records or of_requests) else RecordLikelihood.LIKELY), ""
 
 
 def is_record_name(path: str) -> bool:

@@ -516,7 +516,7 @@ _UNSETTLED = "unresolved merge: resolve it, then git add"
 
 
 @dataclass(slots=True)
-class Tracked:
+class TrackedFiles:
     """The files below `base`, by relative path, with the blob id if git has an up-to-date one.
 
     `revision` is the one checked out, empty without git. `passed` has the reason for each skipped path; names that are
@@ -533,14 +533,14 @@ class Tracked:
         return plain_file(self.base / path, largest)
 
 
-def tracked(base: Path, below: str, endings: tuple[str, ...]) -> Tracked:
+def tracked(base: Path, below: str, endings: tuple[str, ...]) -> TrackedFiles:
     """Return the files below the folder *below* of *base* with these *endings*, without ignored files and links.
 
     A file unchanged since the index of git was written has the blob id of the index and is not read; without git, none
     has one.
     """
     base = base.resolve()
-    listed_files = Tracked(base)
+    listed_files = TrackedFiles(base)
     known = _known(base, below, endings, listed_files.passed)
     listed = dict.fromkeys(_walk_files(base, below, endings)) if known is None else known
     for path in sorted(listed):

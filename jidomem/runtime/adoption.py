@@ -24,7 +24,7 @@ from jidomem.repository.record_files import folder_of
 from jidomem.repository.worktree import PathFinder, plain_file
 
 if TYPE_CHECKING:
-    from jidomem.curation.review_queue import Waiting
+    from jidomem.curation.review_queue import QueueItem
     from jidomem.runtime.root import Jidomem
 
 
@@ -42,7 +42,7 @@ class Scope(NamedTuple):
 
 
 @dataclass(slots=True)
-class Adopted:
+class SourceOutcome:
     """The outcome of one source, by entry."""
 
     path: str
@@ -80,7 +80,7 @@ class Adopted:
         return {**files, **self.counts(), **self.changes()}
 
 
-def files_of(memory: Jidomem, one: Waiting) -> Set[str]:
+def files_of(memory: Jidomem, one: QueueItem) -> Set[str]:
     """Return the file that a proposal was imported from, or those of the memories that it withdraws."""
     if one.file is not None or one.type != "deleted_marker":
         return {one.file} if one.file else set()
@@ -144,19 +144,19 @@ def _compare(
 
 def adopt(
     memory: Jidomem, base: Path, sources: Sequence[SourceFiles], scope: Scope
-) -> tuple[list[Adopted], ImportReport]:
+) -> tuple[list[SourceOutcome], ImportReport]:
     """Synchronise; return the outcome of each of *sources* and of removed files, and the report of the import."""
     known = imported_lineages(memory.writer, memory.reader, memory.project)
     sources = with_imported(known, base, sources, scope)
     comparison = _compare(memory, base, sources, scope, known)
     report = comparison.submit(partial(first_commits, base))
-    adopted = [Adopted(source.path, source.kind, [path for path, _ in source.files]) for source in sources]
+    adopted = [SourceOutcome(source.path, source.kind, [path for path, _ in source.files]) for source in sources]
     of_file = {path: each for each in adopted for path in each.files}
     of_folder = {each.path: each for each in adopted if each.kind == ADR}
     for entry in report.entries:
         path = entry.path or max((file for file in of_file if entry.place.startswith(file)), key=len)
         if path not in of_file:  # it was removed
-            of_file[path] = of_folder.get(dirname(path)) or Adopted(path, entry.kind, [])
+            of_file[path] = of_folder.get(dirname(path)) or SourceOutcome(path, entry.kind, [])
             adopted += [] if of_file[path] in adopted else [of_file[path]]
         of_file[path].entries.append(entry)
     report.notes[:] = [note for note in report.notes if not _names_one_of(note, of_file)]

@@ -27,11 +27,11 @@ from jidomem.records.entry import Entry, ToolUse, Turn, WriteRequest, WriteResul
 from jidomem.records.intent import Receipt
 from jidomem.records.interfaces import StateStore, StateTables
 from jidomem.records.named_query import moment_hint, moment_of, to_term
-from jidomem.records.recall import Narrowing, RecallRequest, RecallResult
+from jidomem.records.recall import RecallFilters, RecallRequest, RecallResult
 from jidomem.working import Memory
 from jidomem.working.container import RESERVED_SPACES, refuse_stale
 from jidomem.working.memory import applied, unexpired
-from jidomem.write.conversation import EntryChanges, NotOpened, TurnTexts, conversation_of
+from jidomem.write.conversation import EntryChanges, SessionNotOpened, TurnTexts, conversation_of
 from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class Conversation:
 
     def _record(self, texts: TurnTexts, agent: str, key: str | None) -> Receipt:
         """Store a turn, and return its receipt; a session that is not open is opened first."""
-        with suppress(NotOpened):
+        with suppress(SessionNotOpened):
             return self._writer.keep_turn(self.project, self.session, texts, key)
         try:
             self._writer.start_session(self.project, self.session, agent=agent)
@@ -270,7 +270,7 @@ class EntryStore:
         So an agent with entries always gets some, up to the limit; `metadata["scores"]` has the score of each match by
         its id, `metadata["other_sessions"]` the number of entries in each session that was not searched.
         """
-        narrowing, all_sessions = _narrowing(opts)
+        filters, all_sessions = _filters(opts)
         if not self._is_there(opts):
             return RecallResult(request, [], {"scores": {}})
         project, now = self._project(opts), self._memory.now()
@@ -282,14 +282,14 @@ class EntryStore:
             own=own(request, every=all_sessions),
         )
         alike = self._memory.alike_to(request.query, project, within.moment, spoken=True)
-        matches = self._entries(opts).recall(request, within, now, alike, explains=narrowing.explain)
-        fitting = _fitting(matches.entries, narrowing.budget_tokens)
+        matches = self._entries(opts).recall(request, within, now, alike, explains=filters.explain)
+        fitting = _fitting(matches.entries, filters.budget_tokens)
         named = {name: entry.id for name, entry in fitting.items() if name in matches.scores}
         metadata: dict[str, Any] = {"scores": {id_: matches.scores[name] for name, id_ in named.items()}}
-        if narrowing.explain:
+        if filters.explain:
             metadata["parts"] = {id_: matches.parts[name] for name, id_ in named.items()}
             metadata["reasons"] = {id_: list(matches.reasons[name]) for name, id_ in named.items()}
-        if narrowing.budget_tokens is not None:
+        if filters.budget_tokens is not None:
             metadata["left_out"] = len(matches.entries) - len(fitting)
         if request.scope == "agent":
             metadata |= other_sessions(self._memory.texts, Stream(project, "history"), within)
@@ -382,8 +382,8 @@ class EntryStore:
         return True
 
 
-def _narrowing(opts: Options) -> tuple[Narrowing, bool]:
-    """Return the narrowing by options, and whether all sessions are included; raises InvalidRequest."""
+def _filters(opts: Options) -> tuple[RecallFilters, bool]:
+    """Return the filters by options, and whether all sessions are included; raises InvalidRequest."""
     check_spelling(opts, _OPTIONS)
     if of_request := [name for name in _OF_REQUEST if name in opts]:
         raise InvalidRequest(f"{of_request[0]} is not an option", hint=f"give {of_request[0]} in the request")
@@ -393,9 +393,9 @@ def _narrowing(opts: Options) -> tuple[Narrowing, bool]:
             f"include_sessions={all_sessions!r} is not true or false", hint="give include_sessions=True"
         )
     for name in opts:
-        if name in Narrowing.__slots__ and name not in _HONOURED:
+        if name in RecallFilters.__slots__ and name not in _HONOURED:
             raise InvalidRequest(f"a store of entries has no option {name}", hint=_HINTS.get(name, _ELSEWHERE))
-    return Narrowing(**{name: opts[name] for name in _HONOURED if opts.get(name) is not None}), all_sessions
+    return RecallFilters(**{name: opts[name] for name in _HONOURED if opts.get(name) is not None}), all_sessions
 
 
 def _fitting(entries: Mapping[str, Entry], budget: int | None) -> dict[str, Entry]:

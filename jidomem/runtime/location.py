@@ -164,7 +164,7 @@ def open_log(address: str, wait: float) -> tuple[SharedLog, Path]:
 LOOK, AT_END = 60.0, 3.0
 
 
-class InFolder:
+class FolderPlace:
     """A root that is a folder of this machine."""
 
     is_shared = False
@@ -336,9 +336,9 @@ class SharedLocation:
         self.log.close()
 
 
-def open_place(given: str | os.PathLike[str] | None, wait: float) -> InFolder | SharedLocation:
+def open_place(given: str | os.PathLike[str] | None, wait: float) -> FolderPlace | SharedLocation:
     """Return the location of the root in *given*, or of the one found; raises the errors of `settings`."""
     if (address := settings.address_of(given)) is None:
-        return InFolder(settings.find(given)[0])
+        return FolderPlace(settings.find(given)[0])
     log, home = open_current_log(address, wait)
     return SharedLocation(log, address, home)

@@ -333,12 +333,12 @@ def language_model(
 
         return OfflineModel(embedder)
     from jidomem.models.chat import OPTIONS, ChatModel  # imported here, as most roots use no endpoint
-    from jidomem.models.endpoint import EndpointUnavailable, ModelEndpoint, Patience
+    from jidomem.models.endpoint import EndpointUnavailable, ModelEndpoint, RequestTimeouts
 
     address, name = chosen.base_url or "", chosen.model or ""
     endpoint: ModelEndpoint | EndpointUnavailable
     try:
-        patience = Patience(silence=chosen.seconds, overall=chosen.seconds)
+        patience = RequestTimeouts(silence=chosen.seconds, overall=chosen.seconds)
         endpoint = ModelEndpoint(address, api_key(chosen, "the language model", environment), patience)
     except JidomemError as error:
         endpoint = EndpointUnavailable(address, error)

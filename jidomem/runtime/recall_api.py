@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from jidomem.index.vectors import Embedding
     from jidomem.models.reranker import Reranker
     from jidomem.recall.candidates import VectorQuery
-    from jidomem.recall.memories import Recalling
+    from jidomem.recall.memories import RootRecall
     from jidomem.records.interfaces import Embedder
-    from jidomem.records.recall import DifferingMemory, MemoryRecall, Narrowing, NearPair, RecallRequest
+    from jidomem.records.recall import DifferingMemory, MemoryRecall, NearPair, RecallFilters, RecallRequest
     from jidomem.runtime.agent_api import AgentApi
     from jidomem.runtime.root import Jidomem
 
@@ -61,48 +61,48 @@ class RecallApi:
         from jidomem.recall.governing import fresh
         from jidomem.records.recall import matching_named_queries, parse_request
 
-        request, narrowing = parse_request(query, options, self._memory.settings.agent)
-        search = self._search(request, narrowing, project)
+        request, filters = parse_request(query, options, self._memory.settings.agent)
+        search = self._search(request, filters, project)
         with gc_paused():  # a ranking makes thousands of objects, and leaves few
-            hits = self._hits(search, request, narrowing, project)
+            hits = self._hits(search, request, filters, project)
             if is_whole := "index" not in hits.metadata:
-                hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))
+                hits = replace(hits, inactive=search.inactive(project, request, filters, hits))
             search.caches.clear()  # before the garbage collector examines them
         memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGE_KIND]
         freshness = fresh(self._memory.index, self._memory.tree, project, iter(memories))
         shown = {hit.id for hit in hits.entries} if is_whole else set[str]()
-        if narrowing.agent is not None and not hits.entries and "page" not in narrowing.kinds:
-            hits = replace(hits, metadata={**hits.metadata, **self._unknown(narrowing.agent, project)})
-        if not hits.entries and not narrowing.kinds:
-            hits = replace(hits, metadata={**hits.metadata, **self._other_kinds(request, narrowing, project)})
+        if filters.agent is not None and not hits.entries and "page" not in filters.kinds:
+            hits = replace(hits, metadata={**hits.metadata, **self._unknown(filters.agent, project)})
+        if not hits.entries and not filters.kinds:
+            hits = replace(hits, metadata={**hits.metadata, **self._other_kinds(request, filters, project)})
         if _LAST_SESSION.search(request.query):
-            hits = replace(hits, metadata={**hits.metadata, **self._last_session(narrowing, project)})
+            hits = replace(hits, metadata={**hits.metadata, **self._last_session(filters, project)})
         if questions := matching_named_queries(request.query):
             hits = replace(hits, metadata={**hits.metadata, "questions": questions})
-        rivals = self._memory.reader.conflicts_with(project, shown, as_of=narrowing.as_of, valid_at=narrowing.valid_at)
-        if narrowing.as_of is None:
-            hits = contrasted(hits, self.contrasts(project, shown, narrowing.valid_at))
-        result = fit_recall_to_budget(anchored(hits, freshness, rivals), narrowing.budget_tokens)
+        rivals = self._memory.reader.conflicts_with(project, shown, as_of=filters.as_of, valid_at=filters.valid_at)
+        if filters.as_of is None:
+            hits = contrasted(hits, self.contrasts(project, shown, filters.valid_at))
+        result = fit_recall_to_budget(anchored(hits, freshness, rivals), filters.budget_tokens)
         if self._memory.read_log is not None:
             items = [hit.id for hit in result.entries if hit.metadata["kind"] != PAGE_KIND]
             self._memory.read_log.shown(project, items, by=request.agent_id, in_="recall")
         return result
 
-    def _other_kinds(self, request: RecallRequest, narrowing: Narrowing, project: str) -> dict[str, Any]:
+    def _other_kinds(self, request: RecallRequest, filters: RecallFilters, project: str) -> dict[str, Any]:
         """Return `other_kinds`, the numbers of matching entries and turns among the best; nothing if none matches."""
         if not self._memory.journal.exists(Stream(project, "history")):
             return {}
-        wide = replace(narrowing, kinds=("entry", "turn"), explain=False)
-        found = self._search(request, wide, project).recall(project, request, wide).reaching(narrowing.min_score)
+        wide = replace(filters, kinds=("entry", "turn"), explain=False)
+        found = self._search(request, wide, project).recall(project, request, wide).reaching(filters.min_score)
         kinds = Counter(hit.metadata["kind"] for hit in found.entries)
         return {"other_kinds": dict(kinds)} if kinds else {}
 
-    def _last_session(self, narrowing: Narrowing, project: str) -> dict[str, Any]:
+    def _last_session(self, filters: RecallFilters, project: str) -> dict[str, Any]:
         """Return `last_session`, the last one that ended, with its agent, start and end; nothing if there is none."""
         from jidomem.recall.sections import last_session
 
-        agent = narrowing.agent and (narrowing.agent if ":" in narrowing.agent else f"{BASE}agents/{narrowing.agent}")
-        moment = {"as_of": narrowing.as_of, "valid_at": narrowing.valid_at}
+        agent = filters.agent and (filters.agent if ":" in filters.agent else f"{BASE}agents/{filters.agent}")
+        moment = {"as_of": filters.as_of, "valid_at": filters.valid_at}
         if (last := last_session(self._memory.reader, project, agent, **moment)) is None:
             return {}
         names = {name: local_name(last[name] or "") for name in ("session", "agent")}
@@ -124,42 +124,42 @@ class RecallApi:
         if self.texts.starts_build(Stream(project)):
             self.texts.wait(Stream(project), seconds, progress)
 
-    def find(self, request: RecallRequest, narrowing: Narrowing, project: str) -> MemoryRecall:
+    def find(self, request: RecallRequest, filters: RecallFilters, project: str) -> MemoryRecall:
         """Return the ranked memories of *project*, without recording that they were shown."""
-        return self._hits(self._search(request, narrowing, project), request, narrowing, project)
+        return self._hits(self._search(request, filters, project), request, filters, project)
 
-    def _hits(self, search: Recalling, request: RecallRequest, narrowing: Narrowing, project: str) -> MemoryRecall:
+    def _hits(self, search: RootRecall, request: RecallRequest, filters: RecallFilters, project: str) -> MemoryRecall:
         if self.reranker is None:
-            hits = search.recall(project, request, narrowing)
+            hits = search.recall(project, request, filters)
         else:
             from jidomem.models.reranker import RERANKED, rerank
 
-            wide = search.recall(project, replace(request, limit=max(request.limit, RERANKED)), narrowing)
+            wide = search.recall(project, replace(request, limit=max(request.limit, RERANKED)), filters)
             hits = replace(
                 rerank(wide, self.reranker, request.limit, self._memory.settings.reranker.seconds), request=request
             )
         metadata = self.lag(project)
         if part := search.texts.searched:
             # later commits may have ended a memory added so far
-            entries = [hit for hit in hits.entries if narrowing.include_inactive or hit.metadata["status"] not in STATES
+            entries = [hit for hit in hits.entries if filters.include_inactive or hit.metadata["status"] not in STATES
                        or hit.metadata["status"] == ACTIVE]  # fmt: skip
             hits = replace(hits, entries=entries)
             metadata["index"] = dict(zip(("added", "commits"), part, strict=True))
-        relative = self.reranker is None and not narrowing.include_inactive
-        hits = hits.reaching(narrowing.min_score, relative=relative)
+        relative = self.reranker is None and not filters.include_inactive
+        hits = hits.reaching(filters.min_score, relative=relative)
         return replace(hits, metadata={**hits.metadata, **metadata})
 
-    def _search(self, request: RecallRequest, narrowing: Narrowing, project: str) -> Recalling:
+    def _search(self, request: RecallRequest, filters: RecallFilters, project: str) -> RootRecall:
         from jidomem.index.search_index import TextsSoFar
-        from jidomem.recall.memories import SPOKEN, Recalling
+        from jidomem.recall.memories import SPOKEN, RootRecall
 
         self._memory.catch_up(project)  # first, as an unknown project must start no embedding
         self.texts.starts_build(Stream(project))
-        in_talk = not SPOKEN.keys().isdisjoint({*narrowing.kinds} - {PAGE_KIND})
-        vector = self.vector_query(request.query, project, moment_of(narrowing.as_of, "as_of"), in_talk=in_talk)
-        agent = narrowing.agent or request.agent_id
-        pages = self._page_search(agent, project, vector) if PAGE_KIND in narrowing.kinds else None
-        return Recalling(TextsSoFar(self.texts), self._memory.index, self._memory.schema, self.now(), vector, pages)
+        in_talk = not SPOKEN.keys().isdisjoint({*filters.kinds} - {PAGE_KIND})
+        vector = self.vector_query(request.query, project, moment_of(filters.as_of, "as_of"), in_talk=in_talk)
+        agent = filters.agent or request.agent_id
+        pages = self._page_search(agent, project, vector) if PAGE_KIND in filters.kinds else None
+        return RootRecall(TextsSoFar(self.texts), self._memory.index, self._memory.schema, self.now(), vector, pages)
 
     def vector_query(self, query: str, project: str, moment: str | None, *, in_talk: bool) -> VectorQuery | None:
         """Return the vector of *query* with the vectors of *project*; None without an embedder or if it fails.

@@ -26,7 +26,7 @@ from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.agent_api import AgentApi
 from jidomem.runtime.governance_api import GovernanceApi
-from jidomem.runtime.location import InFolder, LoadedConfig, SharedLocation, open_place, read
+from jidomem.runtime.location import FolderPlace, LoadedConfig, SharedLocation, open_place, read
 from jidomem.runtime.logs import READ_LOG_TABLES, SERVER_LOG_TABLES, InterfaceLog, ReadLog
 from jidomem.runtime.recall_api import RecallApi
 from jidomem.runtime.state import State
@@ -75,13 +75,13 @@ class Jidomem:
         sources: Sources,
         wait: float,
         embedder: Embedder | None = None,
-        place: InFolder | SharedLocation | None = None,
+        place: FolderPlace | SharedLocation | None = None,
         load: Callable[[Path], LoadedConfig] = read,
     ) -> None:
         self.settings = given
         #: The project of a server, which counts as one of this root before its first memory.
         self.expected_project: str | None = None
-        self.place = place or InFolder(given.root)
+        self.place = place or FolderPlace(given.root)
         self.sources = sources
         self.embedder = embedder
         self.journal = self.place.journal(wait, None if given.found == settings.OWN else given.project, given.claim)
@@ -269,7 +269,7 @@ class Jidomem:
         `entries` has them, each with its score. Similarity needs vectors; with an embedder
         `metadata["vectors"]` has the number of memories without one so far.
 
-        *more* are the fields of `Narrowing`: kinds, about, since, until, as_of, valid_at, agent,
+        *more* are the fields of `RecallFilters`: kinds, about, since, until, as_of, valid_at, agent,
         session, include_inactive, budget_tokens, explain, min_score; with a plain text also agent_id,
         session_id, scope and limit. Raises InvalidRequest for an unknown or contradictory option.
         """
@@ -398,14 +398,14 @@ class Jidomem:
         budget too small for the note about omitted memories.
         """
         from jidomem.recall.sections import MAX_RELATED, BriefingBuilder
-        from jidomem.records.recall import Narrowing, RecallRequest
+        from jidomem.records.recall import RecallFilters, RecallRequest
 
         name, related = project or self.project, list[str]()
         self.catch_up(name)
         if task is not None and task.strip():
-            narrowing = Narrowing(about=tuple(about), as_of=as_of, valid_at=valid_at)
+            filters = RecallFilters(about=tuple(about), as_of=as_of, valid_at=valid_at)
             request = RecallRequest(agent_id=self.settings.agent, query=task, limit=MAX_RELATED)
-            related = [hit.id for hit in self._recall.find(request, narrowing, name).entries]
+            related = [hit.id for hit in self._recall.find(request, filters, name).entries]
         builder = BriefingBuilder(
             self.reader,
             self.index,

@@ -37,7 +37,7 @@ from jidomem.runtime.config_table import (
     read_table,
     text,
 )
-from jidomem.runtime.user_config import Trusted
+from jidomem.runtime.user_config import TrustedRoot
 
 #: The most bytes, and the most files, of one folder of an overlay.
 OVERLAY, OVERLAY_FILES = 16 * 1024 * 1024, 10_000
@@ -162,9 +162,9 @@ def _no_file(path: Path) -> Failed:
 _JUDGED = ("config.toml", "ontology", "shapes", "queries")
 
 
-def trust(config: Path, root: Path, now: datetime) -> Trusted:
+def trust(config: Path, root: Path, now: datetime) -> TrustedRoot:
     """Record in *config* that *root* is trusted in its present state; raises the errors of `check_root`."""
-    made = Trusted(str(root), digest(root), format_timestamp(now))
+    made = TrustedRoot(str(root), digest(root), format_timestamp(now))
     user_config.change(
         config, lambda own: replace(own, trusted=(*(t for t in own.trusted if t.root != made.root), made))
     )

@@ -283,7 +283,7 @@ class ReceiptSearch:
         linked = {*chain.from_iterable(getattr(intent, name) or () for name in _LINKED), *known}
         named = {name.casefold() for name in linked.union(filter(is_short_id, mixed))}
         view = WriteSnapshot(lambda s, p, o: self._index.triples(stream.graph, s, p, o))
-        known_things = neighbours.ThingsOfMemories(view)
+        known_things = neighbours.ReferentsOfMemories(view)
         own = nearness.things(new.summary, intent.topic or "", intent.about)
         names_things = bool(own.about or own.named)
 

@@ -123,7 +123,7 @@ _EXPLAINS = "detailed_explanation"
 _OUTCOME = {"deduplicated": "known", "proposed": "proposed"}
 
 
-class Promoting(NamedTuple):
+class SessionPromotion(NamedTuple):
     """The promotion of values of one session of an agent into the long-term memory of a project."""
 
     memory: Jidomem
@@ -314,7 +314,9 @@ class ContextManager:
         self.long_term = memory.long_term(self.project)
         self.last_cycle: tuple[PromotionDecision, ...] = ()
         self._memory, self._active_memories = memory, PromotionIndex(memory.index, self.project, memory.catch_up)
-        self._promoting = Promoting(memory, self.project, self.agent, session_id, self.promotion, self._active_memories)
+        self._promoting = SessionPromotion(
+            memory, self.project, self.agent, session_id, self.promotion, self._active_memories
+        )
         self._done: dict[str, str] = {}
         self._decided: dict[str, str] = {}
         self._is_closed = False

@@ -114,7 +114,7 @@ _RULES: Mapping[str, KeyRule] = {
 }
 #: The rules of keys of the array tables whose values are not plain text.
 _ENTRY_RULES = {"role": choice(ROLES), "projects": _STRINGS}
-T = TypeVar("T", "ApiToken", "Trusted", "TrustedCommand")
+T = TypeVar("T", "ApiToken", "TrustedRoot", "TrustedCommand")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _agent_iri(agent: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Trusted:
+class TrustedRoot:
     """A root that may set `host` and `port`, as long as its files have this `digest`."""
 
     root: str
@@ -191,7 +191,7 @@ class UserConfig:
     """The values of the user's own configuration; `closed` are the roots whose last token was revoked."""
 
     tokens: tuple[ApiToken, ...] = ()
-    trusted: tuple[Trusted, ...] = ()
+    trusted: tuple[TrustedRoot, ...] = ()
     commands: tuple[TrustedCommand, ...] = ()
     limits: RootLimits = field(default_factory=RootLimits)
     embedder: model_choice.EmbedderChoice = field(default_factory=model_choice.EmbedderChoice)
@@ -229,7 +229,7 @@ def read(path: Path) -> UserConfig:
     values = read_table(path, "", parse_config(content, path), _RULES)
     return UserConfig(
         entries(ApiToken, values.get("tokens", []), "tokens", path),
-        entries(Trusted, values.get("trusted", []), "trusted", path),
+        entries(TrustedRoot, values.get("trusted", []), "trusted", path),
         entries(TrustedCommand, values.get("commands", []), "commands", path),
         limits(values.get("limits", {}), path),
         model_choice.embedder_choice(values.get("embedder", {}), path),

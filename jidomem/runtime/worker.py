@@ -34,7 +34,7 @@ _NICE = 10
 
 def main(root: str) -> None:
     """Run the jobs from standard input until it is closed, or the other end of the answers is."""
-    with suppress(worker_pool.Ended):
+    with suppress(worker_pool.PeerClosed):
         _serve(root)
 
 

@@ -36,7 +36,7 @@ _HEAD = 8
 _HUNG_UP = getattr(select, "POLLRDHUP", 0)
 
 
-class Places(Protocol):
+class Semaphore(Protocol):
     """A semaphore, such as `threading.BoundedSemaphore`."""
 
     def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
@@ -50,7 +50,7 @@ class Places(Protocol):
 Value = tuple[str, bytes]
 
 
-class Values(Protocol):
+class BoundedMapping(Protocol):
     """A bounded mapping of names to values, such as a `BoundedDict`."""
 
     def get(self, name: str, /) -> Value | None:
@@ -60,11 +60,11 @@ class Values(Protocol):
         """Store a value, which becomes the newest."""
 
 
-class Ended(Exception):
+class PeerClosed(Exception):
     """The other process has closed its end, or died."""
 
 
-class Late(Exception):
+class PeerTimeout(Exception):
     """The other process has not answered in time."""
 
 
@@ -79,7 +79,7 @@ def send(descriptor: int, data: bytes) -> None:
         while view:
             view = view[os.write(descriptor, view) :]
     except OSError as error:
-        raise Ended from error
+        raise PeerClosed from error
 
 
 def receive(descriptor: int, seconds: float | None = None, asker: int | None = None) -> bytes:
@@ -96,7 +96,7 @@ def _exactly(descriptor: int, size: int, deadline: float | None, asker: int | No
             wait(descriptor, deadline, asker)
         piece = os.read(descriptor, min(size - len(data), 1 << 20))
         if not piece:
-            raise Ended
+            raise PeerClosed
         data += piece
     return bytes(data)
 
@@ -112,7 +112,7 @@ def wait(descriptor: int, deadline: float, asker: int | None = None) -> None:
         poll.register(asker, _HUNG_UP)
     ready = {ready_descriptor for ready_descriptor, _ in poll.poll(max(0.0, deadline - monotonic()) * 1000)}
     if descriptor not in ready:
-        raise CallerDisconnected if ready else Late
+        raise CallerDisconnected if ready else PeerTimeout
 
 
 def is_disconnected(asker: int) -> bool:
@@ -136,7 +136,7 @@ class Pool:
         self.limits = limits
         self._root = root
         self._remote = remote
-        self._places: Places = BoundedSemaphore(limits.queries)
+        self._places: Semaphore = BoundedSemaphore(limits.queries)
         self._most_idle = limits.queries
         self._lock = Lock()
         self._idle: list[Worker] = []
@@ -147,7 +147,7 @@ class Pool:
         #: The number of queries that wait for a free place.
         self.waiting = 0
 
-    def share(self, places: Places, servers: int) -> None:
+    def share(self, places: Semaphore, servers: int) -> None:
         """Use *places* for queries, those of several *servers* of the root, and a part of the idle workers."""
         self._places, self._most_idle = places, max(1, self.limits.queries // servers)
 
@@ -198,14 +198,14 @@ class Pool:
             with self._worker(patience) as worker, suppress(WorkerExited):
                 try:
                     return worker.ask(job, limit, asker)
-                except Ended:
+                except PeerClosed:
                     status = worker.exit_status()
                     if status == _ABORTED:
                         raise out_of_memory(most.query_memory) from None
                     raise _died("answered the query", status, "retry; if this persists, ask for less") from None
                 except CallerDisconnected:
                     raise hung_up() from None
-                except Late:
+                except PeerTimeout:
                     raise QueryTimeout(
                         f"the query was not answered in {limit:g} seconds, and was stopped",
                         hint="ask for less: add LIMIT or a FILTER, or use a named query",
@@ -303,7 +303,7 @@ class Pool:
         renewals, worker = self._renewals, Worker(self._root)
         try:
             worker.wait_ready(_START)
-        except (Ended, Late) as error:
+        except (PeerClosed, PeerTimeout) as error:
             worker.kill()
             raise QueryTimeout(
                 "the process that answers ad hoc queries could not be started",
@@ -360,7 +360,7 @@ class Worker:
         try:
             send(self._in.fileno(), json.dumps(job).encode())
             receive(self._out.fileno(), _START)
-        except (Ended, Late):
+        except (PeerClosed, PeerTimeout):
             raise WorkerExited from None
         try:
             self._wait_done(seconds, asker)
@@ -446,16 +446,16 @@ class Checks:
         self._now = now
         self.seconds, self.preview_seconds = seconds, min(seconds, PREVIEW_SECONDS)
         #: project -> the time and the JSON of its latest report, for the life of this process.
-        self.latest: Values = BoundedDict[str, Value](REPORTS)
+        self.latest: BoundedMapping = BoundedDict[str, Value](REPORTS)
         #: name -> project and findings of `preview`, the latest ones.
-        self.previews: Values = BoundedDict[str, Value](PREVIEWS)
+        self.previews: BoundedMapping = BoundedDict[str, Value](PREVIEWS)
         self._root = root
-        self._place: Places = BoundedSemaphore(1)
+        self._place: Semaphore = BoundedSemaphore(1)
         self._lock = Lock()
         self._worker: Worker | None = None
         self._closed = False
 
-    def share(self, place: Places, latest: Values, previews: Values) -> None:
+    def share(self, place: Semaphore, latest: BoundedMapping, previews: BoundedMapping) -> None:
         """Use *place* for the running check, and store reports and previews where several servers see them."""
         self._place, self.latest, self.previews = place, latest, previews
 
@@ -518,13 +518,13 @@ class Checks:
         try:
             worker.wait_ready(seconds, asker)
             return worker.ask(job, max(0.0, deadline - monotonic()), asker)
-        except (Ended, WorkerExited):
+        except (PeerClosed, WorkerExited):
             status = worker.exit_status()
             hint = "run it where the memory is: jidomem check; the server's standard error may say more"
             raise stopping() if self._closed else _died("made the check", status, hint) from None
         except CallerDisconnected:
             raise hung_up() from None
-        except Late:
+        except PeerTimeout:
             raise QueryTimeout(
                 f"the check did not finish in {seconds:g} seconds, and was stopped",
                 hint="run it where the memory is: jidomem check; what a change would fail: jidomem ontology diff",

@@ -27,7 +27,7 @@ from jidomem.runtime.user_config import ApiToken
 from jidomem.serve import wire
 from jidomem.serve.listener import LOOPBACK, parse_origins, parse_public_url
 from jidomem.serve.memories import wait_for_version
-from jidomem.serve.monitoring import Watch, log_bug
+from jidomem.serve.monitoring import RequestMonitor, log_bug
 from jidomem.serve.routes import ROUTES, Route
 from jidomem.serve.server_state import Operation, RequestContext
 
@@ -230,7 +230,7 @@ def create_app(
         keyring.on_fault = at_work.log_fault
     public = None if public_url is None else parse_public_url(public_url)
     gate = AccessGate(RequestContext(memory, keyring, operation=at_work, public_url=public))
-    watch = Watch(at_work, memory)
+    watch = RequestMonitor(at_work, memory)
     cors = Cors(parse_origins(origins))
     app.view_functions |= {f"{route.method} {route.path}": partial(gate.answer, route) for route in _routes()}
     allowed = frozenset(host.lower() for host in hosts)

@@ -38,7 +38,7 @@ _KEEP_LIMIT = 256 * 1024
 _CLOSE_LIMIT = 16 * 1024 * 1024
 
 
-class TooSlow(Exception):
+class ClientTooSlow(Exception):
     """The client sends or reads too slowly."""
 
 
@@ -78,7 +78,7 @@ class ThroughputGuard:
         self._waited += monotonic() - began
         self.since = None
         if not is_ready:
-            raise TooSlow
+            raise ClientTooSlow
 
     def is_ready(self, seconds: float = 0.0) -> bool:
         """Return whether bytes can be transferred, or the connection has ended, within *seconds*."""
@@ -159,7 +159,7 @@ class ClientSocket:
         """Send no more, and skip up to *limit* bytes: a client that is still sending would not see its answer."""
         self.reading.restart(self._idle / 10)  # a silent client gets a tenth of the usual time,
         until = monotonic() + self._idle  # and no client gets more than that time
-        with suppress(OSError, ClientDisconnected, TooSlow):
+        with suppress(OSError, ClientDisconnected, ClientTooSlow):
             self.connection.shutdown(socket.SHUT_WR)
             while self.reading.moved < limit and monotonic() < until and self.receive():
                 pass
@@ -212,7 +212,7 @@ class HttpExchange(io.RawIOBase):
             self._feed(received)
             while (event := self._h11.next_event()) is h11.NEED_DATA:
                 self._feed(self.link.receive())
-        except TooSlow:
+        except ClientTooSlow:
             detail = "the rest of the request did not arrive in time"
             raise RequestTimeout(detail, hint="send it without a pause") from None
         except h11.RemoteProtocolError as error:
@@ -272,7 +272,7 @@ class HttpExchange(io.RawIOBase):
             size = min(len(buffer), len(piece))
             buffer[:size], self._rest = piece[:size], piece[size:]
             return size
-        except TooSlow:
+        except ClientTooSlow:
             hint = f"send it without a pause, {SLOWEST:,} bytes a second at least"
             error: JidomemError = RequestTimeout("the rest of the body did not arrive in time", hint=hint)
         except ClientDisconnected:

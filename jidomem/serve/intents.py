@@ -147,7 +147,7 @@ def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:
     if first and all(_stops(outcome) for outcome in first):
         raise _error(first[0])
 
-    seen: wire.Seen = g.seen
+    seen: wire.RequestRecord = g.seen
 
     def lines() -> Iterator[bytes]:
         count = 0
@@ -215,7 +215,7 @@ def _outcomes(site: RequestContext, project: str, values: Sequence[Any], dry_run
     return [*_shown(site, outcomes)]
 
 
-def _count(seen: wire.Seen, outcomes: Sequence[Outcome]) -> None:
+def _count(seen: wire.RequestRecord, outcomes: Sequence[Outcome]) -> None:
     """Add *outcomes* to those in the log line of the request; an error that ends its stream is its refusal."""
     refusals = [outcome for outcome in outcomes if isinstance(outcome, JidomemError)]
     counts = {"accepted": len(outcomes) - len(refusals), "refused": len(refusals)}

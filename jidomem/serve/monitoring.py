@@ -28,9 +28,9 @@ from jidomem.records.intent import Version
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve import wire
-from jidomem.serve.server_state import BOUNDS, Histogram, Name, Operation, RequestContext, Totals
+from jidomem.serve.server_state import BOUNDS, Histogram, Name, Operation, RequestContext, ServerTotals
 from jidomem.serve.shared_state import SharedState
-from jidomem.serve.wire import Seen
+from jidomem.serve.wire import RequestRecord
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -40,7 +40,7 @@ TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Sample = tuple[Mapping[str, str], float]
 
 
-class Families(NamedTuple):
+class MetricFamilies(NamedTuple):
     """Families of samples, in the form of a collector of prometheus_client."""
 
     families: Iterable[Metric]
@@ -257,7 +257,7 @@ def figures(site: RequestContext, connections: int | None = None) -> str:
             hint="ask the operator of the server for another one, made in a shell:"
             " jidomem access token add prometheus --role reader --all-projects",
         )
-    return Families([*_families(site, connections)]).text()
+    return MetricFamilies([*_families(site, connections)]).text()
 
 
 def _families(site: RequestContext, connections: int | None) -> Iterator[Metric]:
@@ -273,7 +273,7 @@ def _families(site: RequestContext, connections: int | None) -> Iterator[Metric]
     yield from _processes(site.operation)
 
 
-def _counter_families(totals: Totals) -> list[Metric]:
+def _counter_families(totals: ServerTotals) -> list[Metric]:
     requests: list[Sample] = [
         ({"route": route, "method": method, "status": status}, count)
         for (route, method, status), count in sorted(totals.requests.items())
@@ -295,7 +295,7 @@ def _counter_families(totals: Totals) -> list[Metric]:
     ]
 
 
-def _queues(site: RequestContext, totals: Totals, others: Sequence[Mapping[Name, float]]) -> Iterator[Metric]:
+def _queues(site: RequestContext, totals: ServerTotals, others: Sequence[Mapping[Name, float]]) -> Iterator[Metric]:
     for name, text, value in (
         ("jidomem_writers_waiting", "Intents that wait for their turn.", site.memory.writer.waiting),
         ("jidomem_sparql_running", "Ad hoc queries that are being answered.", site.memory.pool.running),
@@ -400,7 +400,7 @@ _QUIET = frozenset(("/healthz", "/readyz", "/metrics"))
 MAX_LOG_CHARS = 300
 
 
-class Watch:
+class RequestMonitor:
     """Counts and logs every request of one server, by names and numbers only."""
 
     def __init__(self, operation: Operation, memory: Jidomem) -> None:
@@ -408,12 +408,12 @@ class Watch:
 
     def begin(self) -> None:
         """Count a request that arrived."""
-        g.seen = Seen(perf_counter(), id_of(request.environ))
+        g.seen = RequestRecord(perf_counter(), id_of(request.environ))
         self._operation.measures.begun()
 
     def end(self, response: Response) -> Response:
         """Add the request id to *response*, which is counted once all of it is sent."""
-        seen: Seen = g.seen
+        seen: RequestRecord = g.seen
         incoming: Request = request._get_current_object()  # type: ignore[attr-defined]
         response.headers.add(HEADER, seen.id)
         rule, status = incoming.url_rule, response.status_code
@@ -435,7 +435,7 @@ class Watch:
 
     def _record(
         self,
-        seen: Seen,
+        seen: RequestRecord,
         route: str,
         method: str,
         status: int,
@@ -492,7 +492,7 @@ def level_of(route: str, status: int) -> str:
     return "debug" if route in _QUIET else "info"
 
 
-def _log_fields(incoming: Request, response: Response, seen: Seen) -> dict[str, Any]:
+def _log_fields(incoming: Request, response: Response, seen: RequestRecord) -> dict[str, Any]:
     """Return the fields of the log line, without query string and body, which may hold secrets."""
     fields: dict[str, Any] = {
         "request_id": seen.id,
@@ -515,7 +515,7 @@ def _log_fields(incoming: Request, response: Response, seen: Seen) -> dict[str, 
     return fields
 
 
-def _counted(pieces: Iterable[Any], seen: Seen) -> Iterator[Any]:
+def _counted(pieces: Iterable[Any], seen: RequestRecord) -> Iterator[Any]:
     """Yield the *pieces* of a streamed answer, whose bytes are counted in *seen*."""
     for piece in pieces:
         seen.sent += len(piece)

@@ -20,7 +20,7 @@ from jidomem.errors import Busy, JidomemError
 from jidomem.runtime.user_config import RootLimits
 from jidomem.serve import monitoring, wire
 from jidomem.serve.app import HEADERS
-from jidomem.serve.connection import App, ClientDisconnected, ClientSocket, HttpExchange, TooSlow
+from jidomem.serve.connection import App, ClientDisconnected, ClientSocket, ClientTooSlow, HttpExchange
 from jidomem.serve.listener import GRACE, is_stop, limit_collections, signal_socket
 from jidomem.serve.server_state import Operation
 
@@ -172,7 +172,7 @@ class ConnectionPool:
     def _turn_away(self, link: ClientSocket, client: str) -> None:
         """Refuse *link* as one too many."""
         detail = f"the server has reached its limit of {self._limits.connections} connections"
-        with suppress(ClientDisconnected, TooSlow):
+        with suppress(ClientDisconnected, ClientTooSlow):
             self._refuse(self._exchange(link), Busy(detail, hint="try again"), client, perf_counter())
             link.end(0)
         self._close(link)
@@ -221,7 +221,7 @@ class ConnectionPool:
                 else:
                     exchange.respond(self._app, {**self._environ, "REMOTE_ADDR": client})
                 is_kept = exchange.finish()
-        except (ClientDisconnected, TooSlow):
+        except (ClientDisconnected, ClientTooSlow):
             pass
         except Exception as error:  # the client sees a truncated answer, the log has the reason
             monitoring.log_bug(self._operation, error)

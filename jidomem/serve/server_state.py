@@ -29,10 +29,10 @@ from jidomem.runtime.logs import ClientActivity, InterfaceLog, RefusedAt
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import EVERY, ApiToken
-from jidomem.runtime.worker_pool import Places
+from jidomem.runtime.worker_pool import Semaphore
 from jidomem.serve import wire
 from jidomem.serve.log import Log
-from jidomem.serve.shared_state import FIGURES, FlashMessages, FormDeduplicator, Rereading, SharedState
+from jidomem.serve.shared_state import FIGURES, FileVerifier, FlashMessages, FormDeduplicator, SharedState
 from jidomem.write.writer import MemoryWriter
 
 #: The most kinds of refusals, and the most clients, that are counted separately.
@@ -62,7 +62,7 @@ class ClientIdentity(NamedTuple):
 
 
 @dataclass(slots=True)
-class Visits:
+class ClientVisits:
     """The first and last request of a client, and their number."""
 
     first: datetime
@@ -90,12 +90,12 @@ class Clients:
     """The latest clients."""
 
     def __init__(self) -> None:
-        self.seen = BoundedDict[ClientIdentity, Visits](CLIENTS)
+        self.seen = BoundedDict[ClientIdentity, ClientVisits](CLIENTS)
 
     def add(self, at: datetime, project: str, agent: str | None, user_agent: str, address: str) -> None:
         """Count a request."""
         key = ClientIdentity(_cut(project), _cut(agent), _cut(user_agent), kind_of(address))
-        visits = self.seen.get(key) or Visits(at, at)
+        visits = self.seen.get(key) or ClientVisits(at, at)
         visits.last, visits.requests = at, visits.requests + 1
         self.seen[key] = visits
 
@@ -141,7 +141,7 @@ class Histogram:
     seconds: float
 
 
-class Figures:
+class SharedCounters:
     """Named rows of numbers in one piece of memory: one process changes them, others may read them.
 
     The first cell is the size of the directory, which follows the cells: a line of JSON for each row, with its name and
@@ -193,7 +193,7 @@ class Figures:
         self._end = size
 
 
-class Totals(NamedTuple):
+class ServerTotals(NamedTuple):
     """The figures of a server, of all its workers: counts, and histograms by name."""
 
     requests: Mapping[Name, float]  # by route, method and status
@@ -207,7 +207,7 @@ class Totals(NamedTuple):
     lost_lines: float
 
 
-class Measures:
+class ServerMeasures:
     """The counters of one server; any thread may add to them, and readers acquire `lock`.
 
     Those of a worker are in memory that its server shares, and continue those of the worker that it replaces.
@@ -222,7 +222,7 @@ class Measures:
         #: When the token of each id was last used here.
         self.used: dict[str, datetime] = {}
         self._shared = shared
-        self._figures = Figures(None if shared is None else shared.figures(shared.number))
+        self._figures = SharedCounters(None if shared is None else shared.figures(shared.number))
         self._others = {} if shared is None else _figures_of_others(shared)
         for name in self._figures.rows(_GAUGES):
             self._figures.cells[self._figures.row((_GAUGES, *name))] = 0
@@ -297,10 +297,10 @@ class Measures:
             if number in live
         ]
 
-    def totals(self) -> Totals:
+    def totals(self) -> ServerTotals:
         """Return the sums over all workers; readers acquire `lock`."""
         under_way = sum(each.get(("under way",), 0) for each in self.gauges_of_others())
-        return Totals(
+        return ServerTotals(
             {name: count for name, (count,) in self._sums(_REQUESTS).items()},
             {code: count for (code,), (count,) in self._sums(_REFUSALS).items()},
             {name: count for name, (count,) in self._sums(_CALLS).items()},
@@ -329,9 +329,9 @@ class Measures:
         return {"".join(name): Histogram(cells[:-1], cells[-1]) for name, cells in sums.items()}
 
 
-def _figures_of_others(shared: SharedState) -> dict[int, Figures]:
+def _figures_of_others(shared: SharedState) -> dict[int, SharedCounters]:
     numbers = (number for number in range(1, shared.workers + 1) if number != shared.number)
-    return {number: Figures(shared.figures(number)) for number in numbers}
+    return {number: SharedCounters(shared.figures(number)) for number in numbers}
 
 
 #: The interfaces, as the interface log names them.
@@ -345,7 +345,7 @@ T = TypeVar("T")
 class Ledger:
     """A periodic task that adds the counters of one server to the interface log of the root."""
 
-    def __init__(self, log: InterfaceLog, interface: str, measures: Measures) -> None:
+    def __init__(self, log: InterfaceLog, interface: str, measures: ServerMeasures) -> None:
         """Add the counts of *measures* at *interface* to *log*, from now on."""
         self.log, self._interface, self._measures = log, interface, measures
         self._lock = Lock()
@@ -529,18 +529,18 @@ class Operation:
         read_only: bool = False,
     ) -> None:
         self.shared, self.read_only = shared, read_only
-        self.measures = Measures(shared)
+        self.measures = ServerMeasures(shared)
         self.log = log
         if log is not None:
             log.on_lost = self.measures.line_lost
         self.catch_up, self.readiness, self.turns = CatchUpTask(), Readiness(), Turns()
         self.repeats, self.flash_messages = FormDeduplicator(shared), FlashMessages(shared)
         self.ledger: Ledger | None = None
-        self.rereading: Rereading | None = None
+        self.verifier: FileVerifier | None = None
         self.stopping = Event()
         feeds = max(1, connections // SHARE)
-        self.connections: Places = BoundedSemaphore(connections)
-        self.feeds: Places = BoundedSemaphore(feeds)
+        self.connections: Semaphore = BoundedSemaphore(connections)
+        self.feeds: Semaphore = BoundedSemaphore(feeds)
         if shared is not None:
             self.connections, self.feeds = shared.connections(connections), shared.feeds(feeds)
 
@@ -551,7 +551,7 @@ class Operation:
     def reread(self, memory: Jidomem) -> None:
         """Read the files of the journal again, slowly, until `flush`; of several workers the first one does."""
         seconds = memory.settings.limits.reread_seconds if self.shared is None or self.shared.number == 1 else None
-        self.rereading = Rereading(memory.journal, seconds, lambda each: self.damage(memory, each.project), self.shared)
+        self.verifier = FileVerifier(memory.journal, seconds, lambda one: self.damage(memory, one.project), self.shared)
 
     def stop(self) -> None:
         """Set `stopping`, which ends streams."""
@@ -565,7 +565,7 @@ class Operation:
 
     def flush(self) -> None:
         """Write the last counts and lines."""
-        for part in (self.rereading, self.ledger, self.log):
+        for part in (self.verifier, self.ledger, self.log):
             if part is not None:
                 part.close()
 
@@ -582,8 +582,8 @@ class Operation:
             if self.shared is None or self.shared.number == 1:
                 fields = {"project": project, "count": len(damage), "detail": damage[0].detail, "hint": damage[0].hint}
                 self.log_event("warning", "damaged", fields)
-            if self.rereading is not None:
-                self.rereading.report(project, damage)
+            if self.verifier is not None:
+                self.verifier.report(project, damage)
         return damage
 
     def log_commit(self, commit: str, caller: ApiToken, request_id: str) -> None:

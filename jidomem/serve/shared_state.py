@@ -1,6 +1,6 @@
 """The state that the workers of a server share: memory, places, and the messages, results and reports of its pages.
 
-A server of one process has the same parts in its own memory. `Rereading` verifies the journal while the server runs.
+A server of one process has the same parts in its own memory. `FileVerifier` verifies the journal while the server runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from jidomem.errors import JidomemError, JournalDamaged
 from jidomem.journal.commit import is_pack
 from jidomem.journal.journal import LOOSE, FileJournal, Stream
 from jidomem.runtime.state import State
-from jidomem.runtime.worker_pool import Value, Values
+from jidomem.runtime.worker_pool import BoundedMapping, Value
 
 #: The most workers of a server.
 MOST_WORKERS = 256
@@ -240,7 +240,7 @@ class FlashMessages:
 
     def __init__(self, shared: SharedState | None = None) -> None:
         """Store messages in the memory of this process, or in *shared*."""
-        self._messages: Values = BoundedDict[str, Value](MOST_FLASH_MESSAGES)
+        self._messages: BoundedMapping = BoundedDict[str, Value](MOST_FLASH_MESSAGES)
         self._key, self._lock = secrets.token_bytes(32), Lock()
         if shared is not None:
             self._messages, self._key = shared.values("flash message", MOST_FLASH_MESSAGES), shared.key
@@ -266,7 +266,7 @@ class FormDeduplicator:
         """Store the results of posts in the memory of this process, or in *shared*."""
         self._lock = Lock()
         self._locks = BoundedDict[str, Lock](MOST_FORM_POSTS)
-        self._results: Values = BoundedDict[str, Value](MOST_FORM_POSTS)
+        self._results: BoundedMapping = BoundedDict[str, Value](MOST_FORM_POSTS)
         self._lock_of: Callable[[str], AbstractContextManager[bool]] = self._own_lock
         if shared is not None:
             self._results, self._lock_of = shared.values("form post", MOST_FORM_POSTS), shared.form_lock
@@ -300,7 +300,7 @@ MOST_REPORTS = 100
 STEPS, _CLOSING = 144, 2.0
 
 
-class Rereading:
+class FileVerifier:
     """Reads each file of a *journal* again within so many *seconds*, in small steps; never if that is None.
 
     Each step also asks a shared log for missing entries. *on_damage* is called with a stream in which damage was found,
@@ -316,7 +316,7 @@ class Rereading:
         shared: SharedState | None = None,
     ) -> None:
         self._journal, self._on_damage, self._shared = journal, on_damage, shared
-        self._reports: Values | None = None if shared is None else shared.values("damaged", shared.workers)
+        self._reports: BoundedMapping | None = None if shared is None else shared.values("damaged", shared.workers)
         self._reported: list[tuple[str, str, str, int]] = []
         self._followed: dict[int, object] = {}
         self._streams: list[Stream] = []  # those that this round has still to read

@@ -269,7 +269,7 @@ _RETRY = {"busy": 1, "too_many_requests": 1, "index_behind": 1}
 
 
 @dataclass(slots=True)
-class Seen:
+class RequestRecord:
     """The record of the present request (`g.seen`): its start, its id, and its outcome so far."""
 
     began: float
@@ -314,7 +314,7 @@ def document(data: bytes, media: str) -> Response:
 
 def problem(error: JidomemError) -> Response:
     """Return *error* as a problem document (RFC 9457), with the same members as in every interface."""
-    seen: Seen = g.seen
+    seen: RequestRecord = g.seen
     seen.refusal = error.code
     project = str((request.view_args or {}).get("project", "PROJECT"))
     return refused({**described(error, project), "request_id": seen.id}, error)

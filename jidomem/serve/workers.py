@@ -357,8 +357,8 @@ class _CatchUp:
             self._projects = self._memory.projects()
         self._count += 1
         catch_up(self._memory, self._projects)
-        if self._operation.rereading is not None:
-            self._operation.rereading.follow()
+        if self._operation.verifier is not None:
+            self._operation.verifier.follow()
         publish_gauges(self._operation, self._memory, self._projects)
 
 

@@ -103,7 +103,7 @@ _SESSIONS = f"{vocab.BASE}sessions/"
 _RECORDER = iri(f"{vocab.PROV}wasAttributedTo")
 
 
-class NotOpened(NotFound):
+class SessionNotOpened(NotFound):
     """The session of a turn was never opened."""
 
 
@@ -263,7 +263,7 @@ class _NewTurn(NamedTuple):
         pipeline.check_other_write("description", self.agent, view, "answered_by")
         if not view.types(self.session):
             name = plain_value(self.session)
-            raise NotOpened(f"no session {name}", hint="open it with: jidomem agent session start NAME")
+            raise SessionNotOpened(f"no session {name}", hint="open it with: jidomem agent session start NAME")
         conversation = conversation_of(self.session)
         if self.key is None:
             node = _new_node("turns", pipeline, view)

@@ -24,7 +24,7 @@ from jidomem.rdf.terms import Term, Triple, date_time, iri, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Receipt, Version
 from jidomem.schema.ontology import EffectiveRules
-from jidomem.write.permissions import Speaker
+from jidomem.write.permissions import AuthenticatedAgent
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import AnySubmission, Decision, Outcome
@@ -594,7 +594,7 @@ def _raise_refusal(block: _Block) -> None:
             raise pending.outcome
 
 
-def _report(members: Iterable[PendingSubmission], speaker: Speaker) -> None:
+def _report(members: Iterable[PendingSubmission], speaker: AuthenticatedAgent) -> None:
     """Call the `on_commit` of *speaker*, if any, once with each commit of *members*, all of one caller."""
     for commit in dict.fromkeys(each.commit for each in members if each.commit is not None):
         if speaker.on_commit is not None:

@@ -411,7 +411,7 @@ _FOLDERS = {
 _ONESELF = ("me", "myself", "self")
 
 
-class Normal(NamedTuple):
+class NormalIntent(NamedTuple):
     """An intent in its one written form, and the fields that were filled in (field -> value)."""
 
     intent: MemoryUpdateIntent
@@ -425,7 +425,7 @@ def normalize(
     new_id: Callable[[], str],
     schema: Schema,
     literal: int = LITERAL_LIMIT,
-) -> Normal:
+) -> NormalIntent:
     """Return *intent* in its one written form: trimmed, references as IRIs, moments in UTC, defaults by type.
 
     Normalising a normal intent changes nothing. Raises IntentRefused with every value that has no written form, and
@@ -455,7 +455,7 @@ def normalize(
     if normalizer.violations:
         raise IntentRefused(normalizer.violations)
     filled = {name: value for name, value in values.items() if given[name] is None and value is not None}
-    return Normal(MemoryUpdateIntent.from_fields(values), filled)
+    return NormalIntent(MemoryUpdateIntent.from_fields(values), filled)
 
 
 #: The names of types for the summary of a session, and what fits: one memory for each thing that the next one needs.

@@ -55,7 +55,7 @@ _AGENTS = {"agent": "forAgent", "by": "setBy"}
 _ROLES = {"role": "forRole", "grants": "grantsRole"}
 
 
-class Speaker(NamedTuple):
+class AuthenticatedAgent(NamedTuple):
     """The agent that a server identified by a token, and its role where the token gives one.
 
     With *by_rule* it is the writer itself, which carries out a rule of the policy. `on_commit` is called with the id of
@@ -89,7 +89,7 @@ def authority(view: WriteSnapshot, policy: Policy) -> AccessPolicy:
 
 
 def permitted(
-    intent: MemoryUpdateIntent, view: WriteSnapshot, effective: EffectiveRules, speaker: Speaker | None
+    intent: MemoryUpdateIntent, view: WriteSnapshot, effective: EffectiveRules, speaker: AuthenticatedAgent | None
 ) -> Permission:
     """Return the permission of the normal *intent*; raises PolicyDenied if its agent may neither assert nor propose it.
 
@@ -134,7 +134,7 @@ def barred_curators(rule: PolicyChange, rules: AccessPolicy) -> str | None:
 
 
 def check_other_write(
-    thing: str, agent: str, view: WriteSnapshot, policy: Policy, speaker: Speaker | None, field: str
+    thing: str, agent: str, view: WriteSnapshot, policy: Policy, speaker: AuthenticatedAgent | None, field: str
 ) -> None:
     """Raise PolicyDenied unless *agent*, given as *field*, may write *thing*: a session or a description, which are no
     memories.
@@ -148,7 +148,7 @@ def check_other_write(
 
 
 def check_session_agent(
-    session: Term, agent: Term, view: WriteSnapshot, policy: Policy, speaker: Speaker | None
+    session: Term, agent: Term, view: WriteSnapshot, policy: Policy, speaker: AuthenticatedAgent | None
 ) -> None:
     """Raise PolicyDenied unless *session* is of *agent*, or that is a curator; without any curator, all agents may."""
     rules, opener = authority(view, policy), view.first(session, jido("hasPrimaryAgent"))
@@ -162,7 +162,7 @@ def check_session_agent(
     )
 
 
-def role_in_use(agent: str, rules: AccessPolicy, speaker: Speaker | None, field: str = "asserted_by") -> str:
+def role_in_use(agent: str, rules: AccessPolicy, speaker: AuthenticatedAgent | None, field: str = "asserted_by") -> str:
     """Return the role of *agent*: that of the speaker, which a token identifies, else the one given by the project.
 
     Raises PolicyDenied where a speaker that is no curator writes for another agent, which *field* names.
@@ -180,7 +180,7 @@ def role_in_use(agent: str, rules: AccessPolicy, speaker: Speaker | None, field:
     return role
 
 
-def check_author(agent: str | None, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
+def check_author(agent: str | None, view: WriteSnapshot, policy: Policy, speaker: AuthenticatedAgent | None) -> None:
     """Raise PolicyDenied if *agent* is not the agent of the token, which is no curator."""
     if speaker is not None and agent is not None:
         role_in_use(agent, authority(view, policy), speaker)
@@ -200,7 +200,7 @@ def change_triples(project: Term, changes: Iterable[tuple[Term, PolicyChange]]) 
     return triples
 
 
-def check_may_change(agent: str, rules: AccessPolicy, after: AccessPolicy, speaker: Speaker | None) -> None:
+def check_may_change(agent: str, rules: AccessPolicy, after: AccessPolicy, speaker: AuthenticatedAgent | None) -> None:
     """Raise PolicyDenied unless *agent* may change the policy from *rules* to *after*."""
     role, administrators = role_in_use(agent, rules, speaker), rules.administrators
     if role != "Administrator" and _is_restricted(role, administrators, speaker):
@@ -210,7 +210,7 @@ def check_may_change(agent: str, rules: AccessPolicy, after: AccessPolicy, speak
         raise PolicyDenied(f"{_names(administrators)} would lose the role, and no administrator is left", hint=hint)
 
 
-def check_curates(action: str, agent: str, rules: AccessPolicy, speaker: Speaker | None) -> None:
+def check_curates(action: str, agent: str, rules: AccessPolicy, speaker: AuthenticatedAgent | None) -> None:
     """Raise PolicyDenied unless *agent* is a curator; without any curator, every agent may. *action* is the action."""
     role, curators = role_in_use(agent, rules, speaker), rules.curators
     if role not in CURATORS and _is_restricted(role, curators, speaker):
@@ -414,7 +414,7 @@ def _denied(message: str, rule: PolicyChange | None, rules: AccessPolicy, agent:
     return PolicyDenied(f"{message}: {rule}", hint=f"{hint}; the rules: jidomem access policy show")
 
 
-def _is_restricted(role: str, holders: Sequence[str], speaker: Speaker | None) -> bool:
+def _is_restricted(role: str, holders: Sequence[str], speaker: AuthenticatedAgent | None) -> bool:
     """Return whether the project restricts an action: it names curators or administrators, or uses tokens."""
     return bool(holders) or speaker is not None or role == "MemoryReader"
 

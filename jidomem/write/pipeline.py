@@ -36,7 +36,7 @@ from jidomem.write import canonical, conflict, permissions, secrets, triples, va
 from jidomem.write.normalize import (
     MOMENT_FIELDS,
     FieldNormalizer,
-    Normal,
+    NormalIntent,
     check_entries,
     normalize,
     resolve,
@@ -139,7 +139,7 @@ class Pipeline:
     rules: EffectiveRules
     new_id: Callable[[], str]
     fresh_ids: bool = False
-    speaker: permissions.Speaker | None = None
+    speaker: permissions.AuthenticatedAgent | None = None
     literal: int = LITERAL_LIMIT
     find: Callable[[str, str], str] = _find_none
     ids: Callable[[str, str], list[str]] = _no_ids
@@ -640,7 +640,7 @@ class _FormCheck(NamedTuple):
         judged = faults_of(pipeline.describe, complete, self.submission.options, view, self.now)
         return faults + [violation for violation in judged if violation.field not in (None, *left_out)]
 
-    def _normal(self, intent: MemoryUpdateIntent) -> Normal:
+    def _normal(self, intent: MemoryUpdateIntent) -> NormalIntent:
         schema, literal = self.pipeline.schema, self.pipeline.literal
         return normalize(intent, now=self.now, new_id=lambda: _NO_ID, schema=schema, literal=literal)
 
@@ -664,7 +664,7 @@ def _unique(first: Iterable[Violation], more: Iterable[Violation]) -> list[Viola
     return [*unique.values()]
 
 
-def _valid_part(intent: MemoryUpdateIntent, normal: Callable[[MemoryUpdateIntent], Normal]) -> MemoryUpdateIntent:
+def _valid_part(intent: MemoryUpdateIntent, normal: Callable[[MemoryUpdateIntent], NormalIntent]) -> MemoryUpdateIntent:
     """Return *intent* without the values, and the entries of lists, that *normal* refuses."""
     kind = intent.type if not faults_of(normal, MemoryUpdateIntent(type=intent.type)) else None
 

@@ -155,7 +155,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         """
         own_role = None if role == "agent" else role_named(role)
         node = plain_value(self._pipeline.node(agent, "agents"))
-        speaker = permissions.Speaker(node, own_role, on_commit=on_commit, check=check)
+        speaker = permissions.AuthenticatedAgent(node, own_role, on_commit=on_commit, check=check)
         return self._with(self._context._replace(agent=agent, pipeline=replace(self._pipeline, speaker=speaker)))
 
     def speaking_for(self, agent: str) -> Self:
@@ -164,7 +164,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
 
     def by_rule(self) -> Self:
         """Return this writer for confirmations by a rule of the policy: in its own name, exempt from other rules."""
-        speaker = permissions.Speaker(plain_value(WRITER_AGENT), "MemoryWriter", by_rule=True)
+        speaker = permissions.AuthenticatedAgent(plain_value(WRITER_AGENT), "MemoryWriter", by_rule=True)
         pipeline = replace(self._pipeline, speaker=speaker)
         return self._with(self._context._replace(agent=vocab.local_name(WRITER_AGENT), pipeline=pipeline))
 

@@ -103,7 +103,7 @@ def test_unchanged_files_are_not_read_and_nothing_is_written(memory, folder, mon
     version = memory.journal.head(Stream("p", "codebase"))
     for language in (importer.python, importer.elixir):
         monkeypatch.setattr(language, "extract", None)  # calling it would raise
-    monkeypatch.setattr(importer.Tracked, "read", lambda *given: None)  # and what is not read counts as gone
+    monkeypatch.setattr(importer.TrackedFiles, "read", lambda *given: None)  # and what is not read counts as gone
 
     report = import_folder(memory, folder)
 

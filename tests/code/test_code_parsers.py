@@ -8,11 +8,11 @@ import pytest
 
 from jidomem.errors import Failed
 from jidomem.extras.code import elixir, python
-from jidomem.extras.code.python import ModuleName, Naming
+from jidomem.extras.code.python import ModuleName, ModuleNames
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(__file__).parent / "data" / "elixir"
-NAMING = Naming(
+NAMING = ModuleNames(
     lambda path: (ROOT / path).read_text("utf-8") if (ROOT / path).is_file() else None,
     lambda path: (ROOT / path).is_file(),
 )
@@ -374,7 +374,7 @@ def test_the_name_of_a_python_module_follows_packages_and_project_configuration(
     ids=["mapped", "no table", "no folder", "no tool", "broken"],
 )
 def test_the_name_of_a_python_module_follows_its_path_with_an_invalid_configuration(configuration, expected):
-    naming = Naming(lambda path: configuration if path == "pyproject.toml" else None, lambda path: False)
+    naming = ModuleNames(lambda path: configuration if path == "pyproject.toml" else None, lambda path: False)
 
     assert naming.name("code/cart.py").name == expected
 

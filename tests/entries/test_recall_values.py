@@ -23,7 +23,7 @@ from jidomem.entries import (
     WriteResult,
 )
 from jidomem.errors import InvalidRequest, JidomemError, TooLarge
-from jidomem.records.recall import Hit, MemoryRecall, Narrowing, parse_request
+from jidomem.records.recall import Hit, MemoryRecall, RecallFilters, parse_request
 
 REQUEST = RecallRequest(agent_id="demo", query="hello")
 HIT = Hit(id="i", agent_id="demo", content="hello", score=0.5, metadata={"a": []})
@@ -253,10 +253,10 @@ def test_values_with_mutable_content_are_hashable(make):
 
 
 def test_a_plain_text_is_a_request_of_the_current_agent():
-    request, narrowing = parse_request("hello", {"limit": 2, "kinds": ["fact"]}, "demo")
+    request, filters = parse_request("hello", {"limit": 2, "kinds": ["fact"]}, "demo")
 
     assert request == make_request(limit=2)
-    assert narrowing.kinds == ("fact",)
+    assert filters.kinds == ("fact",)
 
 
 @pytest.mark.parametrize(
@@ -319,25 +319,33 @@ def test_no_request_covers_entries_of_another_agent(scope, session, covers_all):
         ),
         (lambda: RecallResult(7), "result: request is not a RecallRequest", "give the request that is answered"),
         (lambda: RecallResult(REQUEST, 7), "result: entries is not a list", "give a list of entries, or leave it out"),
-        (lambda: Narrowing(kinds="fact"), "request: kinds='fact' is not a list of texts", 'give kinds=["..."]'),
-        (lambda: Narrowing(about=7), "request: about=7 is not a list of texts", 'give about=["..."]'),
-        (lambda: Narrowing(about=["a", ""]), "request: about=['a', ''] is not a list of texts", 'give about=["..."]'),
-        (lambda: Narrowing(agent=""), "request: agent='' is not a name", "give a name, or leave agent out"),
-        (lambda: Narrowing(session=7), "request: session=7 is not a name", "give a name, or leave session out"),
-        (lambda: Narrowing(explain=1), "request: explain=1 is not true or false", "give explain=true, or leave it out"),
+        (lambda: RecallFilters(kinds="fact"), "request: kinds='fact' is not a list of texts", 'give kinds=["..."]'),
+        (lambda: RecallFilters(about=7), "request: about=7 is not a list of texts", 'give about=["..."]'),
         (
-            lambda: Narrowing(budget_tokens=0),
+            lambda: RecallFilters(about=["a", ""]),
+            "request: about=['a', ''] is not a list of texts",
+            'give about=["..."]',
+        ),
+        (lambda: RecallFilters(agent=""), "request: agent='' is not a name", "give a name, or leave agent out"),
+        (lambda: RecallFilters(session=7), "request: session=7 is not a name", "give a name, or leave session out"),
+        (
+            lambda: RecallFilters(explain=1),
+            "request: explain=1 is not true or false",
+            "give explain=true, or leave it out",
+        ),
+        (
+            lambda: RecallFilters(budget_tokens=0),
             "request: budget_tokens=0 is not a positive whole number",
             "give budget_tokens=500",
         ),
         (
-            lambda: Narrowing(budget_tokens=True),
+            lambda: RecallFilters(budget_tokens=True),
             "request: budget_tokens=True is not a positive whole number",
             "give budget_tokens=500",
         ),
         *(
             (
-                lambda least=least: Narrowing(min_score=least),
+                lambda least=least: RecallFilters(min_score=least),
                 f"request: min_score={least!r} is not a number from 0 to 1",
                 "give min_score=0 to see all results",
             )
@@ -362,9 +370,9 @@ def test_a_refusal_names_the_field_and_the_correction(make, expected_text, hint)
 
 
 def test_the_search_of_a_request_is_narrowed_by_options():
-    narrowing = Narrowing(kinds=["fact"], about=("a", "b"), agent="ana", session="s", budget_tokens=1, explain=True)
+    filters = RecallFilters(kinds=["fact"], about=("a", "b"), agent="ana", session="s", budget_tokens=1, explain=True)
 
-    assert (narrowing.kinds, narrowing.about, narrowing.agent, narrowing.session) == (("fact",), ("a", "b"), "ana", "s")
-    assert (narrowing.budget_tokens, narrowing.explain, narrowing.include_inactive) == (1, True, False)
-    assert (Narrowing().explain, Narrowing().budget_tokens, Narrowing().kinds) == (False, None, ())
-    assert parse_request(REQUEST, {"explain": True}, "other") == (REQUEST, Narrowing(explain=True))
+    assert (filters.kinds, filters.about, filters.agent, filters.session) == (("fact",), ("a", "b"), "ana", "s")
+    assert (filters.budget_tokens, filters.explain, filters.include_inactive) == (1, True, False)
+    assert (RecallFilters().explain, RecallFilters().budget_tokens, RecallFilters().kinds) == (False, None, ())
+    assert parse_request(REQUEST, {"explain": True}, "other") == (REQUEST, RecallFilters(explain=True))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from index_world import as_stored, commit_on
 
 from jidomem.errors import InvalidRequest
-from jidomem.index.results import GRAPH_FORMATS, AnswerLimits, Serialized, Solutions
+from jidomem.index.results import GRAPH_FORMATS, AnswerLimits, SerializedAnswer, Solutions
 from jidomem.index.store import OxigraphIndex, Watermark, trig
 from jidomem.journal.commit import advance
 from jidomem.rdf.terms import parse_literal
@@ -110,7 +110,7 @@ def test_ask_and_construct_queries_are_answered(index):
 def test_an_answer_is_serialized_in_the_requested_format_of_its_kind(index):
     select, ask = "SELECT ?o { ?s <urn:q> ?o }", "ASK { ?s <urn:q> ?o }"
     graph = "CONSTRUCT { ?s <urn:q> ?o } { ?s <urn:q> ?o }"
-    assert index.serialized(select, graphs=[A], rows_as="tsv") == Serialized("select", b"?o\n<urn:o>\n")
+    assert index.serialized(select, graphs=[A], rows_as="tsv") == SerializedAnswer("select", b"?o\n<urn:o>\n")
     assert json.loads(index.serialized(select, graphs=[A]).data)["results"]["bindings"][0]["o"]["value"] == "urn:o"
     assert json.loads(index.serialized(ask, graphs=[A], rows_as="csv").data)["boolean"] is True
     assert b"<boolean>false</boolean>" in index.serialized(ask, graphs=[B], rows_as="xml").data

@@ -6,8 +6,8 @@ from conftest import START
 
 from jidomem.extras.memoryos.config import MemoryOSConfig
 from jidomem.extras.memoryos.segments import (
-    Arrival,
     Description,
+    PageArrival,
     TierPolicy,
     choose_segment,
     describe,
@@ -46,7 +46,7 @@ def joined(tiers, page_id, new_id, moment, policy):
     placement = choose_segment(tiers, page_id, policy)
     pages = tuple(each.id for each in placement.pages)
     vector = next((each.embedding for each in placement.pages if each.embedding), None)
-    arrival = Arrival(page_id, placement.segment_id or new_id, f"of {' '.join(pages)}", pages, moment, vector)
+    arrival = PageArrival(page_id, placement.segment_id or new_id, f"of {' '.join(pages)}", pages, moment, vector)
     return transfer(tiers, arrival, policy).memory
 
 

@@ -10,7 +10,7 @@ from conftest import fixed_sources
 import jidomem
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.extras.memoryos.config import MemoryOSConfig
-from jidomem.extras.memoryos.personas import Learnt
+from jidomem.extras.memoryos.personas import ObjectLearnings
 from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry
 from jidomem.models.scripted import ScriptedModel
@@ -173,12 +173,14 @@ def test_a_page_of_a_recorded_turn_is_stored_once_and_has_the_turn_iri_as_eviden
 def test_a_learned_fact_is_embedded_and_a_vector_of_another_length_is_refused(ada):  # D091
     entry = KnowledgeEntry("f1", "likes tea", "2026-11-21")
 
-    ada.learn(Learnt("user", "ana", {}, (entry,)))
+    ada.learn(ObjectLearnings("user", "ana", {}, (entry,)))
 
     (fact,) = ada.personas[0].knowledge
     assert len(fact.embedding) == 64
     with pytest.raises(InvalidRequest, match=r"a vector of 2 numbers, and .* makes 64"):
-        ada.learn(Learnt("user", "ana", {}, (KnowledgeEntry("f2", "likes rum", "2026-11-21", embedding=[1.0, 2.0]),)))
+        ada.learn(
+            ObjectLearnings("user", "ana", {}, (KnowledgeEntry("f2", "likes rum", "2026-11-21", embedding=[1.0, 2.0]),))
+        )
     assert len(ada.personas[0].knowledge) == 1
 
 
@@ -194,7 +196,9 @@ def test_adding_pages_alone_starts_maintenance(memory):  # D066 D069
 
 def test_a_forgotten_user_leaves_nothing_in_any_tier_and_other_users_stay(memory, root):
     ada = memory.os(model=reader(), policy=policy(mtm_fscore_threshold=2))
-    ada.learn(Learnt("user", "ana", {"phone": "hunter2"}, (KnowledgeEntry("f1", "has hunter2", "2026-11-21"),)))
+    ada.learn(
+        ObjectLearnings("user", "ana", {"phone": "hunter2"}, (KnowledgeEntry("f1", "has hunter2", "2026-11-21"),))
+    )
     for query in TALK:
         ada.add(query, "Noted.", about=("user", "ben"))
         ada.add(f"{query} hunter2", "Noted.", about=ANA)
@@ -230,7 +234,7 @@ def test_a_user_is_one_person_however_the_name_is_written(memory):
     for number, name in enumerate(("Ana", "ana", "ANA", "Ana")):
         page = ada.add(f"I have a {animals[number]}.", "Noted.", about=("user", name), page_id=f"p{number}")
         assert page.object == ("user", "Ana")
-    ada.learn(Learnt("user", "aNA", {"language": "pt"}))
+    ada.learn(ObjectLearnings("user", "aNA", {"language": "pt"}))
     ada.add("Where is it?", "There.", about=("file", "README"))
     ada.add("Where is it?", "There.", about=("file", "readme"))
     ada.maintain()

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from memoryos_dialogue import ADA, at, page, policy
 
 from jidomem.extras.memoryos.personas import (
-    Diffusion,
-    Judgement,
-    Learnt,
+    FactImportance,
     Lesson,
+    ObjectLearnings,
+    PersonaDiffusion,
     diffuse,
     judge,
     learn,
@@ -18,11 +18,11 @@ from jidomem.extras.memoryos.personas import (
     unjudged,
     untaught,
 )
-from jidomem.extras.memoryos.retrieval import Round, Visit, maintain, touch_segments
+from jidomem.extras.memoryos.retrieval import MaintenanceRun, SegmentVisit, maintain, touch_segments
 from jidomem.extras.memoryos.segments import (
-    Arrival,
     Description,
-    Splitting,
+    PageArrival,
+    SegmentSplit,
     choose_segment,
     describe,
     insert,
@@ -82,29 +82,29 @@ def move(tiers, move_arguments, clock, policy):
     if kind == "transfer" and (subject := pick(transferable, rest[0])):
         placement = choose_segment(tiers, subject, policy)
         pages = tuple(each.id for each in placement.pages)
-        arrival = Arrival(subject, placement.segment_id or f"s{clock}", "told", pages, at(clock))
+        arrival = PageArrival(subject, placement.segment_id or f"s{clock}", "told", pages, at(clock))
         return lambda tiers: transfer(tiers, arrival, policy)
     if kind == "maintain":
-        return lambda tiers: maintain(tiers, Round(at(clock)), policy)
+        return lambda tiers: maintain(tiers, MaintenanceRun(at(clock)), policy)
     if kind == "learn":
         entry, trait = fact(rest[0], rest[1]), TraitEntry(f"t{clock}", f"trait {clock}", "so", at(clock))
-        learnt = Learnt("user", "ana", knowledge=[entry], traits=[trait]), Learnt(traits=[trait])
+        learnt = ObjectLearnings("user", "ana", knowledge=[entry], traits=[trait]), ObjectLearnings(traits=[trait])
         return lambda tiers: learn(learn(tiers, learnt[0], policy).memory, learnt[1], policy)
     if kind == "judge":
-        judgement = Judgement({entry.id: rest[0] for entry in unjudged(tiers)})
+        judgement = FactImportance({entry.id: rest[0] for entry in unjudged(tiers)})
         return lambda tiers: judge(tiers, judgement, policy)
     segment_ids = {each.id for each in tiers.mtm} if kind in ("visit", "teach") else oversized(tiers, policy.config)
     subject = pick(segment_ids, rest[0]) if kind in ("visit", "teach", "split") else None
     if subject is None:
         return lambda tiers: fit(tiers, policy.config)
     if kind == "visit":
-        return lambda tiers: touch_segments(tiers, Visit({subject}, at(clock)), policy)
+        return lambda tiers: touch_segments(tiers, SegmentVisit({subject}, at(clock)), policy)
     if kind == "split":
         parts = oversized(tiers, policy.config).get(subject, 0)
-        splitting = Splitting(subject, [f"s{clock}.{part}" for part in range(parts)], at(clock))
+        splitting = SegmentSplit(subject, [f"s{clock}.{part}" for part in range(parts)], at(clock))
         return lambda tiers: split(tiers, splitting, policy)
     new_pages = [each.id for each in untaught(tiers.segment(subject)).pages][: rest[1]]
-    lesson = Lesson(subject, new_pages, at(clock), [Learnt("user", "ana", knowledge=[fact(clock)])])
+    lesson = Lesson(subject, new_pages, at(clock), [ObjectLearnings("user", "ana", knowledge=[fact(clock)])])
     return lambda tiers: teach(tiers, lesson, policy)
 
 
@@ -176,7 +176,7 @@ def test_system_memory_has_distinct_public_facts_above_the_threshold_within_its_
 
     for clock, (agent, each, importance, private) in enumerate(facts):
         one = KnowledgeEntry(f"{agent}{each}", f"Fact {each}.", at(clock), private=private, importance=importance)
-        diffusion = Diffusion(agent, (ObjectPersona(agent, "service", "index", {}, (one,)),), at(clock))
+        diffusion = PersonaDiffusion(agent, (ObjectPersona(agent, "service", "index", {}, (one,)),), at(clock))
         step = diffuse(system, diffusion, current_policy)
         assert diffuse(step.memory, diffusion, current_policy).memory is step.memory
         system = step.memory

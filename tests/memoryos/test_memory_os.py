@@ -16,8 +16,8 @@ import jidomem
 from jidomem.base.clock import Sources
 from jidomem.errors import IntentRefused, InvalidRequest, ModelUnavailable, NotFound, TooLarge
 from jidomem.extras.memoryos.config import MemoryOSConfig
-from jidomem.extras.memoryos.jobs import MAX_ATTEMPTS, Outcome
-from jidomem.extras.memoryos.personas import Learnt
+from jidomem.extras.memoryos.jobs import MAX_ATTEMPTS, JobOutcome
+from jidomem.extras.memoryos.personas import ObjectLearnings
 from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry
 from jidomem.models.embeddings import HashedStems
@@ -133,14 +133,14 @@ def test_hot_segments_are_learned_into_personas_and_important_facts_reach_system
 
     outcomes = ada.maintain()
 
-    assert outcomes[0] == Outcome("maintain", "")
+    assert outcomes[0] == JobOutcome("maintain", "")
     assert {each.kind for each in outcomes if each.ok} == {"maintain", "teach", "diffuse"}
     (ana,) = [each for each in ada.personas if each.identifier == "ana"]
     assert any("nurse" in fact.text for fact in ana.knowledge)
     assert all(fact.importance is not None or fact.private for fact in ana.knowledge)
     assert {entry.source_agent_id for entry in ada.system_memory.entries} == {"ada"}
     assert memory.os("bob").system_memory == ada.system_memory
-    assert ada.maintain() == [Outcome("maintain", "")]  # no page is learned twice
+    assert ada.maintain() == [JobOutcome("maintain", "")]  # no page is learned twice
 
 
 KEY = "ghp_" + "a1B2" * 9
@@ -151,8 +151,8 @@ KEY = "ghp_" + "a1B2" * 9
     [
         (lambda ada, text: ada.add(f"My key is {text}", ""), "query"),
         (lambda ada, text: ada.add("", text), "response"),
-        (lambda ada, text: ada.learn(Learnt("user", "ana", {"token": [text]})), "profile"),
-        (lambda ada, text: ada.learn(Learnt("user", "ana", {}, [fact_of(text)])), "knowledge"),
+        (lambda ada, text: ada.learn(ObjectLearnings("user", "ana", {"token": [text]})), "profile"),
+        (lambda ada, text: ada.learn(ObjectLearnings("user", "ana", {}, [fact_of(text)])), "knowledge"),
     ],
 )
 def test_a_secret_or_oversized_text_is_refused_before_anything_is_stored(open_memory, add, where):
@@ -193,7 +193,9 @@ def test_an_extracted_fact_that_resembles_a_secret_is_private(open_memory):  # D
             return Learned((Fact(f"must always use {KEY}"),), (Trait("key", KEY),))
 
     ada = open_memory().os(model=SecretExtractor(), policy=small(stm_capacity=1, heat_threshold=1.0, comparison=">="))
-    ada.learn(Learnt("user", "ana", {}, [replace(fact_of("Always deploy from the release branch"), importance=1.0)]))
+    ada.learn(
+        ObjectLearnings("user", "ana", {}, [replace(fact_of("Always deploy from the release branch"), importance=1.0)])
+    )
     talk(ada, *LUNCH)
 
     ada.maintain()
@@ -329,7 +331,7 @@ def test_an_evicted_segment_is_archived_by_the_configured_provider(open_memory):
 
     outcomes = ada.maintain()
 
-    assert outcomes == [Outcome("maintain", ""), Outcome("archive", "")]
+    assert outcomes == [JobOutcome("maintain", ""), JobOutcome("archive", "")]
     query = MemoryQuery(query={"key": f"memoryos:ada:{segment_ids[0]}"}, provider="kept")
     result = execute_directive(query, memory.providers()).data["result"]
     archived = DialogueSegment.from_dict(result[0]["value"])
@@ -406,7 +408,7 @@ def test_jobs_are_stored_in_the_memory_queue_and_describe_a_page_when_run(open_m
         queues = store.execute("SELECT DISTINCT queue FROM jobs").fetchall()
 
     assert (queues, ada.tiers.stm[0].meta_chain) == ([("memory",)], None)
-    assert ada.run_jobs() == [Outcome("describe", ada.tiers.stm[0].id)]
+    assert ada.run_jobs() == [JobOutcome("describe", ada.tiers.stm[0].id)]
     assert ada.tiers.stm[0].meta_chain == "of indexes"
 
 

@@ -7,10 +7,10 @@ from memoryos_dialogue import ADA, at, described, ids, joined, page, policy, sai
 
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
 from jidomem.extras.memoryos.segments import (
-    Arrival,
     Description,
-    Retelling,
-    Splitting,
+    NewDescription,
+    PageArrival,
+    SegmentSplit,
     TierPolicy,
     before,
     choose_segment,
@@ -160,7 +160,7 @@ def test_a_joining_page_updates_summary_vector_keywords_heat_and_access_time():
     tiers = joined(tiers, "p1", "s1", at(10), PLAIN)
     tiers = described(tiers, "p2", PLAIN, embedding=(1.0, 0.0), keywords={"index", "disk"})
 
-    arrival = Arrival("p2", "s1", "indexes on disks", ("p1", "p2"), at(20), (0.5, 0.5))
+    arrival = PageArrival("p2", "s1", "indexes on disks", ("p1", "p2"), at(20), (0.5, 0.5))
     after = transfer(tiers, arrival, policy(mtm_fscore_threshold=0.4)).memory
 
     merged = after.mtm[0]
@@ -181,7 +181,7 @@ def test_a_transferred_page_is_not_transferred_again():
     one = policy(stm_capacity=1)
     tiers = joined(said([1, 2], one), "p1", "s1", at(9), one)
 
-    step = transfer(tiers, Arrival("p1", "s7", "of p1", ("p1",), at(10)), one)
+    step = transfer(tiers, PageArrival("p1", "s7", "of p1", ("p1",), at(10)), one)
 
     assert (step.memory, step.directives) == (tiers, ())
 
@@ -208,7 +208,7 @@ def test_an_undescribed_page_is_held_and_can_be_transferred():
 def test_an_outdated_segment_summary_is_refused_and_the_page_stays():
     like = {"keywords": {"index"}}
     tiers = Tiers("ada", leaving=(page(1, **like), page(2, **like)))
-    late = Arrival("p1", "s9", "of p1", ("p1",), at(9))
+    late = PageArrival("p1", "s9", "of p1", ("p1",), at(9))
     meanwhile = joined(tiers, "p2", "s1", at(8), PLAIN)
 
     with pytest.raises(RevisionConflict, match="page p1 now belongs to s1, with other pages") as refusal:
@@ -220,7 +220,7 @@ def test_an_outdated_segment_summary_is_refused_and_the_page_stays():
     assert joined(meanwhile, "p1", "s9", at(9), PLAIN).segment("s1").page_count == 2
     elsewhere = Tiers("ada", leaving=(page(1, **like),), mtm=(segment(1, [2], **like), segment(2, [3])))
     with pytest.raises(RevisionConflict, match="page p1 now belongs to s1"):
-        transfer(elsewhere, Arrival("p1", "s2", "of both", ("p1", "p2"), at(9)), PLAIN)
+        transfer(elsewhere, PageArrival("p1", "s2", "of both", ("p1", "p2"), at(9)), PLAIN)
 
 
 # D049 D118
@@ -257,7 +257,7 @@ def test_an_oversized_segment_is_split_in_order_with_own_keywords():
 
     assert oversized(tiers, two.config) == {"s1": 2}
     assert oversized(Tiers("ada", mtm=(segment(1, [1, 2, 3, 4]), segment(2, [5, 6]))), two.config) == {"s1": 1}
-    parts = split(tiers, Splitting("s1", ("s2", "s3"), at()), two).memory.mtm
+    parts = split(tiers, SegmentSplit("s1", ("s2", "s3"), at()), two).memory.mtm
 
     assert [(each.id, ids(each.pages)) for each in parts] == [
         ("s1", ["p0", "p1"]),
@@ -266,10 +266,10 @@ def test_an_oversized_segment_is_split_in_order_with_own_keywords():
     ]
     assert [each.keywords for each in parts] == [{"k0", "k1"}, {"k2", "k3"}, {"k4"}]
     assert [each.heat_score for each in parts] == [6.0, 6.0, 5.0]  # 3 visits + its pages + recency 1
-    assert split(tiers, Splitting("s1", ("s2",), at()), PLAIN).memory is tiers
-    assert split(tiers, Splitting("s8", ("s2",), at()), two).memory is tiers
+    assert split(tiers, SegmentSplit("s1", ("s2",), at()), PLAIN).memory is tiers
+    assert split(tiers, SegmentSplit("s8", ("s2",), at()), two).memory is tiers
     with pytest.raises(InvalidRequest, match="segment s1 is split into 3 parts, and 1 ids are given"):
-        split(tiers, Splitting("s1", ("s2",), at()), two)
+        split(tiers, SegmentSplit("s1", ("s2",), at()), two)
 
 
 # D103 D105
@@ -277,16 +277,16 @@ def test_a_retold_segment_has_new_summary_vector_and_keywords():
     pages = tuple(page(each, segment_id="s1", keywords={"index", f"k{each}"}) for each in (1, 2))
     tiers = Tiers("ada", mtm=(segment(1, pages, embedding=(1.0,)),))
 
-    after = retell(tiers, Retelling("s1", "indexes", ("p1", "p2"), (0.0, 1.0)), policy(segment_keywords=2)).memory
+    after = retell(tiers, NewDescription("s1", "indexes", ("p1", "p2"), (0.0, 1.0)), policy(segment_keywords=2)).memory
 
     retold = after.segment("s1")
     assert (retold.topic_summary, retold.embedding, retold.keywords) == ("indexes", (0.0, 1.0), {"index", "k1"})
     assert segment_text(retold.topic_summary, retold.keywords) == "indexes (index, k1)"
     assert segment_text("indexes", ()) == "indexes"
     with pytest.raises(RevisionConflict, match="segment s1 has other pages now"):
-        retell(tiers, Retelling("s1", "indexes", ("p1",)), PLAIN)
+        retell(tiers, NewDescription("s1", "indexes", ("p1",)), PLAIN)
     with pytest.raises(NotFound, match="ada has no segment s2"):
-        retell(tiers, Retelling("s2", "indexes", ("p1",)), PLAIN)
+        retell(tiers, NewDescription("s2", "indexes", ("p1",)), PLAIN)
 
 
 def test_pages_of_a_segment_are_ordered_by_time_whatever_their_arrival():

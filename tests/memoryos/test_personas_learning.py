@@ -8,9 +8,9 @@ from memoryos_dialogue import ADA, at, ids, page, policy, segment
 from jidomem.errors import InvalidRequest, RevisionConflict
 from jidomem.extras.memoryos.personas import (
     UNNAMED,
-    Diffusion,
-    Learnt,
     Lesson,
+    ObjectLearnings,
+    PersonaDiffusion,
     contradicts,
     diffuse,
     learn,
@@ -19,7 +19,7 @@ from jidomem.extras.memoryos.personas import (
     texts_of,
     untaught,
 )
-from jidomem.extras.memoryos.retrieval import Visit, hot, touch_segments
+from jidomem.extras.memoryos.retrieval import SegmentVisit, hot, touch_segments
 from jidomem.extras.memoryos.values import (
     AgentPersona,
     KnowledgeEntry,
@@ -45,7 +45,7 @@ def trait(number, value="so", **fields):
 
 
 def of_ana(**fields):
-    return Learnt(*ANA, **fields)
+    return ObjectLearnings(*ANA, **fields)
 
 
 def taught(tiers, *learnt, policy=PLAIN):
@@ -56,11 +56,11 @@ def taught(tiers, *learnt, policy=PLAIN):
 
 # D004 D023
 def test_a_persona_is_created_with_its_first_lesson_and_is_unique():
-    once = taught(ADA, of_ana(), Learnt("service", "ana"), Learnt("file", "src/main.py"))
+    once = taught(ADA, of_ana(), ObjectLearnings("service", "ana"), ObjectLearnings("file", "src/main.py"))
 
     assert [persona.key for persona in once.personas] == [ANA, ("service", "ana"), ("file", "src/main.py")]
     assert once.persona(ANA) == ObjectPersona("ada", "user", "ana")
-    assert taught(once, of_ana(), Learnt("service", "ana")) is once
+    assert taught(once, of_ana(), ObjectLearnings("service", "ana")) is once
     with pytest.raises(InvalidRequest, match=r"persona .* occurs twice"):
         Tiers("ada", personas=(once.personas[0], once.personas[0]))
 
@@ -79,16 +79,18 @@ def test_persona_knowledge_is_a_queue_that_drops_its_oldest_fact():
 def test_persona_traits_are_queues_of_the_object_and_of_the_agent():
     small = policy(object_traits_capacity=2, agent_traits_capacity=1)
     traits = [trait(1), trait(2), trait(3)]
-    tiers = taught(ADA, of_ana(traits=traits), Learnt(traits=traits), policy=small)
+    tiers = taught(ADA, of_ana(traits=traits), ObjectLearnings(traits=traits), policy=small)
 
     assert (ids(tiers.persona(ANA).traits), ids(tiers.agent.traits)) == (["t2", "t3"], ["t3"])
-    many = taught(ADA, *(each(traits=[trait(number) for number in range(60)]) for each in (of_ana, Learnt)))
+    many = taught(ADA, *(each(traits=[trait(number) for number in range(60)]) for each in (of_ana, ObjectLearnings)))
     assert (len(many.persona(ANA).traits), len(many.agent.traits)) == (50, 30)
 
 
 # D040
 def test_a_smaller_queue_capacity_takes_effect_with_the_next_move():
-    tiers = taught(ADA, of_ana(knowledge=[fact(1), fact(2)], traits=[trait(1), trait(2)]), Learnt(traits=[trait(1)]))
+    tiers = taught(
+        ADA, of_ana(knowledge=[fact(1), fact(2)], traits=[trait(1), trait(2)]), ObjectLearnings(traits=[trait(1)])
+    )
 
     after = fit(tiers, policy(object_kb_capacity=1, object_traits_capacity=1).config).memory
 
@@ -98,7 +100,11 @@ def test_a_smaller_queue_capacity_takes_effect_with_the_next_move():
 
 # D028 D029 D031
 def test_an_agent_has_one_persona_whose_profile_keys_are_merged():
-    tiers = taught(ADA, Learnt(profile={"role": "planner", "goals": ["ship"]}), Learnt(profile={"goals": ["rest"]}))
+    tiers = taught(
+        ADA,
+        ObjectLearnings(profile={"role": "planner", "goals": ["ship"]}),
+        ObjectLearnings(profile={"goals": ["rest"]}),
+    )
 
     assert tiers.agent == AgentPersona("ada", {"role": "planner", "goals": ["rest"]})
     assert ADA.agent == AgentPersona("ada")
@@ -109,7 +115,7 @@ def test_an_agent_has_one_persona_whose_profile_keys_are_merged():
 # D031 D021
 def test_profile_keys_of_an_object_are_merged_and_other_profiles_unchanged():
     tiers = taught(
-        ADA, of_ana(profile={"language": "pt", "likes": {"tea": 1}}), Learnt("user", "bob", {"language": "en"})
+        ADA, of_ana(profile={"language": "pt", "likes": {"tea": 1}}), ObjectLearnings("user", "bob", {"language": "en"})
     )
 
     after = taught(tiers, of_ana(profile={"age": 41, "likes": {"maps": 2}}), of_ana(profile={}))
@@ -129,7 +135,7 @@ def test_a_profile_schema_of_a_type_is_enforced_and_other_types_accept_any_mappi
     typed = policy(profiles={"user": {"language": "text", "age": "number", "languages": "list", "active": "truth"}})
 
     tiers = taught(ADA, of_ana(profile={"language": "pt", "age": 41, "active": True}), policy=typed)
-    tiers = taught(tiers, Learnt("robot", "r2", {"anything": {"goes": [1]}}), policy=typed)
+    tiers = taught(tiers, ObjectLearnings("robot", "r2", {"anything": {"goes": [1]}}), policy=typed)
 
     assert tiers.persona(ANA).profile == {"language": "pt", "age": 41, "active": True}
     assert taught(tiers, of_ana(profile={"age": 42}), policy=typed).persona(ANA).profile == {
@@ -160,7 +166,7 @@ def test_a_repeated_fact_becomes_the_newest_with_joined_evidence_and_stays_priva
     less = taught(tiers, of_ana(knowledge=[fact(4, "Ana uses Oxigraph", confidence=0.1)]))
     assert less.persona(ANA).knowledge == tiers.persona(ANA).knowledge
     with pytest.raises(InvalidRequest, match="fact k1 occurs twice"):
-        learn(tiers, Learnt("user", "bob", knowledge=[fact(1, "Bob has a dog")]), PLAIN)
+        learn(tiers, ObjectLearnings("user", "bob", knowledge=[fact(1, "Bob has a dog")]), PLAIN)
 
 
 # D027
@@ -177,9 +183,9 @@ def test_a_repeated_trait_becomes_the_newest_and_values_of_one_name_coexist():
 
 def test_a_single_valued_trait_replaces_the_previous_value_and_its_privacy():
     def tone(trait_id, value, pages, **given):
-        return Learnt(traits=[TraitEntry(trait_id, "Tone", value, at(), evidence=pages, **given)])
+        return ObjectLearnings(traits=[TraitEntry(trait_id, "Tone", value, at(), evidence=pages, **given)])
 
-    tiers = taught(ADA, tone("t1", "terse", ["p1"], private=True), Learnt(traits=[trait(2)]))
+    tiers = taught(ADA, tone("t1", "terse", ["p1"], private=True), ObjectLearnings(traits=[trait(2)]))
     same, other = taught(tiers, tone("t7", "Terse", ["p2"])), taught(tiers, tone("t7", "chatty", ["p2"]))
 
     def trait_values(tiers):
@@ -195,16 +201,18 @@ def test_a_single_valued_trait_replaces_the_previous_value_and_its_privacy():
 
 def test_facts_without_an_object_and_an_incomplete_object_are_refused():
     with pytest.raises(InvalidRequest, match="facts need an object, and none is given"):
-        Learnt(knowledge=[fact(1)])
+        ObjectLearnings(knowledge=[fact(1)])
     with pytest.raises(InvalidRequest, match="the object of these learnings is missing"):
-        Learnt("user")
+        ObjectLearnings("user")
 
 
 # D069 D070 D071
 def test_a_lesson_of_a_hot_segment_updates_personas_and_cools_the_segment():
-    tiers = touch_segments(Tiers("ada", mtm=(segment(1, [1, 2, 3, 4]),)), Visit({"s1"}, at(9)), PLAIN).memory
+    tiers = touch_segments(Tiers("ada", mtm=(segment(1, [1, 2, 3, 4]),)), SegmentVisit({"s1"}, at(9)), PLAIN).memory
     (ready,) = hot(tiers, PLAIN)
-    lesson_ = Lesson("s1", ids(untaught(ready).pages), at(9), [of_ana(knowledge=[fact(1)]), Learnt(traits=[trait(1)])])
+    lesson_ = Lesson(
+        "s1", ids(untaught(ready).pages), at(9), [of_ana(knowledge=[fact(1)]), ObjectLearnings(traits=[trait(1)])]
+    )
 
     after = teach(tiers, lesson_, PLAIN).memory
 
@@ -296,7 +304,7 @@ def test_a_statement_of_the_agent_in_the_dialogues_of_several_users_is_of_none_o
     def stated(*facts):
         tiers = ADA
         for each in facts:
-            tiers = learn(tiers, Learnt("agent", "ada", {}, (each,)), PLAIN).memory
+            tiers = learn(tiers, ObjectLearnings("agent", "ada", {}, (each,)), PLAIN).memory
         return [each.user for each in tiers.personas[0].knowledge]
 
     ana, bob = (replace(fact(number, "knows a plan"), user=user) for number, user in ((1, "ana"), (2, "bob")))
@@ -411,11 +419,11 @@ def test_traits_end_with_the_facts_of_their_pages_and_with_opposite_traits():
 def test_an_ended_fact_leaves_system_memory():
     shared = replace(fact(1, "deploys on Friday"), importance=1.0)
     system = diffuse(
-        SystemMemory(), Diffusion("ada", [ObjectPersona("ada", "user", "ana", {}, (shared,))], at()), PLAIN
+        SystemMemory(), PersonaDiffusion("ada", [ObjectPersona("ada", "user", "ana", {}, (shared,))], at()), PLAIN
     ).memory
     tiers = learn(ADA, of_ana(knowledge=[shared]), PLAIN).memory
 
     tiers = learn(tiers, of_ana(knowledge=[fact(2, "no longer deploys on Friday")]), PLAIN).memory
 
     assert len(system.entries) == 1
-    assert diffuse(system, Diffusion("ada", tiers.personas, at()), PLAIN).memory.entries == ()
+    assert diffuse(system, PersonaDiffusion("ada", tiers.personas, at()), PLAIN).memory.entries == ()

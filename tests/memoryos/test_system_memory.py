@@ -6,7 +6,7 @@ import pytest
 from memoryos_dialogue import at, ids, policy
 
 from jidomem.errors import InvalidRequest
-from jidomem.extras.memoryos.personas import Diffusion, Judgement, critical, diffuse, judge, unjudged
+from jidomem.extras.memoryos.personas import FactImportance, PersonaDiffusion, critical, diffuse, judge, unjudged
 from jidomem.extras.memoryos.values import KnowledgeEntry, ObjectPersona, SystemEntry, SystemMemory, Tiers
 
 PLAIN = policy()
@@ -18,7 +18,7 @@ def fact(number, importance=None, text=None, **fields):
 
 
 def diffused(system, *facts, agent="ada", moment=0, policy=PLAIN):
-    return diffuse(system, Diffusion(agent, [persona(*facts, agent=agent)], at(moment)), policy).memory
+    return diffuse(system, PersonaDiffusion(agent, [persona(*facts, agent=agent)], at(moment)), policy).memory
 
 
 def persona(*facts, agent="ada", type_="service", name="index"):
@@ -42,13 +42,13 @@ def test_each_public_fact_is_judged_once():
     tiers = Tiers("ada", personas=(ObjectPersona("ada", "user", "ana", {}, (fact(1), fact(2), fact(3, private=True))),))
 
     assert ids(unjudged(tiers)) == ["k1", "k2"]
-    after = judge(tiers, Judgement({"k1": 0.95, "k2": 0.1, "k9": 1.0}), PLAIN).memory
+    after = judge(tiers, FactImportance({"k1": 0.95, "k2": 0.1, "k9": 1.0}), PLAIN).memory
 
     assert [each.importance for each in after.personas[0].knowledge] == [0.95, 0.1, None]
     assert (unjudged(after), ids(critical(after, PLAIN))) == ((), ["k1"])
-    assert judge(after, Judgement({"k1": 0.95}), PLAIN).memory is after
+    assert judge(after, FactImportance({"k1": 0.95}), PLAIN).memory is after
     with pytest.raises(InvalidRequest, match="the importance of k1 is a number from 0 to 1"):
-        Judgement({"k1": 1.1})
+        FactImportance({"k1": 1.1})
 
 
 # D033 D075
@@ -100,8 +100,10 @@ def test_a_fact_about_a_user_names_the_user_and_is_not_merged_with_that_of_anoth
     both = [persona(of_ana, type_="user", name="Ana"), persona(of_bob, type_="user", name="bob")]
     promised = persona(fact(3, 0.9, "gave Ana a plan", user="ana"), type_="agent", name="ada")
 
-    system = diffuse(NOTHING, Diffusion("ada", [*both, promised], at()), PLAIN).memory
-    again = Diffusion("carl", [persona(fact(4, 0.85, "is a nurse"), agent="carl", type_="user", name="ana")], at())
+    system = diffuse(NOTHING, PersonaDiffusion("ada", [*both, promised], at()), PLAIN).memory
+    again = PersonaDiffusion(
+        "carl", [persona(fact(4, 0.85, "is a nurse"), agent="carl", type_="user", name="ana")], at()
+    )
 
     assert [(each.text, each.user) for each in system.entries] == [
         ("user Ana: is a nurse", "ana"), ("user bob: is a nurse", "bob"), ("agent ada: gave Ana a plan", "ana"),
@@ -112,7 +114,7 @@ def test_a_fact_about_a_user_names_the_user_and_is_not_merged_with_that_of_anoth
 # D077
 def test_an_entry_of_an_earlier_version_gets_its_object():
     old = SystemMemory(3, (SystemEntry("k1", "is a nurse", "ada", 0.9, at(), (1.0,), ("p1",)),))
-    known = Diffusion("ada", [persona(fact(1, 0.9, "is a nurse"), type_="user", name="ana")], at())
+    known = PersonaDiffusion("ada", [persona(fact(1, 0.9, "is a nurse"), type_="user", name="ana")], at())
 
     (entry,) = diffuse(old, known, PLAIN).memory.entries
 

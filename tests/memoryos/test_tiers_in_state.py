@@ -14,9 +14,9 @@ from memoryos_dialogue import ADA, at, ids, page, policy, said, segment
 import jidomem
 from jidomem.errors import Failed, InvalidRequest, RevisionConflict
 from jidomem.extras.memoryos import jobs, storage
-from jidomem.extras.memoryos.personas import Diffusion, Learnt, diffuse, learn
-from jidomem.extras.memoryos.retrieval import Round, Visit, maintain, touch_segments
-from jidomem.extras.memoryos.segments import Arrival, choose_segment, insert, transfer
+from jidomem.extras.memoryos.personas import ObjectLearnings, PersonaDiffusion, diffuse, learn
+from jidomem.extras.memoryos.retrieval import MaintenanceRun, SegmentVisit, maintain, touch_segments
+from jidomem.extras.memoryos.segments import PageArrival, choose_segment, insert, transfer
 from jidomem.extras.memoryos.storage import TIER_TABLES, agent_tiers, agents_with_tiers, system_memory
 from jidomem.extras.memoryos.values import (
     DialogueSegment,
@@ -68,13 +68,17 @@ def random_moves(seed, policy):
         elif kind == "transfer":
             yield lambda tiers, clock=clock: transfer_oldest(tiers, clock, policy)
         elif kind == "visit":
-            yield lambda tiers, clock=clock: touch_segments(tiers, Visit(ids(tiers.mtm[:1]), at(clock)), policy)
+            yield lambda tiers, clock=clock: touch_segments(tiers, SegmentVisit(ids(tiers.mtm[:1]), at(clock)), policy)
         elif kind == "maintain":
-            yield lambda tiers, clock=clock: maintain(tiers, Round(at(clock)), policy)
+            yield lambda tiers, clock=clock: maintain(tiers, MaintenanceRun(at(clock)), policy)
         else:
-            own = Learnt(traits=[TraitEntry(f"t{clock}", f"trait {clock % 4}", "so", at(clock), embedding=vector)])
-            of_ana = Learnt("user", chance.choice(["ana", "bob"]), {"n": clock}, [fact(clock)], own.traits)
-            given = chance.choice([own, of_ana, Learnt("user", "ana", knowledge=[fact(1000 + clock, "again")])])
+            own = ObjectLearnings(
+                traits=[TraitEntry(f"t{clock}", f"trait {clock % 4}", "so", at(clock), embedding=vector)]
+            )
+            of_ana = ObjectLearnings("user", chance.choice(["ana", "bob"]), {"n": clock}, [fact(clock)], own.traits)
+            given = chance.choice(
+                [own, of_ana, ObjectLearnings("user", "ana", knowledge=[fact(1000 + clock, "again")])]
+            )
             yield lambda tiers, given=given: learn(tiers, given, policy)
 
 
@@ -83,7 +87,9 @@ def transfer_oldest(tiers, clock, policy):
         return fit(tiers, policy.config)
     placement = choose_segment(tiers, tiers.leaving[0].id, policy)
     pages = tuple(ids(placement.pages))
-    arrival = Arrival(tiers.leaving[0].id, placement.segment_id or f"s{clock}", "told", pages, at(clock), [1.0, 0.0])
+    arrival = PageArrival(
+        tiers.leaving[0].id, placement.segment_id or f"s{clock}", "told", pages, at(clock), [1.0, 0.0]
+    )
     return transfer(tiers, arrival, policy)
 
 
@@ -123,7 +129,7 @@ def test_a_failed_or_conflicting_move_changes_nothing(state):
 # D003 D033
 def test_agents_and_projects_are_separate_and_system_memory_is_shared_in_a_project(state):
     known = fact(1, "Oxigraph embeds", importance=0.9, embedding=[0.5])
-    diffusion = Diffusion("ada", [ObjectPersona("ada", "service", "index", {}, [known])], at())
+    diffusion = PersonaDiffusion("ada", [ObjectPersona("ada", "service", "index", {}, [known])], at())
     ada(state).update(lambda tiers: insert(tiers, page(1), PLAIN))
     system_memory(state, "p", str).update(lambda system: diffuse(system, diffusion, PLAIN))
 
@@ -150,7 +156,7 @@ def test_a_pending_archive_directive_is_durable_until_performed(state, opened_st
         *[lambda tiers, n=n: transfer_oldest(tiers, n, two) for n in (7, 8)],
     ):
         stored.update(move)
-    stored.update(lambda tiers: maintain(tiers, Round(at()), two))
+    stored.update(lambda tiers: maintain(tiers, MaintenanceRun(at()), two))
 
     (directive,) = ada(opened_state(ALL)).pending_directives()
 
@@ -189,13 +195,15 @@ def test_an_invalid_stored_memory_is_reported(state):
 def test_a_redacted_text_is_removed_from_tiers_with_its_vectors(state, opened_state, tmp_path):
     stored, follower, one = ada(state), ada(opened_state(ALL)), policy(stm_capacity=1, mtm_capacity=1)
     pages = [page(1, "the key is hunter2", embedding=[1.0, 0.0]), page(2, "hunter2 it is", embedding=[0.0, 1.0])]
-    known = Learnt("user", "ana", {"hunter2": 1}, [fact(2, "hunter2", embedding=[1.0]), fact(3)])
-    tiers_held = learn(Tiers("ada", 1, leaving=pages), Learnt("user", "hunter2", {"a": 1}, [fact(1)]), one).memory
+    known = ObjectLearnings("user", "ana", {"hunter2": 1}, [fact(2, "hunter2", embedding=[1.0]), fact(3)])
+    tiers_held = learn(
+        Tiers("ada", 1, leaving=pages), ObjectLearnings("user", "hunter2", {"a": 1}, [fact(1)]), one
+    ).memory
     tiers_held = learn(tiers_held, known, one).memory
     stored.update(lambda tiers: Step(tiers_held))
     stored.update(lambda tiers: transfer_oldest(insert(tiers, page(3), one).memory, 1, one))
     stored.update(lambda tiers: transfer_oldest(tiers, 2, one))
-    stored.update(lambda tiers: maintain(tiers, Round(at()), one))
+    stored.update(lambda tiers: maintain(tiers, MaintenanceRun(at()), one))
     assert follower.get() == stored.get()
     archive, cellar = PersistentProvider(), {"state": state, "namespace": "p/ada"}
     for each in (segment(8, topic_summary="hunter2", embedding=[1.0]), segment(9, embedding=[1.0])):

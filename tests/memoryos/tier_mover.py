@@ -10,8 +10,8 @@ from pathlib import Path
 from jidomem.base.clock import new_id
 from jidomem.errors import NotFound, RevisionConflict
 from jidomem.extras.memoryos.config import MemoryOSConfig
-from jidomem.extras.memoryos.retrieval import Round, maintain
-from jidomem.extras.memoryos.segments import Arrival, TierPolicy, choose_segment, insert, transfer
+from jidomem.extras.memoryos.retrieval import MaintenanceRun, maintain
+from jidomem.extras.memoryos.segments import PageArrival, TierPolicy, choose_segment, insert, transfer
 from jidomem.extras.memoryos.storage import TIER_TABLES, agent_tiers
 from jidomem.extras.memoryos.values import DialoguePage
 from jidomem.runtime.state import State
@@ -30,7 +30,7 @@ def main(root, name, count):
         if moved.leaving:
             pass_on(tiers, moved.leaving[0].id)
         if number % 3 == 2:
-            tiers.update(lambda moved: maintain(moved, Round(START), POLICY))
+            tiers.update(lambda moved: maintain(moved, MaintenanceRun(START), POLICY))
 
 
 def pass_on(tiers, page_id):
@@ -40,7 +40,7 @@ def pass_on(tiers, page_id):
         try:
             placement = choose_segment(current, page_id, POLICY)
             pages = tuple(page.id for page in placement.pages)
-            arrival = Arrival(page_id, placement.segment_id or new_id(), "told", pages, START)
+            arrival = PageArrival(page_id, placement.segment_id or new_id(), "told", pages, START)
             tiers.update(lambda current, arrival=arrival: transfer(current, arrival, POLICY))
         except RevisionConflict:
             continue

@@ -12,7 +12,7 @@ from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment
 from jidomem.models.chat import ChatModel
 from jidomem.models.embeddings import HashedStems
-from jidomem.models.endpoint import ApiKey, ModelEndpoint, Outside, Patience
+from jidomem.models.endpoint import ApiKey, EndpointEnvironment, ModelEndpoint, RequestTimeouts
 from jidomem.records.interfaces import (
     AGENT,
     OBJECT,
@@ -42,9 +42,9 @@ def says(content, reason="stop", **message):
 
 
 def model(server, tries=1, key=None, **more):
-    outside = Outside(sleep=lambda seconds: None)
+    outside = EndpointEnvironment(sleep=lambda seconds: None)
     return ChatModel(
-        ModelEndpoint(server.url, key, Patience(tries=tries), outside=outside), "small", HashedStems(8), **more
+        ModelEndpoint(server.url, key, RequestTimeouts(tries=tries), outside=outside), "small", HashedStems(8), **more
     )
 
 
@@ -239,7 +239,7 @@ def test_a_request_is_retried_after_status_429():
 
 
 def test_a_silent_endpoint_raises_model_unavailable_after_its_timeout():
-    patience = Patience(silence=0.05, tries=1)
+    patience = RequestTimeouts(silence=0.05, tries=1)
     with served(STALL) as server, pytest.raises(ModelUnavailable, match="was silent"):
         ChatModel(ModelEndpoint(server.url, None, patience), "small", HashedStems(8)).answer(ModelPrompt("s", "u"))
 

@@ -14,11 +14,11 @@ from conftest import START
 from http_endpoint import STALL, chunked, reply, served
 
 from jidomem.errors import InvalidRequest, ModelUnavailable
-from jidomem.models.endpoint import ApiKey, EndpointAddress, ModelEndpoint, Outside, Patience
+from jidomem.models.endpoint import ApiKey, EndpointAddress, EndpointEnvironment, ModelEndpoint, RequestTimeouts
 
 SECRET = "sk-proj-4711/abc"
 KEY = ApiKey("OPEN_AI_API_KEY", SECRET)
-THRICE = Patience(tries=3)
+THRICE = RequestTimeouts(tries=3)
 
 
 class Pauses:
@@ -26,7 +26,7 @@ class Pauses:
 
     def __init__(self):
         self.asked = []
-        self.outside = Outside(now=lambda: START, sleep=self.asked.append, chance=lambda: 1.0)
+        self.outside = EndpointEnvironment(now=lambda: START, sleep=self.asked.append, chance=lambda: 1.0)
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ def test_a_permanent_status_is_reported_with_its_body_and_not_retried(status, pa
 
 def test_retry_pauses_double_up_to_a_maximum_with_random_jitter():
     pauses, chances = [], iter([0.0, 1.0, 0.5, 1.0])
-    outside = Outside(sleep=pauses.append, chance=lambda: next(chances))
-    patience = Patience(tries=4, pause=1, longest_pause=3)
+    outside = EndpointEnvironment(sleep=pauses.append, chance=lambda: next(chances))
+    patience = RequestTimeouts(tries=4, pause=1, longest_pause=3)
 
     with served(reply("{}", "500 Oops")) as server, pytest.raises(ModelUnavailable, match=r"answered 500 \(4 tries\)"):
         ModelEndpoint(server.url, None, patience, outside=outside).post("/x", {})
@@ -122,17 +122,17 @@ def test_a_retry_after_header_beyond_the_limit_is_reported_without_a_pause(retry
 
 def test_retries_end_at_the_overall_time_limit():
     ticks = count(step=4)  # a clock that advances at every reading
-    outside = Outside(monotonic=lambda: next(ticks), sleep=lambda seconds: None)
+    outside = EndpointEnvironment(monotonic=lambda: next(ticks), sleep=lambda seconds: None)
 
     with served(reply("{}", "503 Busy")) as server, pytest.raises(ModelUnavailable):
-        ModelEndpoint(server.url, None, Patience(overall=100, tries=50), outside=outside).post("/x", {})
+        ModelEndpoint(server.url, None, RequestTimeouts(overall=100, tries=50), outside=outside).post("/x", {})
 
     assert 1 < len(server.heads) < 12
 
 
 def test_a_silent_endpoint_is_retried_and_reported(pauses):
     with served(STALL) as server, pytest.raises(ModelUnavailable, match=r"was silent for too long \(3 tries\)"):
-        post(server, pauses, Patience(silence=0.1, tries=3))
+        post(server, pauses, RequestTimeouts(silence=0.1, tries=3))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,9 @@ def test_an_endless_reply_is_abandoned_at_the_overall_time_limit(head, piece, pa
 
     thread = threading.Thread(target=drip, daemon=True)
     thread.start()
-    endpoint = ModelEndpoint(f"http://127.0.0.1:{listener.getsockname()[1]}", None, Patience(overall=0.2, silence=10))
+    endpoint = ModelEndpoint(
+        f"http://127.0.0.1:{listener.getsockname()[1]}", None, RequestTimeouts(overall=0.2, silence=10)
+    )
     try:
         with pytest.raises(ModelUnavailable, match="did not finish in the stated time"):
             endpoint.post("/x", {})
@@ -334,7 +336,7 @@ def test_an_endpoint_without_tls_at_an_https_address_is_not_reached(pauses):
     thread.start()
     url = f"https://127.0.0.1:{listener.getsockname()[1]}/v1"
     with listener, pytest.raises(ModelUnavailable, match=r"cannot be reached: .*SSL"):
-        ModelEndpoint(url, KEY, Patience(tries=1), outside=pauses.outside).post("/x", {})
+        ModelEndpoint(url, KEY, RequestTimeouts(tries=1), outside=pauses.outside).post("/x", {})
     thread.join(5)
 
 

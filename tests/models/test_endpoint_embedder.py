@@ -8,7 +8,7 @@ from http_endpoint import reply, served
 
 from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.models.embeddings import LONGEST, EndpointEmbedder
-from jidomem.models.endpoint import ApiKey, ModelEndpoint, Outside, Patience
+from jidomem.models.endpoint import ApiKey, EndpointEnvironment, ModelEndpoint, RequestTimeouts
 from jidomem.records.interfaces import Embedder
 
 
@@ -169,9 +169,9 @@ def test_one_failed_request_of_several_raises_model_unavailable():
 def test_a_single_text_has_fewer_retries_than_several_texts():
     def requests(texts):
         ticks = count(step=1)  # a clock that advances at every reading
-        outside = Outside(monotonic=lambda: next(ticks), sleep=lambda seconds: None)
+        outside = EndpointEnvironment(monotonic=lambda: next(ticks), sleep=lambda seconds: None)
         with served(reply("{}", "503 Busy")) as peer, pytest.raises(ModelUnavailable):
-            embedder(peer, patience=Patience(tries=5), outside=outside).generate(texts)
+            embedder(peer, patience=RequestTimeouts(tries=5), outside=outside).generate(texts)
         return len(peer.bodies)
 
     assert requests(["why?"]) < requests(["a", "b"])

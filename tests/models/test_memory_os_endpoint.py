@@ -14,7 +14,7 @@ from jidomem.extras.memoryos.config import MemoryOSConfig
 from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.models.chat import ChatModel
 from jidomem.models.embeddings import EndpointEmbedder
-from jidomem.models.endpoint import ModelEndpoint, Outside, Patience
+from jidomem.models.endpoint import EndpointEnvironment, ModelEndpoint, RequestTimeouts
 
 QUERIES = ["Which index do we use?", "Where does it lie?", "And for lunch?"]
 FACTS = [{"subject": "object", "text": text, "confidence": 0.9} for text in ("likes tea", "has a ox", "is in Oslo")]
@@ -77,7 +77,7 @@ FAULTS = {
 def open_agent(root, server, now, patience):
     """Open the agent of a root with a model at an endpoint."""
     waits = []
-    outside = Outside(sleep=waits.append, chance=lambda: 1.0, now=now)
+    outside = EndpointEnvironment(sleep=waits.append, chance=lambda: 1.0, now=now)
     endpoint = ModelEndpoint(server.url, None, patience, outside=outside)
     model = ChatModel(endpoint, "small", EndpointEmbedder(endpoint, "e", 4))
     memory = jidomem.open(root, project="p", agent="ada", sources=Sources(now=now))
@@ -104,7 +104,10 @@ def test_an_endpoint_fault_loses_no_page_and_its_job_is_retried(root, fault):
     replies, message = FAULTS[fault]
     with served(*replies) as server:
         memory, ada, _ = open_agent(
-            root, server, lambda: START + timedelta(seconds=next(ticks)) + further[0], Patience(tries=1, silence=0.3)
+            root,
+            server,
+            lambda: START + timedelta(seconds=next(ticks)) + further[0],
+            RequestTimeouts(tries=1, silence=0.3),
         )
         for query in QUERIES:
             ada.add(query, "Noted.")
@@ -128,7 +131,9 @@ def test_an_endpoint_fault_loses_no_page_and_its_job_is_retried(root, fault):
 def test_a_retry_after_pause_is_waited_and_vectors_are_assigned_to_their_texts(root):
     ticks = count()
     with served(FirstReplyFaulty(BUSY, False)) as server:
-        memory, ada, waits = open_agent(root, server, lambda: START + timedelta(seconds=next(ticks)), Patience(tries=2))
+        memory, ada, waits = open_agent(
+            root, server, lambda: START + timedelta(seconds=next(ticks)), RequestTimeouts(tries=2)
+        )
         for query in QUERIES:
             ada.add(query, "Noted.", about=("user", "ana"))
 

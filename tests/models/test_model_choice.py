@@ -138,7 +138,7 @@ def test_the_model_choice_of_the_user_configuration_survives_its_rewrite(config,
     options = 'options = {temperature = 0.5, "two words" = {deep = [1, true]}}'
     config.write_text("\n".join(["[model]", *lines, "json_mode = false", options]))
 
-    user_config.change(config, lambda lines: replace(lines, trusted=(user_config.Trusted("/r", "0", "today"),)))
+    user_config.change(config, lambda lines: replace(lines, trusted=(user_config.TrustedRoot("/r", "0", "today"),)))
     loaded = settings.load(tmp_path / "root")
 
     extra = {"temperature": 0.5, "two words": {"deep": [1, True]}}

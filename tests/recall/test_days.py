@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jidomem.recall.question import Days, requested_days, spoken_of
+from jidomem.recall.question import DateRange, requested_days, spoken_of
 
 WEDNESDAY = date(2026, 11, 18)
 
@@ -96,10 +96,10 @@ def test_relative_days_need_the_date_of_the_text():
 
 
 def test_a_range_of_days_computes_overlap_and_distance():
-    week = Days(date(2025, 3, 3), date(2025, 3, 9))
+    week = DateRange(date(2025, 3, 3), date(2025, 3, 9))
 
-    assert (len(week), week.shared(Days(date(2025, 3, 9), date(2025, 3, 20)))) == (7, 1)
-    assert week.shared(Days(date(2025, 3, 10), date(2025, 3, 20))) == 0
+    assert (len(week), week.shared(DateRange(date(2025, 3, 9), date(2025, 3, 20)))) == (7, 1)
+    assert week.shared(DateRange(date(2025, 3, 10), date(2025, 3, 20))) == 0
     assert [week.away(date(2025, 3, day)) for day in (1, 3, 9, 12)] == [-2, 0, 0, 3]
 
 
@@ -114,9 +114,9 @@ def test_a_day_is_parsed_equally_from_each_date_format(day, ago):
     forms = [f"{day.isoformat()}", f"{day.day} {day:%B} {day.year}", f"{day:%B} {day.day}, {day.year}",
              f"{day.day}.{day.month}.{day.year}"]  # fmt: skip
 
-    assert {tuple(spoken_of(form)) for form in forms} == {(Days(day, day),)}
+    assert {tuple(spoken_of(form)) for form in forms} == {(DateRange(day, day),)}
     back = day - timedelta(days=ago)
-    assert spoken_of(f"{ago} days ago", day) == [Days(back, back)]
+    assert spoken_of(f"{ago} days ago", day) == [DateRange(back, back)]
 
 
 def test_a_text_of_thousands_of_dates_is_parsed_completely():

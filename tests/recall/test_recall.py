@@ -15,7 +15,7 @@ from jidomem.recall import bm25
 from jidomem.recall.briefing import markdown
 from jidomem.recall.ranking import WORDS, calibration
 from jidomem.records.interfaces import CorpusStats
-from jidomem.records.recall import Narrowing, RecallRequest
+from jidomem.records.recall import RecallFilters, RecallRequest
 
 
 @pytest.fixture
@@ -346,7 +346,7 @@ def test_a_recall_request_is_a_value_with_defaults():
 
     assert request == RecallRequest(agent_id="ana", query="quagga", metadata={"trace": 1})
     assert (request.limit, request.scope, request.session_id) == (5, "agent", None)
-    assert Narrowing(kinds=["fact"]).kinds == ("fact",)
+    assert RecallFilters(kinds=["fact"]).kinds == ("fact",)
 
 
 def test_ranking_runs_without_garbage_collection(memory):

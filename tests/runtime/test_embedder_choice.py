@@ -112,7 +112,7 @@ def test_the_choice_is_read_from_the_user_configuration_and_preserved_by_a_chang
     lines = ['use = "endpoint"', 'base_url = "http://127.0.0.1:1/v1"', r'model = "m \"1\""', "dimensions = 8"]
     config.write_text("\n".join(["[embedder]", *lines, 'key_env = "GATEWAY"']))
 
-    user_config.change(config, lambda lines: replace(lines, trusted=(user_config.Trusted("/r", "0", "today"),)))
+    user_config.change(config, lambda lines: replace(lines, trusted=(user_config.TrustedRoot("/r", "0", "today"),)))
     loaded = settings.load(tmp_path / "root")
 
     assert loaded.embedder == EmbedderChoice("endpoint", "http://127.0.0.1:1/v1", 'm "1"', 8, "GATEWAY")

@@ -13,7 +13,7 @@ from conftest import fixed_sources
 from jidomem.errors import Failed, InvalidRequest, NotFound, Unauthenticated
 from jidomem.runtime import user_config
 from jidomem.runtime.tokens import Keyring, revoke_token
-from jidomem.runtime.user_config import ApiToken, Trusted, UserConfig
+from jidomem.runtime.user_config import ApiToken, TrustedRoot, UserConfig
 
 
 @pytest.fixture
@@ -56,7 +56,9 @@ def test_a_modified_token_is_not_accepted(keyring):
 
 def test_a_configuration_with_unusual_texts_is_read_back_equal(path):
     odd = 'a "quoted"\\\n\t\x00\x7fé 😀 ]'
-    configuration = UserConfig((ApiToken("0" * 64, odd, "reader", (odd, "p"), odd, odd),), (Trusted(odd, odd, odd),))
+    configuration = UserConfig(
+        (ApiToken("0" * 64, odd, "reader", (odd, "p"), odd, odd),), (TrustedRoot(odd, odd, odd),)
+    )
 
     user_config.change(path, lambda _: configuration)
 

@@ -19,7 +19,7 @@ from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve import server_state
 from jidomem.serve.app import create_app
-from jidomem.serve.server_state import Clients, Measures, Refusals
+from jidomem.serve.server_state import Clients, Refusals, ServerMeasures
 
 SCRIPT = "<script>alert(1)</script>\u202e"
 INTENTS = "/projects/p/intents"
@@ -211,6 +211,6 @@ def test_stored_refusals_and_clients_are_bounded(monkeypatch):
     assert [each.agent for each in clients.seen] == ["agent 3", "agent 4", "agent 0"]
     assert [visits.requests for visits in clients.seen.values()] == [1, 1, 6]
     assert {len(each.user_agent) for each in clients.seen} == {100}
-    measures = Measures()
+    measures = ServerMeasures()
     measures.refused("denied")
     assert measures.totals().refusals == {"denied": 1}

@@ -14,7 +14,7 @@ from jidomem.runtime import logs
 from jidomem.runtime.logs import ClientActivity, InterfaceLog, RefusedAt
 from jidomem.runtime.state import State
 from jidomem.serve.app import create_app
-from jidomem.serve.server_state import HTTP, Ledger, Measures, Operation
+from jidomem.serve.server_state import HTTP, Ledger, Operation, ServerMeasures
 
 BIN = Path(sys.executable).parent
 
@@ -82,7 +82,7 @@ def log(tmp_path):
 
 
 def test_counts_of_several_servers_are_added_once(log):
-    first, second = Measures(), Measures()
+    first, second = ServerMeasures(), ServerMeasures()
     ledgers = [Ledger(log, HTTP, measures) for measures in (first, second)]
     for measures in (first, first, second):
         measures.refused("conflict", "ana", "p")

@@ -22,8 +22,8 @@ from jidomem.runtime.tokens import Keyring
 from jidomem.serve import server_state
 from jidomem.serve.app import create_app
 from jidomem.serve.log import Log
-from jidomem.serve.monitoring import Families, family
-from jidomem.serve.server_state import Measures, Operation
+from jidomem.serve.monitoring import MetricFamilies, family
+from jidomem.serve.server_state import Operation, ServerMeasures
 from jidomem.serve.shared_state import SharedState
 
 
@@ -126,7 +126,7 @@ def test_metrics_are_for_tokens_of_all_projects_alone(memory):
 def test_a_label_is_escaped():
     hostile = 'a"} 1\nevil 1\n\\'
 
-    text = Families([family("x", "gauge", "A thing.", [({"of": hostile}, 2)])]).text()
+    text = MetricFamilies([family("x", "gauge", "A thing.", [({"of": hostile}, 2)])]).text()
     (parsed,) = parser.text_string_to_metric_families(text)
 
     assert [(sample.labels, sample.value) for sample in parsed.samples] == [({"of": hostile}, 2)]
@@ -237,7 +237,7 @@ def test_a_restarted_worker_reports_the_start_of_its_server(tmp_path):
     earliest = datetime.now(UTC)
     server, before, latest = SharedState.create(tmp_path, 2), monotonic(), datetime.now(UTC)
 
-    workers = [Measures(SharedState(server.descriptor, tmp_path, number, 2)) for number in (1, 2)]
+    workers = [ServerMeasures(SharedState(server.descriptor, tmp_path, number, 2)) for number in (1, 2)]
 
     assert workers[0].began == workers[1].began <= before
     assert earliest <= workers[0].since == workers[1].since <= latest

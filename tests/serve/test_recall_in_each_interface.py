@@ -13,7 +13,7 @@ from jidomem.errors import JidomemError
 from jidomem.providers import execute_directive
 from jidomem.records.directive import MemoryQuery
 from jidomem.records.entry import WriteRequest
-from jidomem.records.recall import Narrowing, RecallRequest
+from jidomem.records.recall import RecallFilters, RecallRequest
 from jidomem.serve.app import create_app
 from jidomem.serve.mcp.client_session import ClientSession, call
 from jidomem.serve.mcp.tools import TOOLS
@@ -54,7 +54,7 @@ OF_ENTRIES = {
     "budget_tokens": ({"session_id": "s-9", "budget_tokens": 5}, {"of ana"}),
     "explain": ({"explain": True}, {"of ana"}),
 }
-NAMES = sorted(REQUEST | {*Narrowing.__slots__})
+NAMES = sorted(REQUEST | {*RecallFilters.__slots__})
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from time import monotonic, sleep
 from jidomem.base.files import enable_wal
 from jidomem.errors import Failed, NotFound
 from jidomem.extras.servers.journal import MirroredJournal
-from jidomem.extras.servers.log import File, LogEntry, LogState, Reach, check_file
+from jidomem.extras.servers.log import File, LogEntry, LogState, StreamPosition, check_file
 from jidomem.journal.journal import Stream
 
 TABLES = """
@@ -62,7 +62,7 @@ class FileLog:
         with self._transaction("streams") as store:
             return sorted(Stream(*row) for row in store.execute("SELECT DISTINCT project, stream FROM entries"))
 
-    def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+    def reach(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         with self._transaction("reach") as store:
             return {stream: _reach(store, stream) for stream in streams}
 
@@ -124,7 +124,7 @@ class FileLog:
             count = _reach(store, stream).rewrites + 1
             store.execute("REPLACE INTO rewrites VALUES (?, ?, ?)", (stream.project, stream.name, count))
 
-    def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
+    def wait(self, stream: Stream, known: StreamPosition, seconds: float) -> StreamPosition:
         until = monotonic() + seconds
         while (reached := self.reach([stream])[stream]) == known and monotonic() < until:
             sleep(0.005)
@@ -169,13 +169,13 @@ class BlindLog(FileLog):
             return True
 
 
-def _reach(store: sqlite3.Connection, stream: Stream) -> Reach:
+def _reach(store: sqlite3.Connection, stream: Stream) -> StreamPosition:
     key = (stream.project, stream.name)
     query = "SELECT COALESCE(MAX(number), 0) FROM entries WHERE (project, stream) = (?, ?)"
     rewrites = store.execute("SELECT count FROM rewrites WHERE (project, stream) = (?, ?)", key).fetchone()
     damage = store.execute("SELECT damage FROM damage WHERE (project, stream) = (?, ?)", key).fetchone()
     length = store.execute(query, key).fetchone()[0]
-    return Reach(length, rewrites[0] if rewrites else 0, damage=damage[0] if damage else "")
+    return StreamPosition(length, rewrites[0] if rewrites else 0, damage=damage[0] if damage else "")
 
 
 @contextmanager

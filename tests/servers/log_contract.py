@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from jidomem.errors import InvalidRequest, NotFound, TooLarge
-from jidomem.extras.servers.log import FILE_BYTES, LogEntry, LogState, Reach
+from jidomem.extras.servers.log import FILE_BYTES, LogEntry, LogState, StreamPosition
 from jidomem.journal.journal import Stream
 
 ONE, TWO, OTHER = Stream("demo"), Stream("demo", "history"), Stream("other")
@@ -103,18 +103,20 @@ class LogContract:
     def test_a_new_log_is_empty(self, log):
         assert (log.streams(), dict(log.reach([ONE, TWO])), list(log.read(ONE))) == (
             [],
-            {ONE: Reach(), TWO: Reach()},
+            {ONE: StreamPosition(), TWO: StreamPosition()},
             [],
         )
         assert dict(log.reach([])) == {}
 
     def test_look_returns_reaches_a_file_tag_and_the_life_of_the_log(self, log, reopen):
         first = log.read_state([ONE, TWO], "f")
-        assert (dict(first.reaches), first.tag) == ({ONE: Reach(), TWO: Reach()}, None)
+        assert (dict(first.reaches), first.tag) == ({ONE: StreamPosition(), TWO: StreamPosition()}, None)
         fill(log, 2)
         tag = log.put("f", b"1")
         assert (
-            log.read_state([ONE], "f") == reopen().read_state([ONE], "f") == LogState({ONE: Reach(2)}, tag, first.life)
+            log.read_state([ONE], "f")
+            == reopen().read_state([ONE], "f")
+            == LogState({ONE: StreamPosition(2)}, tag, first.life)
         )
         assert first.life
 
@@ -122,7 +124,7 @@ class LogContract:
         other = reopen()
         entries = fill(log, 3)
         assert list(other.read(ONE)) == list(log.read(ONE)) == list(reopen().read(ONE)) == entries
-        assert (other.streams(), other.reach([ONE])[ONE]) == ([ONE], Reach(3))
+        assert (other.streams(), other.reach([ONE])[ONE]) == ([ONE], StreamPosition(3))
 
     def test_alternating_writers_see_each_others_entries(self, log, reopen):
         writers = [log, reopen()]
@@ -134,7 +136,7 @@ class LogContract:
         entries = fill(log, 2)
         assert log.append(ONE, 2, commit("late"), b"late") is False
         assert reopen().append(ONE, 1, commit("late"), b"late") is False
-        assert (list(log.read(ONE)), log.reach([ONE])[ONE]) == (entries, Reach(2))
+        assert (list(log.read(ONE)), log.reach([ONE])[ONE]) == (entries, StreamPosition(2))
 
     def test_an_existing_commit_is_accepted_again_and_stored_once(self, log, reopen):
         entries = fill(log, 2)
@@ -167,7 +169,7 @@ class LogContract:
         reading = log.read(ONE)
         assert list(islice(reading, 2)) == entries[:2]
         entries += fill(log, 6, first=6)
-        assert log.reach([ONE])[ONE] == Reach(6)
+        assert log.reach([ONE])[ONE] == StreamPosition(6)
         assert list(reading)[:3] == entries[2:5]
         assert next(iter(log.read(ONE, 5))) == entries[5]
         assert list(log.read(ONE)) == entries
@@ -182,7 +184,7 @@ class LogContract:
         other = reopen()
         assert other.streams() == [TWO, ONE, OTHER]
         assert {stream: list(other.read(stream)) for stream in entries} == entries
-        assert dict(other.reach([TWO, OTHER])) == {TWO: Reach(1), OTHER: Reach(2)}
+        assert dict(other.reach([TWO, OTHER])) == {TWO: StreamPosition(1), OTHER: StreamPosition(2)}
 
     def test_concurrent_threads_get_different_numbers(self, log, reopen):
         # two logs, two threads each
@@ -255,12 +257,12 @@ class LogContract:
         fill(log, 4)
         log.rewrite(ONE, {commit(2): b"two", commit(4): b"four"})
         other = reopen()
-        assert other.reach([ONE, TWO]) == {ONE: Reach(4, 1), TWO: Reach()}
+        assert other.reach([ONE, TWO]) == {ONE: StreamPosition(4, 1), TWO: StreamPosition()}
         assert [entry.document for entry in other.read(ONE)] == [document(1), b"two", document(3), b"four"]
         assert [entry.commit for entry in log.read(ONE)] == [commit(number) for number in range(1, 5)]
 
         log.rewrite(ONE, {commit(1): b"one"})
-        assert (other.reach([ONE])[ONE], next(iter(other.read(ONE))).document) == (Reach(4, 2), b"one")
+        assert (other.reach([ONE])[ONE], next(iter(other.read(ONE))).document) == (StreamPosition(4, 2), b"one")
 
     def test_a_rewrite_of_an_unknown_commit_changes_nothing(self, log, reopen):
         entries = fill(log, 3)
@@ -268,7 +270,7 @@ class LogContract:
             log.rewrite(ONE, {commit(1): b"one", commit(9): b"nine", commit(3): b"three"})
         with pytest.raises(NotFound):
             reopen().rewrite(TWO, {commit(1): b"one"})
-        assert (list(reopen().read(ONE)), reopen().reach([ONE])[ONE]) == (entries, Reach(3))
+        assert (list(reopen().read(ONE)), reopen().reach([ONE])[ONE]) == (entries, StreamPosition(3))
 
     def test_appends_after_a_rewrite_do_not_restore_the_old_document(self, log, reopen):
         entries = fill(log, 2)
@@ -277,44 +279,50 @@ class LogContract:
         assert log.append(ONE, 2, commit("late"), b"late") is False
         assert reopen().append(ONE, 3, commit(3), b"three") is True
         assert [entry.document for entry in log.read(ONE)] == [b"one", b"two", b"three"]
-        assert log.reach([ONE])[ONE] == Reach(3, 1)
+        assert log.reach([ONE])[ONE] == StreamPosition(3, 1)
 
     # waiting
 
     def test_a_wait_ends_with_the_next_append(self, log, reopen):
         fill(log, 1)
         other, reaches = reopen(), []
-        thread = threading.Thread(target=lambda: reaches.append(other.wait(ONE, Reach(1), LONG * 5)), daemon=True)
+        thread = threading.Thread(
+            target=lambda: reaches.append(other.wait(ONE, StreamPosition(1), LONG * 5)), daemon=True
+        )
         thread.start()
         log.append(ONE, 2, commit(2), document(2))
         thread.join(LONG)
-        assert reaches == [Reach(2)]
+        assert reaches == [StreamPosition(2)]
 
     def test_a_wait_ends_with_a_rewrite(self, log, reopen):
         fill(log, 1)
         other, reaches = reopen(), []
-        thread = threading.Thread(target=lambda: reaches.append(other.wait(ONE, Reach(1), LONG * 5)), daemon=True)
+        thread = threading.Thread(
+            target=lambda: reaches.append(other.wait(ONE, StreamPosition(1), LONG * 5)), daemon=True
+        )
         thread.start()
         log.rewrite(ONE, {commit(1): b"one"})
         thread.join(LONG)
-        assert reaches == [Reach(1, 1)]
+        assert reaches == [StreamPosition(1, 1)]
 
     def test_a_wait_for_a_past_state_ends_at_once(self, log):
         fill(log, 2)
-        assert log.wait(ONE, Reach(1), LONG * 5) == Reach(2)
-        assert log.wait(ONE, Reach(7), LONG * 5) == Reach(2)
+        assert log.wait(ONE, StreamPosition(1), LONG * 5) == StreamPosition(2)
+        assert log.wait(ONE, StreamPosition(7), LONG * 5) == StreamPosition(2)
 
     def test_a_wait_without_news_ends_after_its_time(self, log):
         fill(log, 1)
-        assert log.wait(ONE, Reach(1), 0.05) == Reach(1)
-        assert log.wait(TWO, Reach(), 0.0) == Reach()
+        assert log.wait(ONE, StreamPosition(1), 0.05) == StreamPosition(1)
+        assert log.wait(TWO, StreamPosition(), 0.0) == StreamPosition()
 
     def test_waiting_readers_block_no_append(self, log):
-        waiting = [threading.Thread(target=log.wait, args=(ONE, Reach(), LONG * 5), daemon=True) for _ in range(6)]
+        waiting = [
+            threading.Thread(target=log.wait, args=(ONE, StreamPosition(), LONG * 5), daemon=True) for _ in range(6)
+        ]
         for thread in waiting:
             thread.start()
         fill(log, 1, TWO)
-        assert log.reach([TWO])[TWO] == Reach(1)
+        assert log.reach([TWO])[TWO] == StreamPosition(1)
         fill(log, 1)
         for thread in waiting:
             thread.join(LONG)

@@ -11,7 +11,7 @@ from file_log import FileLog
 
 from jidomem.base.clock import Sources
 from jidomem.check.journal_integrity import journal_findings
-from jidomem.extras.servers.shared_vectors import Listed
+from jidomem.extras.servers.shared_vectors import SegmentList
 from jidomem.journal.journal import Stream
 from jidomem.runtime.location import SharedLocation
 from jidomem.runtime.root import Jidomem
@@ -42,7 +42,7 @@ def first(tmp_path_factory):
     item = here.writer.submit_intent("p", intent(summary=f"the door code is {SECRET}")).iri
     here.writer.submit_intent("p", intent(summary="the door is blue"))
     there.catch_up("p")
-    for name, data in (("vectors/p/memory/m/list.json", Listed().data), *((name, b"") for name in DERIVED)):
+    for name, data in (("vectors/p/memory/m/list.json", SegmentList().data), *((name, b"") for name in DERIVED)):
         here.place.log.put(name, data)
     here.close()
     there.close()

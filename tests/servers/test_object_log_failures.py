@@ -13,7 +13,7 @@ from seaweed import SECRET
 from wire import LOST, PASS, UNANSWERED, Wire
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
-from jidomem.extras.servers.log import Reach
+from jidomem.extras.servers.log import StreamPosition
 from jidomem.extras.servers.object_log import ObjectLog
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.journal.rewrite import is_redacted, leaves, without
@@ -140,7 +140,7 @@ def test_an_append_with_a_lost_answer_is_repeated_until_its_outcome_is_known(ope
     log = open_log(wire.endpoint)
 
     assert [entry.commit for entry in fill(log, 2)] == [entry.commit for entry in open_log().read(ONE)]
-    assert (fates, open_log().reach([ONE])[ONE]) == ([], Reach(2))
+    assert (fates, open_log().reach([ONE])[ONE]) == ([], StreamPosition(2))
 
 
 def test_a_lost_append_that_was_too_late_is_refused(open_log, open_wire):
@@ -169,10 +169,10 @@ def test_an_append_with_an_unknown_outcome_is_reported_and_settled_by_a_repetiti
         log.append(ONE, 1, commit(1), document(1))
 
     assert (lost.value.code, "same idempotency key" in lost.value.hint) == ("outcome_unknown", True)
-    assert open_log().reach([ONE])[ONE] == Reach(stored)
+    assert open_log().reach([ONE])[ONE] == StreamPosition(stored)
     fates.clear()
     assert log.append(ONE, 1, commit(1), document(1)) is True
-    assert open_log().reach([ONE])[ONE] == Reach(1)
+    assert open_log().reach([ONE])[ONE] == StreamPosition(1)
 
 
 def test_an_append_that_was_never_sent_has_a_known_outcome(open_log, open_wire):
@@ -245,7 +245,7 @@ def test_a_process_delayed_during_a_rewrite_does_not_restore_redacted_documents(
     is_released.set()
     thread.join(LONG)
 
-    assert [log.reach([ONE])[ONE] for log in (other, sleeper)] == [Reach(1, 2)] * 2
+    assert [log.reach([ONE])[ONE] for log in (other, sleeper)] == [StreamPosition(1, 2)] * 2
     assert [each.document for each in open_log().read(ONE)] == [b"out"]
 
 
@@ -282,10 +282,10 @@ def test_the_end_is_found_in_three_listings_and_then_by_one_request(open_log, op
     wire = open_wire()
     log = open_log(wire.endpoint)
     wire.requests.clear()
-    assert log.reach([ONE])[ONE] == Reach(1001)
+    assert log.reach([ONE])[ONE] == StreamPosition(1001)
     assert [method for method, path in wire.requests if path == "/jidomem"] == ["GET"] * 3
     wire.requests.clear()
-    assert log.reach([ONE])[ONE] == Reach(1001)
+    assert log.reach([ONE])[ONE] == StreamPosition(1001)
     assert sorted(wire.requests) == [
         ("GET", f"/jidomem/{store.prefix}/rewrites"),
         ("HEAD", f"/jidomem/{store.prefix}/log/demo.memory/000/001/002"),
@@ -311,7 +311,7 @@ def test_an_empty_folder_does_not_hide_the_end(open_log, store):
     for key in ("000/000/999", "000/001/000"):
         obstore.put(store, f"log/demo.memory/{key}", b"# commit x\n")
     obstore.delete(store, ["log/demo.memory/000/001/000"])
-    assert open_log().reach([ONE])[ONE] == Reach(999)
+    assert open_log().reach([ONE])[ONE] == StreamPosition(999)
 
 
 def test_a_removed_entry_is_reported_by_its_key(open_log, store):

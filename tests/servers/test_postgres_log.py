@@ -13,7 +13,7 @@ from postgres_server import PASSWORD
 
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.extras.servers import postgres_connection, postgres_log
-from jidomem.extras.servers.log import LogEntry, Reach
+from jidomem.extras.servers.log import LogEntry, StreamPosition
 from jidomem.extras.servers.postgres_log import PostgresLog
 
 OPEN = "import sys; from jidomem.extras.servers.postgres_log import PostgresLog; PostgresLog(sys.argv[1]).close()"
@@ -117,7 +117,7 @@ def test_a_role_without_permission_is_told_the_statements_for_an_administrator(p
     fill(permitted, 2)
     permitted.rewrite(ONE, {commit(1): b"new"})
     assert permitted.put("f", b"x")
-    assert (permitted.reach([ONE])[ONE], permitted.names()) == (Reach(2, 1), ["f"])
+    assert (permitted.reach([ONE])[ONE], permitted.names()) == (StreamPosition(2, 1), ["f"])
     permitted.close()
     postgres.sql(f"DROP SCHEMA {schema} CASCADE")
     postgres.sql("DROP ROLE plain")
@@ -175,7 +175,7 @@ def end_connections(postgres):
 
 def test_lost_connections_are_opened_again(postgres, log):
     entries = fill(log, 3)
-    log.wait(ONE, Reach(), 0)
+    log.wait(ONE, StreamPosition(), 0)
     for number in range(4, 8):
         assert end_connections(postgres)
         if number % 2:
@@ -261,7 +261,7 @@ def test_an_append_whose_replication_was_cancelled_is_repeated(postgres, log, mo
 
 def test_more_threads_than_connections_share_them(log, address):
     with ThreadPoolExecutor(24) as threads:
-        assert {*threads.map(lambda _: log.reach([ONE])[ONE], range(200))} == {Reach()}
+        assert {*threads.map(lambda _: log.reach([ONE])[ONE], range(200))} == {StreamPosition()}
     with psycopg.connect(address.partition("?")[0]) as connection:
         (connections,) = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'jidomem'"
@@ -302,24 +302,24 @@ def is_notified(log):
 def test_a_waiting_thread_is_notified_at_once(log, address, monkeypatch):
     monkeypatch.setattr(postgres_log, "SLOW_POLL", LONG)
     other, reaches = PostgresLog(address), []
-    thread = threading.Thread(target=lambda: reaches.append(other.wait(ONE, Reach(), LONG * 5)), daemon=True)
+    thread = threading.Thread(target=lambda: reaches.append(other.wait(ONE, StreamPosition(), LONG * 5)), daemon=True)
     thread.start()
     while not is_listening(address):
         thread.join(0.01)
     fill(log, 1)
     thread.join(LONG / 2)
-    assert reaches == [Reach(1)]
+    assert reaches == [StreamPosition(1)]
     other.close()
 
 
 def test_a_waiting_thread_without_notifications_polls(log, address, monkeypatch):
     monkeypatch.setattr(PostgresLog, "_supports_notify", lambda self, connection: False)
     polling, reaches = PostgresLog(address), []
-    thread = threading.Thread(target=lambda: reaches.append(polling.wait(ONE, Reach(), LONG * 5)), daemon=True)
+    thread = threading.Thread(target=lambda: reaches.append(polling.wait(ONE, StreamPosition(), LONG * 5)), daemon=True)
     thread.start()
     fill(log, 1)
     thread.join(LONG)
-    assert reaches == [Reach(1)]
+    assert reaches == [StreamPosition(1)]
     assert polling.append(ONE, 2, commit(2), document(2))
     polling.close()
 
@@ -327,15 +327,15 @@ def test_a_waiting_thread_without_notifications_polls(log, address, monkeypatch)
 def test_a_pooler_that_drops_notifications_is_detected(log, address, monkeypatch):
     monkeypatch.setattr(postgres_log, "SLOW_POLL", 0.05)
     other, number = PostgresLog(address), 0
-    other.wait(ONE, Reach(), 0)
+    other.wait(ONE, StreamPosition(), 0)
     while not is_notified(other):
-        other.wait(ONE, Reach(), 0.01)
+        other.wait(ONE, StreamPosition(), 0.01)
 
     def wait_for_append():
         """Wait while the next entry is appended."""
         timer = threading.Timer(0.02, lambda: fill(log, number, first=number))
         timer.start()
-        assert other.wait(ONE, Reach(number - 1), LONG) == Reach(number)
+        assert other.wait(ONE, StreamPosition(number - 1), LONG) == StreamPosition(number)
         timer.join()
 
     log._notifies = False  # as where notifications get lost on their way
@@ -351,10 +351,10 @@ def test_a_pooler_that_drops_notifications_is_detected(log, address, monkeypatch
 
 def test_a_wait_ends_when_the_log_is_closed(address):
     log, reaches = PostgresLog(address), []
-    thread = threading.Thread(target=lambda: reaches.append(log.wait(ONE, Reach(), LONG * 5)), daemon=True)
+    thread = threading.Thread(target=lambda: reaches.append(log.wait(ONE, StreamPosition(), LONG * 5)), daemon=True)
     thread.start()
     while not is_listening(address):
         thread.join(0.01)
     log.close()
     thread.join(LONG)
-    assert reaches == [Reach()]
+    assert reaches == [StreamPosition()]

@@ -18,10 +18,10 @@ from jidomem.base.words import digest
 from jidomem.errors import ModelUnavailable
 from jidomem.extras.servers import shared_vectors
 from jidomem.extras.servers.journal import MirroredJournal
-from jidomem.extras.servers.shared_vectors import LEASE, Listed, VectorSegments, discard, packed, unpacked
+from jidomem.extras.servers.shared_vectors import LEASE, SegmentList, VectorSegments, discard, packed, unpacked
 from jidomem.index import search_index
 from jidomem.journal.journal import Stream
-from jidomem.runtime.location import InFolder, SharedLocation
+from jidomem.runtime.location import FolderPlace, SharedLocation
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.settings import Settings
 from jidomem_cli.status import vectors_text
@@ -102,7 +102,7 @@ def test_recall_with_shared_vectors_equals_recall_with_local_ones(open_server, t
     texts = [*zebras(0, 9), "the okapi sleeps", "the okapi runs"]
     first, second, standalone, embed_first = map(open_server, ("here", "there", "alone", "late"))
     monkeypatch.setattr(
-        standalone.place, "vectors", InFolder(tmp_path / "alone").vectors
+        standalone.place, "vectors", FolderPlace(tmp_path / "alone").vectors
     )  # it computes all vectors itself
     remember(first, *texts[::2])
     embed(first)
@@ -149,7 +149,7 @@ def test_one_server_embeds_at_a_time_until_its_lease_ends(open_server, monkeypat
 def test_a_lease_is_valid_under_a_slow_clock_and_invalid_if_too_long(tmp_path):
     log = FileLog(str(tmp_path / "log"))
     for offset, is_acquired in ((LEASE / 2, False), (1e9, True)):
-        log.put("vectors/p/memory/m/list.json", Listed((), "other", time() + LEASE + offset).data, force=True)
+        log.put("vectors/p/memory/m/list.json", SegmentList((), "other", time() + LEASE + offset).data, force=True)
         each = VectorSegments(log)
         each.listed(P, "m")
         assert each.acquire_lease(P, "m", "me") is is_acquired
@@ -160,8 +160,8 @@ def test_a_server_without_its_lease_lists_no_segment_and_leaves_no_file(tmp_path
     slow, quick = VectorSegments(log), VectorSegments(log)
     slow.listed(P, "m")
     assert slow.acquire_lease(P, "m", "slow")
-    present_list = Listed.of(log.get("vectors/p/memory/m/list.json"))
-    log.put("vectors/p/memory/m/list.json", Listed((), "slow", 1.0).data, present_list.tag)
+    present_list = SegmentList.of(log.get("vectors/p/memory/m/list.json"))
+    log.put("vectors/p/memory/m/list.json", SegmentList((), "slow", 1.0).data, present_list.tag)
     log.put("vectors/p/memory/m/" + "0" * 64, b"of one that was killed")
     quick.listed(P, "m")
     assert quick.acquire_lease(P, "m", "quick")

@@ -15,7 +15,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from jidomem.extras.code.python import (
-    Extracted,
+    Definitions,
     Function,
     Module,
     captured,
@@ -375,11 +375,11 @@ class _Frame:
     quoted: bool = False
 
 
-def extract(data: bytes) -> Extracted:
+def extract(data: bytes) -> Definitions:
     """Return the modules in a file; quoted code belongs to the users of the macro, and is left out."""
     root, broken = parsed(LANGUAGE, data)
     if root is None:
-        return Extracted((), broken)
+        return Definitions((), broken)
     reading = _Reading(len(data))
     captures = captured(LANGUAGE, _QUERY, root)
     nodes = [
@@ -389,7 +389,7 @@ def extract(data: bytes) -> Extracted:
     ]
     for start, end, kind, node in sorted(nodes, key=lambda each: (*each[:2], each[2] != "call")):
         reading.take(kind, node, start, -end)
-    return Extracted(tuple(reading.modules()), broken)
+    return Definitions(tuple(reading.modules()), broken)
 
 
 class _Reading:

@@ -14,14 +14,14 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from jidomem.extras.code import elixir, python
-from jidomem.extras.code.python import DEPENDENCY_KINDS, Extracted, Function, Module, ModuleName, Naming
+from jidomem.extras.code.python import DEPENDENCY_KINDS, Definitions, Function, Module, ModuleName, ModuleNames
 from jidomem.index.follower import IndexFollower
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.repository.worktree import Tracked, blob_id
+from jidomem.repository.worktree import TrackedFiles, blob_id
 from jidomem.write.writer import MemoryWriter
 
 _PREDICATE = {kind: jido(f"{kind}Module") for kind in DEPENDENCY_KINDS}
@@ -69,7 +69,7 @@ def _quoted(name: str) -> str:
 
 
 def described(
-    names: CodeNames, language: str, version: FileVersion, before: Iterable[Term], extracted: Extracted
+    names: CodeNames, language: str, version: FileVersion, before: Iterable[Term], extracted: Definitions
 ) -> list[Triple]:
     """Return the triples of a version of a file that replaces the versions *before*."""
     file = names.file(version.path)
@@ -208,7 +208,7 @@ def import_code(
     writer: MemoryWriter,
     follower: IndexFollower,
     project: str,
-    listing: Tracked,
+    listing: TrackedFiles,
     below: str = "",
     *,
     dry_run: bool = False,
@@ -264,14 +264,14 @@ class _Import:
     def __init__(
         self,
         project: str,
-        listing: Tracked,
+        listing: TrackedFiles,
         known: Mapping[str, list[_FileVersion]],
         past: Mapping[str, list[Term]],
         report: CodeImportReport,
     ) -> None:
         self._names, self._listing, self._known, self._past = CodeNames(project), listing, known, past
         self.report = report
-        self._naming = Naming(self._text, lambda path: (listing.base / path).is_file())
+        self._naming = ModuleNames(self._text, lambda path: (listing.base / path).is_file())
 
     def batches(self, below: str, seen: Callable[[str], None]) -> Iterator[_Batch]:
         """Yield the triples to store, in batches of whole files: present files first, then missing ones."""
@@ -345,7 +345,7 @@ class _Import:
         self.report.files["left out"] += 1
         self.report.notes.append(CodeNote(path, 0, f"left out: {reason}"))
 
-    def _add_findings(self, path: str, extracted: Extracted) -> None:
+    def _add_findings(self, path: str, extracted: Definitions) -> None:
         self.report.notes += [CodeNote(path, fault.line, fault.message) for fault in extracted.faults]
         self.report.counts["modules"] += len(extracted.modules)
         self.report.counts["functions"] += sum(len(module.functions) for module in extracted.modules)

@@ -1,7 +1,7 @@
 """The reader of Python files: one module, its functions and methods, and its imports, as plain values.
 
 The values and the parsers (tree-sitter with a grammar for each language, loaded on first use) serve the other languages
-too. `Naming` derives the name of a module from its path, its packages and the project's settings.
+too. `ModuleNames` derives the name of a module from its path, its packages and the project's settings.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Fault(NamedTuple):
     message: str
 
 
-class Extracted(NamedTuple):
+class Definitions(NamedTuple):
     """The definitions in a file, and its faults; definitions around a fault are included."""
 
     modules: tuple[Module, ...] = ()
@@ -200,7 +200,7 @@ class ModuleName(NamedTuple):
 
 
 @dataclass(slots=True)
-class Naming:
+class ModuleNames:
     """The names of the modules of one tree; *read* returns the text of a file in it, None if there is none."""
 
     read: Callable[[str], str | None]
@@ -281,11 +281,11 @@ _HOLDS = frozenset(
 )
 
 
-def extract(data: bytes, name: ModuleName) -> Extracted:
+def extract(data: bytes, name: ModuleName) -> Definitions:
     """Return the module *name* of a file, without functions inside functions."""
     root, broken = parsed(LANGUAGE, data)
     if root is None:
-        return Extracted((), broken)
+        return Definitions((), broken)
     needs: dict[tuple[str, str], None] = {}
     maybe: dict[str, None] = {}
     faults = list(broken)
@@ -304,7 +304,7 @@ def extract(data: bytes, name: ModuleName) -> Extracted:
     others = tuple(sorted(each for each in maybe if each != name.name and ("imports", each) not in needs))
     last = max(1, last_line(root))
     module = Module(name.name, 1, last, merged(list(_functions(root))), needed, others)
-    return Extracted((module,), tuple(faults))
+    return Definitions((module,), tuple(faults))
 
 
 def _need(

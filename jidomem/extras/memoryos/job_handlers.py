@@ -32,8 +32,8 @@ from jidomem.extras.memoryos import config, storage
 from jidomem.extras.memoryos.config import MemoryOSConfig, Vector
 from jidomem.extras.memoryos.jobs import Job, Task
 from jidomem.extras.memoryos.personas import (
-    Diffusion,
-    Judgement,
+    FactImportance,
+    PersonaDiffusion,
     diffuse,
     judge,
     lesson,
@@ -42,12 +42,12 @@ from jidomem.extras.memoryos.personas import (
     unjudged,
     untaught,
 )
-from jidomem.extras.memoryos.retrieval import Round, confidential_pages, hot, maintain
+from jidomem.extras.memoryos.retrieval import MaintenanceRun, confidential_pages, hot, maintain
 from jidomem.extras.memoryos.segments import (
-    Arrival,
     Description,
-    Retelling,
-    Splitting,
+    NewDescription,
+    PageArrival,
+    SegmentSplit,
     TierPolicy,
     before,
     choose_segment,
@@ -348,7 +348,7 @@ class JobHandlers:
         text = segment_text(summary, placement.keywords)
         is_same = known is not None and segment_text(known.topic_summary, known.keywords) == text
         vector = known.embedding if known is not None and is_same else None
-        arrival = Arrival(
+        arrival = PageArrival(
             page_id,
             placement.segment_id or self._moves.new_id(),
             summary,
@@ -367,7 +367,7 @@ class JobHandlers:
         if segment is None:
             raise NotFound(f"{self._moves.agent} has no segment {segment_id}", hint="it may be evicted")
         summary = self._model.generate_segment_summary(segment.pages)
-        retelling = Retelling(
+        retelling = NewDescription(
             segment_id,
             summary,
             tuple(page.id for page in segment.pages),
@@ -390,9 +390,9 @@ class JobHandlers:
         if any(each.about is None and each.source_agent_id == agent for each in system.entries):
             self._moves.ask(Task("diffuse"))  # earlier versions did not store the object of a shared fact
         for segment_id, needed in oversized(tiers, policy.config).items():
-            self._split(Splitting(segment_id, tuple(self._moves.new_id() for _ in range(needed)), at))
+            self._split(SegmentSplit(segment_id, tuple(self._moves.new_id() for _ in range(needed)), at))
         self._moves.move(
-            lambda tiers, policy: maintain(tiers, Round(at), policy), then=self._due, done=job, maintained=at
+            lambda tiers, policy: maintain(tiers, MaintenanceRun(at), policy), then=self._due, done=job, maintained=at
         )
 
     def diffuse(self, job: Job | None = None) -> None:
@@ -400,12 +400,12 @@ class JobHandlers:
         facts = unjudged(self._moves.tiers())
         if facts:
             rated = self._model.rate_importance([fact.text for fact in facts])
-            judged = Judgement({fact.id: score for fact, score in zip(facts, rated, strict=True)})
+            judged = FactImportance({fact.id: score for fact, score in zip(facts, rated, strict=True)})
             self._moves.move(lambda tiers, policy: judge(tiers, judged, policy))
         at = self._moves.now()
 
         def tell(system: SystemMemory, tiers: Tiers, policy: TierPolicy) -> Step[SystemMemory]:
-            return diffuse(system, Diffusion(self._moves.agent, tiers.personas, at), policy)
+            return diffuse(system, PersonaDiffusion(self._moves.agent, tiers.personas, at), policy)
 
         self._moves.move_system(tell, done=job)
 
@@ -458,7 +458,7 @@ class JobHandlers:
         vector = page.embedding or self._vectors([page.text])[0]
         return Description(page.id, vector, keywords, chain, continues)
 
-    def _split(self, parts: Splitting) -> None:
+    def _split(self, parts: SegmentSplit) -> None:
         tasks = [Task("retell", each) for each in (parts.segment_id, *parts.new_ids)]
         self._moves.move(lambda tiers, policy: split(tiers, parts, policy), then=lambda tiers, policy: tasks)
 

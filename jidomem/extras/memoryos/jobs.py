@@ -179,7 +179,7 @@ def _retry_at(now: datetime, tries: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobOutcome:
     """The outcome of a job: done if `error` is None, else it is retried later.
 
     `is_away` is whether a model could not be reached or gave an unusable answer.
@@ -204,14 +204,14 @@ class JobRunner:
 
     def run(
         self, *, wait: bool = False, hurried: bool = False, until: Callable[[], bool] = lambda: False
-    ) -> list[Outcome]:
+    ) -> list[JobOutcome]:
         """Run the due jobs in the order of the queue, each once, and return their outcomes.
 
         If another worker has the lock, it runs the jobs; with *wait* this one waits for the lock. After releasing the
         lock the worker checks the queue once more, for jobs left to it meanwhile. A *hurried* caller waits only once
         for an unreachable model: other jobs of that kind are left for later. No job starts once *until* returns True.
         """
-        outcomes: list[Outcome] = []
+        outcomes: list[JobOutcome] = []
         began, away = self._jobs.now(), set[str]()
         while True:
             with self._state.lock(*self._agent, wait=wait) as is_acquired:
@@ -229,11 +229,11 @@ class JobRunner:
         with self._state.lock(*self._agent, wait=True):
             yield
 
-    def _run_job(self, job: Job) -> Outcome:
+    def _run_job(self, job: Job) -> JobOutcome:
         try:
             self._do(job)
         except Exception as error:  # any error of a job is recorded, and the next jobs run all the same
             message = str(error) if isinstance(error, JidomemError) else f"{type(error).__name__}: {error}"
             self._jobs.failed(job, message)
-            return Outcome(job.kind, job.subject, message, isinstance(error, ModelUnavailable))
-        return Outcome(job.kind, job.subject)
+            return JobOutcome(job.kind, job.subject, message, isinstance(error, ModelUnavailable))
+        return JobOutcome(job.kind, job.subject)

@@ -22,11 +22,18 @@ from jidomem.errors import InvalidRequest, JidomemError, MemoryClosed, ModelUnav
 from jidomem.extras.memoryos import config
 from jidomem.extras.memoryos.config import Configurations, MemoryOSConfig, share
 from jidomem.extras.memoryos.job_handlers import LEAST, FactPromoting, JobHandlers
-from jidomem.extras.memoryos.jobs import Job, JobRunner, Jobs, Outcome, Task
-from jidomem.extras.memoryos.personas import Learnt, learn
-from jidomem.extras.memoryos.retrieval import RetrievalQuery, Retrieved, Visit, hot, retrieve, touch_segments
+from jidomem.extras.memoryos.jobs import Job, JobOutcome, JobRunner, Jobs, Task
+from jidomem.extras.memoryos.personas import ObjectLearnings, learn
+from jidomem.extras.memoryos.retrieval import (
+    RetrievalQuery,
+    RetrievalResults,
+    SegmentVisit,
+    hot,
+    retrieve,
+    touch_segments,
+)
 from jidomem.extras.memoryos.segments import TierPolicy, insert, known_page
-from jidomem.extras.memoryos.transactions import AgentMoves, Forgotten
+from jidomem.extras.memoryos.transactions import AgentMoves, ForgetReport
 from jidomem.extras.memoryos.values import (
     AgentPersona,
     DialoguePage,
@@ -106,9 +113,9 @@ def named(about: About | None) -> tuple[str | None, str | None]:
     return about[0], about[1]
 
 
-def lack_vectors(learnt: Learnt, embedder: Embedder) -> bool:
+def lack_vectors(learnt: ObjectLearnings, embedder: Embedder) -> bool:
     """Return whether an entry has no vector; raise InvalidRequest for a vector of another length than *embedder*'s."""
-    if not isinstance(learnt, Learnt):
+    if not isinstance(learnt, ObjectLearnings):
         raise InvalidRequest(f"{learnt!r:.100} is not a Learnt", hint='give Learnt("user", "ana", {"name": "Ana"})')
     entries: list[KnowledgeEntry | TraitEntry] = [*learnt.knowledge, *learnt.traits]
     for each in entries:
@@ -239,7 +246,7 @@ class MemoryOS:
 
     def retrieve(
         self, query: str, *, about: About | None = None, asks: bool = True, visiting: bool = True, **given: Any
-    ) -> Retrieved:
+    ) -> RetrievalResults:
         """Return the matches of *query* in each tier, with scores.
 
         Pages and facts of users are those of *about*, the asking object, alone; with `share_users=True` those of others
@@ -254,7 +261,7 @@ class MemoryOS:
         matches = retrieve(tiers, system, question, policy, is_private=is_private, **given)
         retrieved = replace(matches, error=prepared.error)
         if visiting and retrieved.visited:
-            warmed = Visit(retrieved.visited, self._moves.now())
+            warmed = SegmentVisit(retrieved.visited, self._moves.now())
             self._moves.move(lambda tiers, policy: touch_segments(tiers, warmed, policy))
         return retrieved
 
@@ -277,12 +284,12 @@ class MemoryOS:
         self._after_move()
         return known_page(self._moves.tiers(), page_id)
 
-    def maintain(self) -> list[Outcome]:
+    def maintain(self) -> list[JobOutcome]:
         """Run the maintenance and all due jobs, and return their outcomes."""
         self._moves.ask(Task("maintain"))
         return self._runner.run(wait=True)
 
-    def run_jobs(self) -> list[Outcome]:
+    def run_jobs(self) -> list[JobOutcome]:
         """Run the due jobs and return their outcomes; none while another worker runs them."""
         return self._runner.run()
 
@@ -290,12 +297,12 @@ class MemoryOS:
         """Return the queued jobs, failed ones included."""
         return self._jobs.waiting(self.project, self.agent)
 
-    def retry(self) -> list[Outcome]:
+    def retry(self) -> list[JobOutcome]:
         """Run the jobs that have an error now, failed ones included, and return their outcomes."""
         self._jobs.retry(self.project, self.agent)
         return self._runner.run(wait=True)
 
-    def learn(self, learnt: Learnt) -> Tiers:
+    def learn(self, learnt: ObjectLearnings) -> Tiers:
         """Return the tiers after a persona has learned a profile, facts or traits from another source.
 
         Entries without a vector are embedded later. Raises InvalidRequest for a vector of another length than the
@@ -388,7 +395,7 @@ class MemoryOS:
             "embedder": self.model.embedder.name,
         }
 
-    def forget_page(self, page_id: str) -> Forgotten:
+    def forget_page(self, page_id: str) -> ForgetReport:
         """Forget a page, and the facts, traits and shared facts that rest on it; return the report.
 
         Facts that also rest on other pages are learned again from these; chains and summaries with the page are
@@ -399,7 +406,7 @@ class MemoryOS:
         self._after_move()
         return report
 
-    def forget_object(self, about: About) -> Forgotten:
+    def forget_object(self, about: About) -> ForgetReport:
         """Forget a user or thing: its pages in all tiers and archived ones, its persona, and what rests on them.
 
         What is left are promoted facts, which the report names, and what others said of it. Raises NotFound if there is
@@ -474,7 +481,7 @@ def _with_known_object(item: T, tiers: Tiers) -> T:
     return replace(item, object_type=key.type, object_identifier=key.identifier)
 
 
-def _with_known_type(learnt: Learnt, tiers: Tiers) -> Learnt:
+def _with_known_type(learnt: ObjectLearnings, tiers: Tiers) -> ObjectLearnings:
     key = key_of(learnt.type, learnt.identifier)
     return learnt if key is None else replace(learnt, **tiers.known_object(key)._asdict())
 

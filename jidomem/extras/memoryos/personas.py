@@ -41,7 +41,7 @@ Entry = KnowledgeEntry | TraitEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt(ValidatedModel):
+class ObjectLearnings(ValidatedModel):
     """The learnings about one object by type and identifier; about the agent if both are None.
 
     An agent's own persona has a profile and traits. Facts about the agent belong to an object, such as ("agent", its
@@ -72,7 +72,7 @@ class Lesson(ValidatedModel):
     segment_id: str
     pages: tuple[str, ...]
     at: datetime
-    learnt: tuple[Learnt, ...] = ()
+    learnt: tuple[ObjectLearnings, ...] = ()
 
 
 def untaught(segment: DialogueSegment) -> DialogueSegment:
@@ -84,7 +84,7 @@ def untaught(segment: DialogueSegment) -> DialogueSegment:
     return replace(segment, pages=tuple(page for page in fresh if page.object == fresh[0].object))
 
 
-def learn(tiers: Tiers, learnt: Learnt, policy: TierPolicy) -> Step[Tiers]:
+def learn(tiers: Tiers, learnt: ObjectLearnings, policy: TierPolicy) -> Step[Tiers]:
     """Return the step that adds a profile, facts and traits to a persona, which is created if there is none.
 
     The keys of a profile are merged. A known fact or trait becomes the newest and is based on more pages; a trait whose
@@ -126,14 +126,14 @@ def teach(tiers: Tiers, lesson: Lesson, policy: TierPolicy) -> Step[Tiers]:
     )
 
 
-def _with_evidence(learnt: Learnt, pages: tuple[str, ...]) -> Learnt:
+def _with_evidence(learnt: ObjectLearnings, pages: tuple[str, ...]) -> ObjectLearnings:
     def with_evidence(entries: Iterable[E]) -> tuple[E, ...]:
         return tuple(each if each.evidence else replace(each, evidence=pages) for each in entries)
 
     return replace(learnt, knowledge=with_evidence(learnt.knowledge), traits=with_evidence(learnt.traits))
 
 
-def _learned_changes(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) -> dict[str, Any]:
+def _learned_changes(tiers: Tiers, learnt: Iterable[ObjectLearnings], config: MemoryOSConfig) -> dict[str, Any]:
     personas, agent = {each.key: each for each in tiers.personas}, tiers.agent
     pages = {page.id: page.timestamp for page in tiers.pages()}
     single = frozenset(map(normalised, config.single_traits))
@@ -421,7 +421,7 @@ def lesson(
         )  # fmt: skip
         by_object.setdefault(owner, ([], []))[1].append(inferred)
     learnt = [
-        Learnt(key and key.type, key and key.identifier, {}, tuple(facts), tuple(traits))
+        ObjectLearnings(key and key.type, key and key.identifier, {}, tuple(facts), tuple(traits))
         for key, (facts, traits) in by_object.items()
     ]
     return Lesson(segment.id, tuple(page.id for page in segment.pages), at, tuple(learnt))
@@ -451,7 +451,7 @@ def _trait_text(trait: Trait) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement(ValidatedModel):
+class FactImportance(ValidatedModel):
     """The importance of facts to all agents, from 0 to 1, by their ids."""
 
     importance: Mapping[str, float] = field(default_factory=dict)
@@ -463,7 +463,7 @@ class Judgement(ValidatedModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Diffusion(ValidatedModel):
+class PersonaDiffusion(ValidatedModel):
     """The personas of one agent at a moment, whose important facts are shared with all agents."""
 
     agent_id: str
@@ -476,7 +476,7 @@ def unjudged(tiers: Tiers) -> tuple[KnowledgeEntry, ...]:
     return tuple(fact for fact in tiers.facts() if fact.importance is None and not fact.private)
 
 
-def judge(tiers: Tiers, judgement: Judgement, policy: TierPolicy) -> Step[Tiers]:
+def judge(tiers: Tiers, judgement: FactImportance, policy: TierPolicy) -> Step[Tiers]:
     """Return the step that sets the rated importance of facts; facts that are gone are ignored."""
     ratings = judgement.importance
     return stepped(
@@ -500,7 +500,7 @@ def critical(tiers: Tiers, policy: TierPolicy) -> tuple[KnowledgeEntry, ...]:
     return tuple(fact for fact in tiers.facts() if _matters(fact, policy.config))
 
 
-def diffuse(system: SystemMemory, diffusion: Diffusion, policy: TierPolicy) -> Step[SystemMemory]:
+def diffuse(system: SystemMemory, diffusion: PersonaDiffusion, policy: TierPolicy) -> Step[SystemMemory]:
     """Return the step to system memory with the facts that are important and not private, each of them once.
 
     A fact with the object and the text of an entry, or nearly its vector, is that entry, with the larger importance of

@@ -90,7 +90,7 @@ class PersonaMatch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
+class RetrievalResults:
     """The results of each tier, best first; short-term memory in the order of the dialogue.
 
     `stm` is short-term memory, filled up with earlier pages of the asking object, `leaving` the pages that
@@ -135,7 +135,7 @@ def retrieve(
     *,
     is_private: Callable[[str], bool] = lambda text: False,
     **settings: Any,
-) -> Retrieved:
+) -> RetrievalResults:
     """Return the matches of *question* in the tiers of an agent and in system memory.
 
     What is of a user, of an object of the type that asks, or private is that of the asking object only: with no object
@@ -194,7 +194,7 @@ def retrieve(
     earlier = _before(recent, tiers.mtm, asking, config.stm_capacity)
     known = {page.id for page in earlier}
     segment_pages = (page for match in segments for page in match.what.pages if page.id not in known)
-    return Retrieved(
+    return RetrievalResults(
         question,
         tiers.agent_id,
         stm=tuple(RetrievedItem(page, like(page)) for page in (*earlier, *recent)),
@@ -301,7 +301,7 @@ _LEAVING: Mapping[str, Callable[[DialogueSegment], tuple[Any, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Visit(ValidatedModel):
+class SegmentVisit(ValidatedModel):
     """The segments that were retrieved at a moment."""
 
     segments: frozenset[str]
@@ -309,13 +309,13 @@ class Visit(ValidatedModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Round(ValidatedModel):
+class MaintenanceRun(ValidatedModel):
     """A maintenance at a moment."""
 
     at: datetime
 
 
-def touch_segments(tiers: Tiers, visited: Visit, policy: TierPolicy) -> Step[Tiers]:
+def touch_segments(tiers: Tiers, visited: SegmentVisit, policy: TierPolicy) -> Step[Tiers]:
     """Return the step that counts a retrieval of segments and warms them; segments that are gone are ignored."""
     return stepped(
         tiers,
@@ -341,7 +341,7 @@ def warmed(segment: DialogueSegment, at: datetime, policy: TierPolicy) -> Dialog
     return segment if score == segment.heat_score else replace(segment, heat_score=score)
 
 
-def maintain(tiers: Tiers, maintenance: Round, policy: TierPolicy) -> Step[Tiers]:
+def maintain(tiers: Tiers, maintenance: MaintenanceRun, policy: TierPolicy) -> Step[Tiers]:
     """Return the step that updates the heat of all segments and evicts and archives those beyond the capacity.
 
     `evict` decides which ones leave. With `transfer_before_evicting`, segments that the personas are to learn from stay

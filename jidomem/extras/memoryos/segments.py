@@ -27,7 +27,7 @@ from jidomem.records.directive import Step
 _RATIO, _LEAST = 16.0, 1e-150
 
 
-class Described(Protocol):
+class HasDescription(Protocol):
     """A value that can be compared with a segment: a page, another segment, a question."""
 
     @property
@@ -87,7 +87,7 @@ def jaccard(one: Iterable[str], other: Iterable[str]) -> float:
     return len(first & second) / len(first | second) if first or second else 0.0
 
 
-def fscore(segment: Described, other: Described, config: MemoryOSConfig) -> float:
+def fscore(segment: HasDescription, other: HasDescription, config: MemoryOSConfig) -> float:
     """Return the similarity of a segment and a page or a question, from -1 to 2: cosine plus Jaccard index."""
     alike = cosine(segment.embedding, other.embedding, strict=config.strict_vectors)
     return alike + jaccard(segment.keywords, other.keywords)
@@ -110,7 +110,7 @@ def heat(segment: DialogueSegment, now: datetime, config: MemoryOSConfig) -> flo
     )
 
 
-def relevance(text: str, embedding: Vector | None, question: Described, config: MemoryOSConfig) -> float:
+def relevance(text: str, embedding: Vector | None, question: HasDescription, config: MemoryOSConfig) -> float:
     """Return the relevance of a text to a question, from -1 to 2: the cosine plus the share of its keywords."""
     keywords = _words_of(" ".join(question.keywords))
     share = len(keywords & _words_of(text)) / len(keywords) if keywords else 0.0
@@ -127,9 +127,9 @@ class TierPolicy:
     """The policy of an agent's moves: its settings and scores, each replaceable."""
 
     config: MemoryOSConfig = field(default_factory=MemoryOSConfig)
-    fscore: Callable[[Described, Described, MemoryOSConfig], float] = fscore
+    fscore: Callable[[HasDescription, HasDescription, MemoryOSConfig], float] = fscore
     heat: Callable[[DialogueSegment, datetime, MemoryOSConfig], float] = heat
-    relevance: Callable[[str, Vector | None, Described, MemoryOSConfig], float] = relevance
+    relevance: Callable[[str, Vector | None, HasDescription, MemoryOSConfig], float] = relevance
 
     def __post_init__(self) -> None:
         if not isinstance(self.config, MemoryOSConfig):
@@ -217,7 +217,7 @@ def known_page(tiers: Tiers, page_id: str) -> DialoguePage:
     return page
 
 
-class Placement(NamedTuple):
+class PagePlacement(NamedTuple):
     """The placement of a page: the most similar segment, None for a new one, and all similarities.
 
     `pages` are the pages of the segment with the new one, of which a model makes the summary, and `keywords` its
@@ -233,7 +233,7 @@ class Placement(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival(ValidatedModel):
+class PageArrival(ValidatedModel):
     """The arrival of a page in a segment, which is new if no other has that id, with the segment's new description.
 
     `pages` are the ids of the pages that `topic_summary` summarises, and `embedding` is the vector of `segment_text`.
@@ -247,7 +247,7 @@ class Arrival(ValidatedModel):
     embedding: Vector | None = None
 
 
-def choose_segment(tiers: Tiers, page_id: str, policy: TierPolicy) -> Placement:
+def choose_segment(tiers: Tiers, page_id: str, policy: TierPolicy) -> PagePlacement:
     """Return the present placement of a page: the most similar segment that reaches the threshold and has room.
 
     Among equally similar segments the most recently used one is chosen, then the lowest id. Raises NotFound if the
@@ -261,9 +261,9 @@ def choose_segment(tiers: Tiers, page_id: str, policy: TierPolicy) -> Placement:
     if best is not None and policy.config.reaches(scores[best.id], policy.config.mtm_fscore_threshold):
         pages = tuple(sorted((*best.pages, page), key=lambda each: each.when))
         keywords = keywords_of(pages, policy.config)
-        return Placement(page_id, best.id, scores[best.id], scores, pages, keywords)
+        return PagePlacement(page_id, best.id, scores[best.id], scores, pages, keywords)
     keywords = keywords_of((page,), policy.config)
-    return Placement(page_id, None, None if best is None else scores[best.id], scores, (page,), keywords)
+    return PagePlacement(page_id, None, None if best is None else scores[best.id], scores, (page,), keywords)
 
 
 def has_room(segment: DialogueSegment, config: MemoryOSConfig) -> bool:
@@ -281,7 +281,7 @@ def segment_text(topic_summary: str, keywords: Iterable[str]) -> str:
     return f"{topic_summary} ({listed})" if listed else topic_summary
 
 
-def transfer(tiers: Tiers, arrival: Arrival, policy: TierPolicy) -> Step[Tiers]:
+def transfer(tiers: Tiers, arrival: PageArrival, policy: TierPolicy) -> Step[Tiers]:
     """Return the step that moves a page into its segment; nothing changes if it is in one already.
 
     Raises NotFound if the agent has no such page, and RevisionConflict if its placement has changed, or the segment has
@@ -332,7 +332,7 @@ def _without(pages: tuple[DialoguePage, ...], forgotten: DialoguePage) -> tuple[
 
 
 @dataclass(frozen=True, slots=True)
-class Retelling(ValidatedModel):
+class NewDescription(ValidatedModel):
     """The new description of a segment: `pages` are the ids of all of its pages."""
 
     segment_id: str
@@ -342,7 +342,7 @@ class Retelling(ValidatedModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Splitting(ValidatedModel):
+class SegmentSplit(ValidatedModel):
     """A segment to be split at a moment, and the ids of the parts after the first."""
 
     segment_id: str
@@ -350,7 +350,7 @@ class Splitting(ValidatedModel):
     at: datetime
 
 
-def retell(tiers: Tiers, retelling: Retelling, policy: TierPolicy) -> Step[Tiers]:
+def retell(tiers: Tiers, retelling: NewDescription, policy: TierPolicy) -> Step[Tiers]:
     """Return the step that gives a segment another summary and vector, and the keywords of its present pages.
 
     Raises NotFound if the agent has no such segment, RevisionConflict if its pages have changed.
@@ -378,7 +378,7 @@ def oversized(tiers: Tiers, config: MemoryOSConfig) -> Mapping[str, int]:
     return {each.id: (each.page_count - 1) // most for each in tiers.mtm if each.page_count > most}
 
 
-def split(tiers: Tiers, splitting: Splitting, policy: TierPolicy) -> Step[Tiers]:
+def split(tiers: Tiers, splitting: SegmentSplit, policy: TierPolicy) -> Step[Tiers]:
     """Return the step that splits a segment into parts within its capacity, in order; nothing changes if it has room.
 
     Each part has the summary, the vector and the visits of the whole until it is described again. Raises InvalidRequest

@@ -51,7 +51,7 @@ E = TypeVar("E", KnowledgeEntry, TraitEntry)
 
 
 @dataclass(frozen=True, slots=True)
-class Forgetting(ValidatedModel):
+class ForgetRequest(ValidatedModel):
     """Pages to be forgotten, the moment, and the pages elsewhere, as in an archive, whose chain continues them.
 
     With a type and an identifier the persona of that object is forgotten, too.
@@ -69,7 +69,7 @@ class Forgetting(ValidatedModel):
         return key_of(self.object_type, self.object_identifier)
 
 
-def forget_pages(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Step[Tiers]:
+def forget_pages(tiers: Tiers, forgetting: ForgetRequest, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to tiers without pages, or an object, and their effects; the same tiers without a trace of them.
 
     Facts and traits based on them are removed, and the other pages on which they are based count as untaught, so these
@@ -104,7 +104,7 @@ def forget_pages(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> St
     )
 
 
-def unsay(system: SystemMemory, forgetting: Forgetting, facts: Set[str]) -> Step[SystemMemory]:
+def unsay(system: SystemMemory, forgetting: ForgetRequest, facts: Set[str]) -> Step[SystemMemory]:
     """Return the step to system memory without the entries of forgotten pages and of the forgotten *facts*."""
     remaining = tuple(
         entry for entry in system.entries if entry.id not in facts and not forgetting.pages.intersection(entry.evidence)
@@ -113,7 +113,7 @@ def unsay(system: SystemMemory, forgetting: Forgetting, facts: Set[str]) -> Step
 
 
 def segment_without(
-    segment: DialogueSegment, forgetting: Forgetting, policy: TierPolicy, untaught: Set[str] = frozenset()
+    segment: DialogueSegment, forgetting: ForgetRequest, policy: TierPolicy, untaught: Set[str] = frozenset()
 ) -> DialogueSegment | None:
     """Return a segment without the forgotten pages, its summary and their chains; None if it is empty.
 
@@ -134,7 +134,7 @@ def without_summary(segment: DialogueSegment, policy: TierPolicy) -> DialogueSeg
     return replace(segment, topic_summary="", embedding=None, keywords=keywords)
 
 
-def _without_evidence(entries: tuple[E, ...], forgetting: Forgetting) -> tuple[E, ...]:
+def _without_evidence(entries: tuple[E, ...], forgetting: ForgetRequest) -> tuple[E, ...]:
     return tuple(entry for entry in entries if not forgetting.pages.intersection(entry.evidence))
 
 
@@ -153,7 +153,7 @@ def chained(pages: Iterable[DialoguePage], forgotten: Set[str]) -> frozenset[str
 
 
 def _pages_without(
-    pages: Iterable[DialoguePage], forgetting: Forgetting, untaught: Set[str]
+    pages: Iterable[DialoguePage], forgetting: ForgetRequest, untaught: Set[str]
 ) -> tuple[DialoguePage, ...]:
     """Return *pages* without the forgotten ones and the chains derived from them; those in *untaught* as such."""
     remaining = []
@@ -168,7 +168,7 @@ def _pages_without(
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ForgetReport:
     """The report of a forgotten page, or of an object and its pages: places and effects.
 
     A place is `stm`, `leaving`, `archive` or a segment; `page` is None for an object. `facts`, `traits` and `system`
@@ -197,7 +197,7 @@ def forgotten(
     system: tuple[SystemMemory, SystemMemory],
     archived: bool,
     promoted: Mapping[str, str],
-) -> Forgotten:
+) -> ForgetReport:
     """Return the report of forgetting *pages*, from the memory before and after it."""
     before, after = tiers
     places = [name for name in ("stm", "leaving") if any(page.id in pages for page in getattr(before, name))]
@@ -205,7 +205,7 @@ def forgotten(
     facts = _removed_ids(*([fact.id for fact in each.facts()] for each in tiers))
     names = [name for fact in before.facts() if fact.id in facts for name in (*fact.ends, fact.id)]
     entries = [[entry.id for entry in each.entries] for each in system]
-    return Forgotten(
+    return ForgetReport(
         page_id,
         (*places, *(["archive"] if archived else [])),
         facts,
@@ -246,7 +246,7 @@ class Archive(NamedTuple):
             if (segment := _segment(value)) is not None:
                 yield from segment.pages
 
-    def take_out(self, forgetting: Forgetting, policy: TierPolicy) -> bool:
+    def take_out(self, forgetting: ForgetRequest, policy: TierPolicy) -> bool:
         """Remove pages, and the chains that continue them, from all segments; return whether one was in them."""
         is_archived = False
         for namespace, key, value in self._rows():
@@ -292,7 +292,7 @@ def _segment(value: Any) -> DialogueSegment | None:
     return None
 
 
-def _without(value: Any, forgetting: Forgetting, policy: TierPolicy) -> tuple[Any, bool]:
+def _without(value: Any, forgetting: ForgetRequest, policy: TierPolicy) -> tuple[Any, bool]:
     """Return an archived value without the pages (the same object if unchanged), and whether it had one of them."""
     segment = _segment(value)
     if segment is None:
@@ -513,7 +513,7 @@ class AgentMoves:
             remaining = {**{known: memory for known, memory in before.items() if known in facts}, fact_id: iri}
             storage.keep(store, self.project, _PROMOTED, self.agent, remaining)
 
-    def forget_pages(self, page_id: str | None = None, about: ObjectKey | None = None) -> Forgotten:
+    def forget_pages(self, page_id: str | None = None, about: ObjectKey | None = None) -> ForgetReport:
         """Forget a page, or an object with its pages, every byte of it, and return the report.
 
         Queues the jobs that write summaries and learn again without it. Raises NotFound if there is no trace of it.
@@ -525,7 +525,7 @@ class AgentMoves:
             pages = [*before.pages(), *archive.pages()]
             names = {each.id for each in pages if about and each.object == about} | {*filter(None, [page_id])}
             persona = before.persona(about) if about is not None else None
-            forgetting = Forgetting(frozenset(names), self.now(), chained(pages, names), *(about or (None, None)))
+            forgetting = ForgetRequest(frozenset(names), self.now(), chained(pages, names), *(about or (None, None)))
             facts = {fact.id for fact in persona.knowledge} if persona is not None else set()
             tiers_move = self.storage.move_in(store, lambda tiers: forget_pages(tiers, forgetting, policy))
             system_move = self.system.move_in(store, lambda system: unsay(system, forgetting, facts))

@@ -33,7 +33,7 @@ from jidomem.base.disk import INCOMING, create_local_marker, make_folders
 from jidomem.base.files import file_lock
 from jidomem.base.json_values import decode_json
 from jidomem.errors import Failed, NotFound
-from jidomem.extras.servers.log import File, LogEntry, Reach, SharedLog
+from jidomem.extras.servers.log import File, LogEntry, SharedLog, StreamPosition
 from jidomem.index.snapshots import FORM, Clones, Snapshot
 from jidomem.journal.commit import FormatError, advance, file_name, is_pack, is_redaction_record
 from jidomem.journal.journal import FileJournal, Stream
@@ -61,7 +61,7 @@ class CheckpointPosition:
     life of the log to which the position belongs.
     """
 
-    reach: Reach
+    reach: StreamPosition
     last: str = ""
     version: Version = Version()
     orders: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class CheckpointPosition:
     def from_dict(values: Mapping[str, Any]) -> CheckpointPosition:
         """Return the position that `to_dict` wrote; raise KeyError, TypeError or ValueError for other values."""
         heads = Version.of(CommitRef(*head) for head in values["heads"])
-        reach = Reach(values["length"], values["rewrites"])
+        reach = StreamPosition(values["length"], values["rewrites"])
         return CheckpointPosition(reach, values["last"], heads, tuple(values.get("orders", ())), values["life"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,14 +80,14 @@ class CheckpointPosition:
         reach = {"length": self.reach.length, "rewrites": self.reach.rewrites, "life": self.life}
         return {**reach, "last": self.last, "heads": heads}
 
-    def is_level(self, reach: Reach, life: str) -> bool:
+    def is_level(self, reach: StreamPosition, life: str) -> bool:
         """Return whether a log of that *life* has the same reach and the same last commit, if it reports that.
 
         A replica that was behind and lost its end may have the same length again with another commit.
         """
         return (self.reach, self.life) == (reach, life) and reach.last in ("", self.last)
 
-    def is_behind(self, reach: Reach, life: str) -> bool:
+    def is_behind(self, reach: StreamPosition, life: str) -> bool:
         """Return whether a log of that *life* is longer and has not been rewritten since."""
         return (self.reach.rewrites, self.life) == (reach.rewrites, life) and self.reach.length < reach.length
 

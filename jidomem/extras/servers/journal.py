@@ -20,7 +20,7 @@ from jidomem.base.disk import INCOMING, flush_above, make_folders, move, prepare
 from jidomem.errors import Busy, InvalidRequest, JidomemError, JournalDamaged
 from jidomem.extras.servers import addresses, checkpoints, shared_vectors
 from jidomem.extras.servers.checkpoints import CheckpointPosition, LogMismatch
-from jidomem.extras.servers.log import LogEntry, LogFault, LogSurvey, Reach, SharedLog, SingleFlight, survey
+from jidomem.extras.servers.log import LogEntry, LogFault, LogSurvey, SharedLog, SingleFlight, StreamPosition, survey
 from jidomem.journal.commit import Commit, FormatError, advance, file_name, is_redaction_record, parse
 from jidomem.journal.journal import NAMES, FileJournal, Stream, StreamLock, VersionMismatch, check_follows
 from jidomem.journal.packs import PackEntry, prepare_pack, write_pack
@@ -112,9 +112,9 @@ class MirroredJournal(FileJournal):
         self.log = log
         self._writers: dict[Stream, StreamLock] = {}
         self._verified: set[Stream] = set()  # streams whose copy this process has compared with the log
-        self._damaged_reaches: dict[Stream, Reach] = {}  # streams whose log, and so their copy, is damaged
+        self._damaged_reaches: dict[Stream, StreamPosition] = {}  # streams whose log, and so their copy, is damaged
         self._log_damage: dict[Stream, JournalDamaged] = {}  # recorded in the log, by the last request
-        self._better: dict[Stream, Reach] = {}  # the reaches of damaged logs that lack commits of the copy
+        self._better: dict[Stream, StreamPosition] = {}  # the reaches of damaged logs that lack commits of the copy
         self._reach_requests = SingleFlight(self._look)
         self._local = threading.local()
         self._life = ""
@@ -379,7 +379,7 @@ class MirroredJournal(FileJournal):
 
     # the update of the copy
 
-    def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+    def _reaches(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         self._check_open()
         try:
             return self._reach_requests.of(streams)
@@ -387,7 +387,7 @@ class MirroredJournal(FileJournal):
             self._verified.clear()  # another store may answer next time
             raise
 
-    def _look(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+    def _look(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         log_state = self.log.read_state(streams, addresses.NAME)
         self._life, self.rules = log_state.life, log_state.tag
         for stream, reach in log_state.reaches.items():
@@ -399,8 +399,8 @@ class MirroredJournal(FileJournal):
                 self._better.pop(stream, None)
         return log_state.reaches
 
-    def _reach(self, stream: Stream) -> Reach:
-        reaches: Mapping[Stream, Reach] = getattr(self._local, "reaches", {})
+    def _reach(self, stream: Stream) -> StreamPosition:
+        reaches: Mapping[Stream, StreamPosition] = getattr(self._local, "reaches", {})
         return reaches[stream] if stream in reaches else self._reaches([stream])[stream]
 
     def _position(self, stream: Stream) -> CheckpointPosition | None:
@@ -458,7 +458,7 @@ class MirroredJournal(FileJournal):
             checkpoints.forget_cut(str(self.folder), stream)
         return self._refetch(stream, folder, lock, reach)
 
-    def _is_better(self, stream: Stream, folder: Folder, reach: Reach) -> bool:
+    def _is_better(self, stream: Stream, folder: Folder, reach: StreamPosition) -> bool:
         """Return whether the log is damaged, and the copy has commits that it lacks; record the damage."""
         if not reach.damage and stream not in self.log.gaps():
             return False
@@ -488,10 +488,10 @@ class MirroredJournal(FileJournal):
             self.log.remove([mark])
         return bool(documents)
 
-    def _refetch(self, stream: Stream, folder: Folder, lock: StreamLock, reach: Reach) -> CheckpointPosition:
+    def _refetch(self, stream: Stream, folder: Folder, lock: StreamLock, reach: StreamPosition) -> CheckpointPosition:
         path, nothing = (
             checkpoints.path_of(str(self.folder), stream),
-            CheckpointPosition(Reach(0, reach.rewrites), life=self._life),
+            CheckpointPosition(StreamPosition(0, reach.rewrites), life=self._life),
         )
         checkpoints.empty(folder, lock.file.descriptor, path)
         try:
@@ -546,7 +546,7 @@ class MirroredJournal(FileJournal):
 
         If the copy cannot be changed now, the next read fetches the commit.
         """
-        reach = Reach(position.reach.length + 1, position.reach.rewrites)
+        reach = StreamPosition(position.reach.length + 1, position.reach.rewrites)
         orders = (*position.orders, commit.id) if is_redaction_record(commit.data) else position.orders
         after = CheckpointPosition(reach, commit.id, advance(position.version, [commit]), orders, position.life)
         with suppress(JidomemError, OSError), self._lock_files(stream, self.wait) as (folder, lock):

@@ -40,7 +40,7 @@ class LogEntry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class StreamPosition:
     """The reach of a stream: the number of its last entry, 0 for an empty stream, and the count of its rewrites.
 
     *last* is the commit of that entry if the log reports it in the same request, else empty. *damage* is what `mark`
@@ -71,9 +71,9 @@ class Rewrites:
         pending = {key: b64encode(data).decode() for key, data in self.pending.items()}
         return orjson.dumps({**asdict(self), "pending": pending})
 
-    def reach(self, name: str, length: int, last: str) -> Reach:
+    def reach(self, name: str, length: int, last: str) -> StreamPosition:
         """Return the reach of a stream with an end."""
-        return Reach(length, self.counts.get(name, 0), last, self.damaged.get(name, ""))
+        return StreamPosition(length, self.counts.get(name, 0), last, self.damaged.get(name, ""))
 
     @staticmethod
     def from_bytes(data: bytes) -> Rewrites:
@@ -94,7 +94,7 @@ class LogState(NamedTuple):
     The life is assigned when a log is created, so that a log recreated in the same place has another one.
     """
 
-    reaches: Mapping[Stream, Reach]
+    reaches: Mapping[Stream, StreamPosition]
     tag: str | None
     life: str
 
@@ -114,7 +114,7 @@ class SharedLog(Protocol):
     def streams(self) -> list[Stream]:
         """Return the streams that have an entry, sorted."""
 
-    def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+    def reach(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         """Return the present reach of each of *streams*."""
 
     def read_state(self, streams: list[Stream], name: str) -> LogState:
@@ -133,7 +133,7 @@ class SharedLog(Protocol):
         """Return the number of the first missing entry of each stream without one before its last; reads none."""
 
     def mark(self, stream: Stream, damage: str) -> None:
-        """Record the damage of a stream, which each later `Reach` has; an empty text removes it."""
+        """Record the damage of a stream, which each later `StreamPosition` has; an empty text removes it."""
 
     def restore(self, stream: Stream, entries: Sequence[tuple[LogEntry, bytes | None]]) -> bool:
         """Return True once the entries, in order, are durable: each in place of a document, or of none (None).
@@ -159,7 +159,7 @@ class SharedLog(Protocol):
         Nothing else ever changes an entry. Raises NotFound for a commit that is not in the stream.
         """
 
-    def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
+    def wait(self, stream: Stream, known: StreamPosition, seconds: float) -> StreamPosition:
         """Return the reach of *stream* as soon as it differs from *known*, or after *seconds*."""
 
     def get(self, name: str) -> File | None:
@@ -211,7 +211,7 @@ Forms = dict[bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class StreamExtent:
     """The extent of a stream: commits, bytes of their documents, and one digest over both."""
 
     commits: int
@@ -249,9 +249,9 @@ class Chain:
         self.forms[identity] = blake2b(commit.data, digest_size=16).digest()
         self.size += len(commit.data)
 
-    def extent(self) -> Extent:
+    def extent(self) -> StreamExtent:
         """Return the extent of the commits added so far."""
-        return Extent(len(self.forms), self.size, digest(self.forms))
+        return StreamExtent(len(self.forms), self.size, digest(self.forms))
 
     def _damaged(self, commit: Commit, problem: str) -> JournalDamaged:
         return JournalDamaged(problem, path=self._where, commit=commit.id)

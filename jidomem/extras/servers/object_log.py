@@ -35,7 +35,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotModifiedError, 
 from obstore.store import S3Store
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
-from jidomem.extras.servers.log import File, LogEntry, LogState, Reach, Rewrites, check_file, first_gap
+from jidomem.extras.servers.log import File, LogEntry, LogState, Rewrites, StreamPosition, check_file, first_gap
 from jidomem.journal.commit import FormatError
 from jidomem.journal.journal import Stream
 from jidomem.journal.packs import unverified_entry
@@ -422,7 +422,7 @@ class ObjectLog:
         """Return the streams that have an entry, sorted."""
         return sorted(Stream(*name.split(".")) for name in self._bucket.folders("log"))
 
-    def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+    def reach(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         """Return the present reach of each of *streams*, all requested concurrently with the rewrites."""
         return self._reaches(streams) if streams else {}
 
@@ -432,7 +432,7 @@ class ObjectLog:
         reaches = self._reaches(streams)
         return LogState(reaches, tag.result(), self._life)
 
-    def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+    def _reaches(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         ends = {stream: self._pool.submit(self._end, stream) for stream in streams}
         now = self._rewriter.state()
         reaches = {stream: now.reach(_name(stream), *end.result()) for stream, end in ends.items()}
@@ -553,7 +553,7 @@ class ObjectLog:
         entries = self._pool.map(lambda each: self._entry(stream, each), numbers)
         return {entry.commit: entry.number for entry in entries if entry is not None}
 
-    def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
+    def wait(self, stream: Stream, known: StreamPosition, seconds: float) -> StreamPosition:
         """Return the reach of *stream* as soon as it differs from *known*, or after *seconds*; it polls."""
         until, pause = time.monotonic() + seconds, _FIRST_PAUSE
         while (now := self.reach([stream])[stream]) == known:

@@ -22,7 +22,7 @@ from psycopg.sql import SQL, Identifier
 
 from jidomem.errors import Failed, JidomemError, NotFound
 from jidomem.extras.servers import postgres_connection
-from jidomem.extras.servers.log import File, LogEntry, LogState, Reach, check_file
+from jidomem.extras.servers.log import File, LogEntry, LogState, StreamPosition, check_file
 from jidomem.extras.servers.postgres_connection import PostgresConnection, PostgresPool, may_pass, prepare
 from jidomem.journal.journal import Stream
 
@@ -205,14 +205,16 @@ class PostgresLog:
         rows = self._rows(_STREAMS)
         return sorted(Stream(*row[0].split("/", 1)) for row in rows)
 
-    def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+    def reach(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         """Return the present reach of each of *streams*."""
         return self.read_state(streams, "").reaches if streams else {}
 
     def read_state(self, streams: list[Stream], name: str) -> LogState:
         """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life."""
         rows = self._rows(_REACH, name, [_key(stream) for stream in streams])
-        reaches = {key: Reach(int(length), int(times), last, mark) for key, length, last, times, mark, _, _ in rows}
+        reaches = {
+            key: StreamPosition(int(length), int(times), last, mark) for key, length, last, times, mark, _, _ in rows
+        }
         return LogState({stream: reaches[_key(stream)] for stream in streams}, rows[0][5], rows[0][6])
 
     def read(self, stream: Stream, after: int = 0, *, with_gaps: bool = False) -> Iterator[LogEntry]:
@@ -337,7 +339,7 @@ class PostgresLog:
 
         self._link.run(work)
 
-    def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
+    def wait(self, stream: Stream, known: StreamPosition, seconds: float) -> StreamPosition:
         """Return the reach of *stream* as soon as it differs from *known*, or after *seconds*."""
         deadline, key = monotonic() + seconds, _key(stream)
         if self._notifies:

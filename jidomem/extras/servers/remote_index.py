@@ -18,7 +18,7 @@ import pyoxigraph as ox
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.extras.servers.remote_sync import LINES, ROWS, Feed, RemoteGraphs, SyncThread, refusal_of
 from jidomem.index import results
-from jidomem.index.results import Answer, AnswerLimits, Serialized, Solutions, malformed, plain
+from jidomem.index.results import Answer, AnswerLimits, SerializedAnswer, Solutions, malformed, plain
 from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.rdf import sparql
@@ -167,7 +167,7 @@ _NEEDED = ("GRAPH reaches the named graphs alone",)
 _MISFIT = "use a store that conforms to SPARQL 1.1: Oxigraph, or one that docs/backends.md names"
 
 
-class Fit(NamedTuple):
+class StoreAbilities(NamedTuple):
     """The abilities of a store; with `proven` it answers only these queries."""
 
     lines: int = LINES
@@ -184,7 +184,7 @@ class Fit(NamedTuple):
         return text if self.proven is None else rewrite_for_virtuoso(text, below)
 
 
-def probe_endpoint(query: SparqlEndpoint, update: SparqlEndpoint) -> Fit:
+def probe_endpoint(query: SparqlEndpoint, update: SparqlEndpoint) -> StoreAbilities:
     """Return the abilities of a store, after probe queries on a graph of a few triples, which is written if necessary.
 
     Raises Failed `store_unfit`, which names the first deviation, for a store that neither follows the standard nor is
@@ -195,10 +195,10 @@ def probe_endpoint(query: SparqlEndpoint, update: SparqlEndpoint) -> Fit:
         _write_probe(update)
         deviations = _deviations(query)
     if not deviations:
-        return Fit()
+        return StoreAbilities()
     name = next(iter(deviations))
     if speaks(query) and not any(needed in deviations for needed in _NEEDED):
-        return Fit(VIRTUOSO_LINES, False, PROVEN, "Virtuoso")
+        return StoreAbilities(VIRTUOSO_LINES, False, PROVEN, "Virtuoso")
     detail = f"{query.shown} cannot be used as an index: {name!r} fails there ({deviations[name]})"
     raise Failed(detail, hint=_MISFIT, code="store_unfit")
 
@@ -253,7 +253,7 @@ class RemoteIndex:
         self._local = own
         self._ontology = tuple(ontology)
         self._feed: Feed | None = None
-        self._fit: Fit | None = None
+        self._fit: StoreAbilities | None = None
         self._lock = Lock()
         self._sync_thread = SyncThread(self.catch_up)
 
@@ -267,7 +267,7 @@ class RemoteIndex:
         """Return the address of the store, without its password."""
         return self._query.shown
 
-    def fit(self) -> Fit:
+    def fit(self) -> StoreAbilities:
         """Return the abilities of the store; raises Failed `store_unfit` if it cannot be used."""
         with self._lock:
             if self._fit is None:
@@ -315,7 +315,7 @@ class RemoteIndex:
         graph_as: str = "turtle",
         within: AnswerLimits = _BOUNDS,
         seconds: float = TIMEOUT,
-    ) -> Serialized:
+    ) -> SerializedAnswer:
         """Return what `OxigraphIndex.serialized` returns; raises also Failed, and QueryTimeout after *seconds*."""
         answer: Any = self._execute(sparql, graphs, named, bindings, seconds, _ROOM * within.size)
         return results.write_result(answer, rows_as, graph_as, within)

@@ -167,7 +167,7 @@ _FORM, _DIGEST = 1, 16
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class SegmentList:
     """The list of segments with their sizes, and the lease: its holder and its end, 0 for none."""
 
     segments: tuple[tuple[str, int], ...] = ()
@@ -177,18 +177,18 @@ class Listed:
     damaged: frozenset[str] = field(default=frozenset(), compare=False)
 
     @staticmethod
-    def of(file: File | None) -> Listed:
+    def of(file: File | None) -> SegmentList:
         """Return the list in *file*; an unreadable file is an empty list."""
         if file is None:
-            return Listed()
+            return SegmentList()
         try:
             values = decode_json(file.data)
             if values["form"] == _FORM:
                 segments = tuple((str(name), int(count)) for name, count in values["segments"])
-                return Listed(segments, str(values["by"]), float(values["until"]), file.tag)
+                return SegmentList(segments, str(values["by"]), float(values["until"]), file.tag)
         except (ValueError, KeyError, TypeError):
             pass
-        return Listed(tag=file.tag)
+        return SegmentList(tag=file.tag)
 
     @property
     def data(self) -> bytes:
@@ -209,12 +209,12 @@ class VectorSegments:
 
     def __init__(self, log: SharedLog) -> None:
         self._log = log
-        self._seen: dict[str, Listed] = {}
+        self._seen: dict[str, SegmentList] = {}
 
     def listed(self, stream: Stream, model: str) -> list[str]:
         """Return the present segments."""
         folder = _folder(stream, model)
-        self._seen[folder] = now = Listed.of(self._log.get(folder + LIST))
+        self._seen[folder] = now = SegmentList.of(self._log.get(folder + LIST))
         return [name for name, _ in now.segments]
 
     def rows(self, stream: Stream, model: str, name: str) -> list[Row] | None:
@@ -262,13 +262,13 @@ class VectorSegments:
     def end(self, stream: Stream, model: str, owner: str) -> None:
         """Release the lease if *owner* has it."""
         folder = _folder(stream, model)
-        before = self._seen.get(folder, Listed())
+        before = self._seen.get(folder, SegmentList())
         if before.by == owner and before.until:
             self._put(folder, replace(before, until=0.0))
 
-    def _put(self, folder: str, now: Listed) -> bool:
+    def _put(self, folder: str, now: SegmentList) -> bool:
         tag = self._log.put(folder + LIST, now.data, now.tag)
-        self._seen[folder] = replace(now, tag=tag) if tag is not None else Listed()
+        self._seen[folder] = replace(now, tag=tag) if tag is not None else SegmentList()
         return tag is not None
 
     def _rows(self, folder: str, name: str) -> list[Row] | None:
@@ -277,7 +277,7 @@ class VectorSegments:
             return None
         return unpacked(file.data)
 
-    def _merge(self, folder: str, before: Listed, rows: Sequence[Row]) -> tuple[list[tuple[str, int]], list[Row]]:
+    def _merge(self, folder: str, before: SegmentList, rows: Sequence[Row]) -> tuple[list[tuple[str, int]], list[Row]]:
         rest, merged = [each for each in before.segments if each[0] not in before.damaged], [*rows]
         most = min(MANY, MUCH // (_DIGEST + len(rows[0][1])))
         while rest and rest[-1][1] <= len(merged) and rest[-1][1] + len(merged) <= most:
@@ -290,7 +290,7 @@ def discard(log: SharedLog, project: str) -> None:
     names = log.names(f"{FOLDER}{project}/")
     lists = [name for name in names if name.endswith(f"/{LIST}")]
     for name in lists:
-        log.put(name, Listed().data, force=True)
+        log.put(name, SegmentList().data, force=True)
     log.remove([name for name in names if name not in lists])
 
 

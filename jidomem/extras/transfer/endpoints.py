@@ -21,7 +21,7 @@ from jidomem.base.json_values import decode_json
 from jidomem.errors import Busy, Failed, InvalidRequest, JournalDamaged
 from jidomem.extras.servers import addresses, checkpoints, shared_vectors
 from jidomem.extras.servers.journal import fill
-from jidomem.extras.servers.log import Chain, Extent, SharedLog, digest
+from jidomem.extras.servers.log import Chain, SharedLog, StreamExtent, digest
 from jidomem.journal.commit import ASIDE, Commit, FormatError, is_redaction_record, parse, short_id
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import removed_leaves
@@ -165,7 +165,7 @@ _AT_ONCE = 500
 
 
 @runtime_checkable
-class ManyLog(Protocol):
+class BatchLog(Protocol):
     """A log that appends many entries in one step."""
 
     def append_many(self, stream: Stream, number: int, entries: Sequence[tuple[str, bytes]]) -> bool:
@@ -352,7 +352,7 @@ class LogEnd:
             self._lengths[stream] = number - 1
 
     def _append_step(self, stream: Stream, number: int, step: Sequence[tuple[str, bytes]]) -> bool:
-        if isinstance(self._log, ManyLog):
+        if isinstance(self._log, BatchLog):
             return self._log.append_many(stream, number, step)
         return all(self._log.append(stream, n, commit, data) for n, (commit, data) in enumerate(step, number))
 
@@ -398,18 +398,18 @@ STEP, TRIES = 10_000, 5
 Progress = Callable[[int], object]
 
 
-class Brought(NamedTuple):
+class CopiedStream(NamedTuple):
     """The result for one stream: its extent at the target, as read again, and the number of copied commits."""
 
     stream: Stream
-    extent: Extent
+    extent: StreamExtent
     came: int
     grew: bool  # whether the source was written to meanwhile
 
 
 def bring(
     source: TransferEndpoint, target: TransferEndpoint, progress: Progress = id, mode: int | None = None
-) -> list[Brought]:
+) -> list[CopiedStream]:
     """Copy all commits of *source*, which is only read, to *target*; return the result for each stream.
 
     A folder that is made for them has *mode*, by default that of the source.
@@ -439,7 +439,7 @@ def _target_chain(source: TransferEndpoint, target: TransferEndpoint, stream: St
 
 def _bring_stream(
     source: TransferEndpoint, target: TransferEndpoint, stream: Stream, known_chain: Chain | None, progress: Progress
-) -> Brought:
+) -> CopiedStream:
     """Copy one stream, again if it was redacted meanwhile, and verify the target."""
     count = 0
     target_chain = known_chain or Chain(target.name)
@@ -450,7 +450,7 @@ def _bring_stream(
         target_chain = target.verified_chain(stream)
         if not source.is_rewritten(stream, mark):
             _compare(read, target_chain, target, stream)
-            return Brought(stream, target_chain.extent(), count, source.mark(stream) != mark)
+            return CopiedStream(stream, target_chain.extent(), count, source.mark(stream) != mark)
     raise Busy(f"{source.name} is redacted repeatedly", hint="try again later")
 
 

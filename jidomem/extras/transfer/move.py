@@ -21,9 +21,9 @@ from jidomem.base import disk
 from jidomem.base.disk import LockedFile, move, prepare, writing
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.extras.memoryos import jobs, storage
-from jidomem.extras.servers.log import Extent
+from jidomem.extras.servers.log import StreamExtent
 from jidomem.extras.transfer import endpoints
-from jidomem.extras.transfer.endpoints import Brought, FolderEnd, LogEnd, Progress, TransferEndpoint, bring
+from jidomem.extras.transfer.endpoints import CopiedStream, FolderEnd, LogEnd, Progress, TransferEndpoint, bring
 from jidomem.journal.journal import Stream
 from jidomem.providers.stores import TABLES as KV
 from jidomem.runtime import agent_memory, logs
@@ -41,18 +41,18 @@ _TABLES = "".join(
 _IMPORT_MARK = FILE.with_name("came")
 
 
-class InDatabase(NamedTuple):
+class DatabasePlace(NamedTuple):
     """The place of a working state in PostgreSQL: its address."""
 
     address: str
 
 
-Where = Path | InDatabase
+Where = Path | DatabasePlace
 
 
 def state_snapshot(where: Where) -> bytes | None:
     """Return the present working state of a root as the bytes of an SQLite file; None if there is none."""
-    if isinstance(where, InDatabase):
+    if isinstance(where, DatabasePlace):
         with _open(where) as (postgres, source), TemporaryDirectory() as folder:
             file = Path(folder, "state")
             return file.read_bytes() if postgres.export_state(source, file, _TABLES) else None
@@ -61,7 +61,7 @@ def state_snapshot(where: Where) -> bytes | None:
 
 
 @contextmanager
-def _open(where: InDatabase) -> Iterator[tuple[Any, Any]]:
+def _open(where: DatabasePlace) -> Iterator[tuple[Any, Any]]:
     from jidomem.extras.servers import postgres_state  # psycopg is an extra
 
     state = postgres_state.PostgresState(where.address)
@@ -79,7 +79,7 @@ def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
     """
     if state is None:
         return "none"
-    if isinstance(where, InDatabase):
+    if isinstance(where, DatabasePlace):
         return _imported(state, where)
     path, mark_file = where / FILE, where / _IMPORT_MARK
     if path.exists() and not _is_unused(path, mark_file):
@@ -97,7 +97,7 @@ def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
     return "brought"
 
 
-def _imported(state: bytes, where: InDatabase) -> str:
+def _imported(state: bytes, where: DatabasePlace) -> str:
     """Import a working state into a database, unless that has a state of its own that was used."""
     with _open(where) as (postgres, target), TemporaryDirectory() as folder:
         file = Path(folder, "state")
@@ -155,7 +155,7 @@ class MoveReport(NamedTuple):
 
     source: str
     target: str
-    streams: Sequence[Brought]
+    streams: Sequence[CopiedStream]
     state: str  # brought, none, kept: the target's own
     tokens: int = 0
     other_tokens: int = 0  # valid at the target, but not at the source
@@ -264,7 +264,7 @@ def _mode(manifest: Mapping[str, Any]) -> int:
     return int(text, 8) | endpoints.PRIVATE
 
 
-def _row(stream: Stream, extent: Extent) -> dict[str, Any]:
+def _row(stream: Stream, extent: StreamExtent) -> dict[str, Any]:
     return {"project": stream.project, "stream": stream.name, **asdict(extent)}
 
 
@@ -277,7 +277,7 @@ def _opened(place: str) -> Iterator[_Place]:
         return
     log, _ = opened
     try:
-        yield _Place(LogEnd(log), folder if place.startswith("s3:") else InDatabase(place), SharedTokens(log))
+        yield _Place(LogEnd(log), folder if place.startswith("s3:") else DatabasePlace(place), SharedTokens(log))
     finally:
         log.close()
 

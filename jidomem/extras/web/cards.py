@@ -1,7 +1,7 @@
 """The parts of the curator's pages: requests, labels, permissions, memories in lists, comparisons and refusals.
 
 `PageRequest` is the project, moment and arguments of a page, and makes links to other pages. A
-`Screen` is one page: its address, its values and its action. `name_invisible` makes text of agents harmless;
+`PageKind` is one page: its address, its values and its action. `name_invisible` makes text of agents harmless;
 `compared` puts two memories side by side. A page offers only the actions of its user, and names the
 roles that may do the rest.
 """
@@ -457,7 +457,7 @@ Act = Callable[..., str]
 
 
 @dataclass(frozen=True, slots=True)
-class Screen:
+class PageKind:
     """One kind of page.
 
     `path` is the address below the project, with parts in braces; `takes` are its arguments besides as_of,

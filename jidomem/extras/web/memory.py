@@ -16,7 +16,7 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import ANSWERS
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.extras.web import cards
-from jidomem.extras.web.cards import AS_OF, PageRequest, Screen
+from jidomem.extras.web.cards import AS_OF, PageKind, PageRequest
 from jidomem.index.store import write_triples
 from jidomem.index.timeline import FACETS, STATES, Facets, TimelineEntry, among
 from jidomem.journal.journal import Stream
@@ -25,7 +25,7 @@ from jidomem.rdf.terms import Triple
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import BASE, REDACTED, TYPE_OF_CLASS, jido, local_name, short_id
 from jidomem.read.memory_detail import has_ended
-from jidomem.read.provenance import CONFLICTS, Around, NodeLink, around, is_mentioned, on_topic
+from jidomem.read.provenance import CONFLICTS, Neighbourhood, NodeLink, around, is_mentioned, on_topic
 from jidomem.records.active import EXPIRED
 from jidomem.records.recall import RecallRequest
 from jidomem.serve import wire
@@ -157,7 +157,7 @@ def _triples(site: RequestContext, project: str, name: str) -> list[Triple]:
     return page.memory.reader.describe(project, item, **page.moment)
 
 
-MEMORY = Screen(
+MEMORY = PageKind(
     "memories/{id}",
     "memory.html",
     show_memory,
@@ -242,7 +242,7 @@ def _named(page: PageRequest, name: str) -> str:
 
 
 def _node(
-    page: PageRequest, neighbourhood: Around, node: str, *, is_start: bool, links: Iterable[NodeLink]
+    page: PageRequest, neighbourhood: Neighbourhood, node: str, *, is_start: bool, links: Iterable[NodeLink]
 ) -> dict[str, Any]:
     """Return one node with its texts made harmless, as a canvas does not escape them."""
     values = neighbourhood.nodes[node]
@@ -277,7 +277,7 @@ def _link(page: PageRequest, link: NodeLink) -> dict[str, str]:
     return {"to": link.target, "kind": link.kind, "text": words, "family": _FAMILY.get(link.kind, "other")}
 
 
-GRAPH = Screen(
+GRAPH = PageKind(
     "graph",
     "graph.html",
     show_graph,
@@ -399,4 +399,4 @@ def _short(name: str, value: str) -> str:
     return value.removeprefix(_PREFIX.get(name, ""))
 
 
-TIMELINE = Screen("timeline", "timeline.html", show_timeline, takes=(*FACETS, "q", _AFTER), menu="Timeline")
+TIMELINE = PageKind("timeline", "timeline.html", show_timeline, takes=(*FACETS, "q", _AFTER), menu="Timeline")

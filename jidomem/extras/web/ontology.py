@@ -10,7 +10,7 @@ from jidomem.check import terms
 from jidomem.curation.term_proposals import Proposal, TermProposals
 from jidomem.errors import Busy, InvalidRequest, JidomemError, NotFound
 from jidomem.extras.web import cards
-from jidomem.extras.web.cards import AS_OF, InvalidForm, PageRequest, Screen
+from jidomem.extras.web.cards import AS_OF, InvalidForm, PageKind, PageRequest
 from jidomem.rdf.terms import Term, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, JIDO, jido, local_name
 from jidomem.records.active import STATUSES
@@ -146,7 +146,7 @@ def act(page: PageRequest, form: Mapping[str, str]) -> str:
     return page.link("ontology", done=way)
 
 
-ONTOLOGY = Screen(
+ONTOLOGY = PageKind(
     "ontology",
     "ontology.html",
     show_ontology,
@@ -156,7 +156,7 @@ ONTOLOGY = Screen(
     fields=("term", "reason", "instead"),
     menu="Ontology",
 )
-TERM = Screen("ontology/{name}", "term.html", show_term)
+TERM = PageKind("ontology/{name}", "term.html", show_term)
 
 
 #: The most rows of an answer that are shown; the CSV has all of them.
@@ -184,7 +184,7 @@ def show_console(page: PageRequest) -> Mapping[str, Any]:
     }
 
 
-CONSOLE = Screen(
+CONSOLE = PageKind(
     "console",
     "console.html",
     show_console,
@@ -286,5 +286,5 @@ def _param(param: QueryParameter, own: Mapping[str, str], faults: Mapping[str, J
     }
 
 
-PLAYBOOK = Screen("playbook", "playbook.html", show_playbook, menu="Playbook")
-QUESTION = Screen("playbook/{name}", "question.html", show_query, is_open=True)
+PLAYBOOK = PageKind("playbook", "playbook.html", show_playbook, menu="Playbook")
+QUESTION = PageKind("playbook/{name}", "question.html", show_query, is_open=True)

@@ -19,7 +19,7 @@ from jidomem.check.overlay import BYTES, FOLDERS, own_files
 from jidomem.check.report import RULES, SEVERITIES
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.extras.web import cards
-from jidomem.extras.web.cards import PageRequest, Screen, short
+from jidomem.extras.web.cards import PageKind, PageRequest, short
 from jidomem.index.timeline import write_counts
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.terms import iri, parse_literal
@@ -119,7 +119,7 @@ def _refusals(page: PageRequest) -> dict[str, Any]:
     return {**counting_period(page), "refusals": refusals[:REFUSED], "more_refusals": len(refusals[REFUSED:])}
 
 
-AGENTS = Screen("agents", "agents.html", show_agents, menu="Agents")
+AGENTS = PageKind("agents", "agents.html", show_agents, menu="Agents")
 
 
 #: The most findings of one rule, and items, in a list.
@@ -234,7 +234,7 @@ def act(page: PageRequest, form: Mapping[str, str]) -> str:
     return page.link("check", preview=checks.preview(page.project, name, text, wire.client_descriptor()))
 
 
-CHECK = Screen(
+CHECK = PageKind(
     "check",
     "check.html",
     show_check,
@@ -295,4 +295,4 @@ def _clients(page: PageRequest) -> list[dict[str, Any]]:
     return [{**one, "agent": cards.agent(one["agent"])} for one in shown[:CLIENTS]]
 
 
-HEALTH = Screen("health", "health.html", show_health, menu="Health")
+HEALTH = PageKind("health", "health.html", show_health, menu="Health")

@@ -28,7 +28,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import InvalidRequest, JidomemError, NotFound, PolicyDenied, Unauthenticated
 from jidomem.extras.web import cards, memory
-from jidomem.extras.web.cards import AS_OF, InvalidForm, PageRequest, Screen
+from jidomem.extras.web.cards import AS_OF, InvalidForm, PageKind, PageRequest
 from jidomem.extras.web.memory import GRAPH, MEMORY, TIMELINE
 from jidomem.extras.web.ontology import CONSOLE, ONTOLOGY, PLAYBOOK, QUESTION, TERM
 from jidomem.extras.web.operations import AGENTS, CHECK, HEALTH
@@ -83,7 +83,7 @@ _FIRST = """PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?at WHERE { GRAPH <%s> { ?commit jido:position 1 ; jido:recordedAt ?at } } ORDER BY ?at"""
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """The first and the last moment, and the moment shown, in whole seconds since 1970."""
 
     first: int
@@ -91,15 +91,15 @@ class Span(NamedTuple):
     at: int
 
 
-def span(page: PageRequest) -> Span:
+def span(page: PageRequest) -> TimeSpan:
     """Return the first and last moments of the project, by its first commits and the newest one."""
     newest = page.memory.catch_up(page.project).recorded_at
     rows = page.memory.reader.select(page.project, _FIRST % graph_iri(page.project))
     first = min((format_timestamp(row["at"]) for row in rows), default=newest)
     if not (first and newest):
-        return Span(0, 0, 0)
+        return TimeSpan(0, 0, 0)
     at = _seconds(newest) if page.as_of is None else _seconds(page.as_of)
-    return Span(_seconds(first), _seconds(newest), min(max(at, _seconds(first)), _seconds(newest)))
+    return TimeSpan(_seconds(first), _seconds(newest), min(max(at, _seconds(first)), _seconds(newest)))
 
 
 def _seconds(moment: str) -> int:
@@ -124,7 +124,7 @@ def check(public_url: str | None) -> None:
         raise PolicyDenied(f"a page of {origin[:200]} sent this form", hint=_HINT)
 
 
-SCREENS: tuple[Screen, ...] = (
+SCREENS: tuple[PageKind, ...] = (
     TIMELINE,
     MEMORY,
     REVIEW,
@@ -289,7 +289,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def html(template: str, status: int = 200, screen: Screen | None = None, **values: Any) -> Response:
+def html(template: str, status: int = 200, screen: PageKind | None = None, **values: Any) -> Response:
     """Return one template as a page, under the content policy of its *screen*."""
     body = _environment().get_template(template).render(screen=screen, menu=_MENU, **values)
     styles = " ".join(["'self'", *(f"'{each}'" for each in (screen.style_hashes if screen else ()))])
@@ -298,7 +298,7 @@ def html(template: str, status: int = 200, screen: Screen | None = None, **value
 
 
 def _shown(
-    screen: Screen,
+    screen: PageKind,
     page: PageRequest,
     parts: Mapping[str, str],
     *,
@@ -328,7 +328,7 @@ def _shown(
     )
 
 
-def _arguments(screen: Screen, site: RequestContext) -> dict[str, str]:
+def _arguments(screen: PageKind, site: RequestContext) -> dict[str, str]:
     """Return the arguments of a request for *screen*; raises InvalidRequest for one that it does not take.
 
     Messages are looked up by name: a link from another site cannot show a text of its own.
@@ -347,19 +347,19 @@ def _page_address() -> str:
     return quote(request.path, safe="/:@")
 
 
-def _page(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
+def _page(screen: PageKind, site: RequestContext, project: str, **parts: str) -> Response:
     """Return a screen as a page."""
     page = PageRequest.of(site, project, _arguments(screen, site))
     return _shown(screen, page, parts)
 
 
-def _twin(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
+def _twin(screen: PageKind, site: RequestContext, project: str, **parts: str) -> Response:
     """Return the model of a screen as JSON."""
     page = PageRequest.of(site, project, _arguments(screen, site))
     return wire.answer({"project": project, "as_of": page.as_of, **screen.show(page, **parts)})
 
 
-def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
+def _acted(screen: PageKind, site: RequestContext, project: str, **parts: str) -> Response:
     """Perform the action of a form, and return the redirect; if it was refused, the same page with the refusal."""
     form = _form(site, several=screen.several)
     page = PageRequest.of(site, project, _arguments(screen, site))
@@ -379,7 +379,7 @@ def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> 
         return _shown(screen, again, parts, status=error.http_status, refusal=error)
 
 
-def _act_once(screen: Screen, page: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
+def _act_once(screen: PageKind, page: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
     """Return the next page after the action of *screen*; a repeated form returns the page of the first one."""
     act = partial(_redirect_after, screen, page, form, parts)
     if not screen.writes:
@@ -390,7 +390,7 @@ def _act_once(screen: Screen, page: PageRequest, form: Mapping[str, str], parts:
     return page.site.operation.repeats.once(key, act)
 
 
-def _redirect_after(screen: Screen, page: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
+def _redirect_after(screen: PageKind, page: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
     """Return the next page after the action of *screen*, with the name of its flash message."""
     assert screen.act is not None
     path, _, query = screen.act(page, form, **parts).partition("?")
@@ -401,7 +401,7 @@ def _redirect_after(screen: Screen, page: PageRequest, form: Mapping[str, str], 
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def _check_act(screen: Screen, page: PageRequest, form: Mapping[str, str]) -> None:
+def _check_act(screen: PageKind, page: PageRequest, form: Mapping[str, str]) -> None:
     """Raise InvalidRequest for an action on a past state, an unknown field, or an unknown action."""
     if page.as_of is not None:
         raise InvalidRequest("past states are read-only", hint="return to the present")
@@ -520,7 +520,7 @@ def _form(site: RequestContext, several: Collection[str] = ()) -> dict[str, str]
     return {**wire.once(single), **lines}
 
 
-def _routes_of(screen: Screen) -> Iterator[Route]:
+def _routes_of(screen: PageKind) -> Iterator[Route]:
     """Yield the routes of one screen: the page, its JSON, and its form."""
     path, takes = f"/ui/{{project}}/{screen.path}", dict.fromkeys((AS_OF, *screen.takes), "")
     yield Route("GET", path, partial(_page, screen), f"Show the page {screen.name}", gives=_HTML, takes=takes)

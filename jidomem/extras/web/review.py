@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, Waiting, queued, with_endings
+from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, QueueItem, queued, with_endings
 from jidomem.curation.review_text import below, past
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.extras.web import cards
-from jidomem.extras.web.cards import PageRequest, Screen, compared
+from jidomem.extras.web.cards import PageKind, PageRequest, compared
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import JIDO, SCOPE, UNDATED
 from jidomem.read.memory_detail import has_ended
@@ -253,34 +253,34 @@ def _curators(page: PageRequest) -> Collection[str]:
     return page.memory.writer.authority(page.project).curators
 
 
-def _chosen(waiting: Iterable[Waiting], names: Collection[str]) -> Waiting | None:
+def _chosen(waiting: Iterable[QueueItem], names: Collection[str]) -> QueueItem | None:
     """Return the item of *waiting* that *names* are about, in any order; a proposal is named by itself, too."""
     fitting = [one for one in waiting if {*names} <= {one.item, one.other} or _is_proposed(one, names)]
     return next(iter(sorted(fitting, key=lambda one: {*names} != {one.item, one.other} - {None})), None)
 
 
-def _is_proposed(one: Waiting, names: Collection[str]) -> bool:
+def _is_proposed(one: QueueItem, names: Collection[str]) -> bool:
     return one.kind == "proposal" and one.item in names
 
 
-def _together_ways(page: PageRequest, one: Waiting) -> tuple[str, ...]:
+def _together_ways(page: PageRequest, one: QueueItem) -> tuple[str, ...]:
     """Return the decisions that the caller may take on the item *one* together with others."""
     why_not = cards.why_not_correct(page, one.item, asserted=True)
     ways = ("accept", "reject") if why_not is None else ("reject",) if _is_own(page, one) else ()
     return tuple(way for way in ways if way in one.actions)
 
 
-def _is_own(page: PageRequest, one: Waiting) -> bool:
+def _is_own(page: PageRequest, one: QueueItem) -> bool:
     """Return whether *one* is a proposal of the caller, who may reject it in any role that writes."""
     is_writer = one.kind == "proposal" and cards.why_not_write(page) is None
     return is_writer and plain_value(page.site.writer.agent_iri()) in one.agents
 
 
-def _link(page: PageRequest, one: Waiting) -> str:
+def _link(page: PageRequest, one: QueueItem) -> str:
     return page.link("review", item=one.item, other=one.other, cursor=page.given.get("cursor"))
 
 
-def _looked_at(page: PageRequest, one: Waiting) -> dict[str, Any]:
+def _looked_at(page: PageRequest, one: QueueItem) -> dict[str, Any]:
     reader, writer = page.memory.reader, page.memory.writer
     replaced = _replaced(page, one) if one.other is None else None
     sides = [reader.get_memory(page.project, item) for item in (one.item, one.other or replaced) if item]
@@ -312,7 +312,7 @@ def _looked_at(page: PageRequest, one: Waiting) -> dict[str, Any]:
     }
 
 
-def _replaced(page: PageRequest, one: Waiting) -> str | None:
+def _replaced(page: PageRequest, one: QueueItem) -> str | None:
     """Return the memory whose text a proposal changes: the only active memory that it supersedes."""
     memories = (page.memory.reader.get_memory(page.project, item) for item in one.replaces)
     active = [each["iri"] for each in memories if each["status"] == ACTIVE]
@@ -447,7 +447,7 @@ def _ended(way: str, item: str, other: str | None) -> list[str]:
     return [each for each in ended if each]
 
 
-REVIEW = Screen(
+REVIEW = PageKind(
     "review",
     "review.html",
     show,

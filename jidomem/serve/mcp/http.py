@@ -35,14 +35,14 @@ from jidomem.serve.mcp.client_session import ClientSessions, Tool
 from jidomem.serve.mcp.server import CALLER, SEEN, create_server, leave_all
 from jidomem.serve.monitoring import HEADER, MAX_LOG_CHARS, METHODS, NOWHERE, TYPE, figures, id_of, level_of
 from jidomem.serve.server_state import Operation, RequestContext
-from jidomem.serve.wire import Seen
+from jidomem.serve.wire import RequestRecord
 
 #: The name of an unknown method or tool.
 OTHER = "other"
 
 
 @dataclass(slots=True)
-class SeenCall(Seen):
+class SeenCall(RequestRecord):
     """The record of an HTTP request: the status of its response, and its MCP method."""
 
     status: int = 500

@@ -35,7 +35,7 @@ from jidomem.curation.review_queue import queued, with_endings
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.serve.mcp.client_session import ClientSession, ClientSessions, Tool, ToolResult, call
 from jidomem.serve.mcp.tools import INSTRUCTIONS, in_brief, playbook, working_memory
-from jidomem.serve.server_state import Measures, Operation
+from jidomem.serve.server_state import Operation, ServerMeasures
 from jidomem.serve.wire import for_tools
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _from(ctx: Context) -> tuple[str, str]:
 
 
 async def _in_client_session(
-    sessions: ClientSessions, ctx: Context, measures: Measures, work: Callable[[ClientSession], T], **subject: str
+    sessions: ClientSessions, ctx: Context, measures: ServerMeasures, work: Callable[[ClientSession], T], **subject: str
 ) -> T:
     """Run *work* with the session of the client in a thread; raises MCPError that names the *subject*."""
     client = ctx.session.client_params

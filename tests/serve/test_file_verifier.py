@@ -13,7 +13,7 @@ from jidomem.journal.journal import Stream
 from jidomem.serve.app import create_app
 from jidomem.serve.log import Log
 from jidomem.serve.server_state import Operation
-from jidomem.serve.shared_state import STEPS, Rereading, SharedState
+from jidomem.serve.shared_state import STEPS, FileVerifier, SharedState
 
 NAMES = ("first", "second", "third")
 
@@ -49,9 +49,9 @@ def test_damage_to_an_indexed_file_is_found_and_reported_everywhere(memory, is_p
         assert client.get("/projects/q/queries/facts").status_code == 200
         path = flip(memory.settings.root, b"first")
         unnoticed = client.get("/readyz")
-        rereading = Rereading(served.journal, None, lambda stream: operation.damage(served, stream.project))
+        verifier = FileVerifier(served.journal, None, lambda stream: operation.damage(served, stream.project))
         for _ in range(2 * STEPS):
-            rereading.step()
+            verifier.step()
         noticed, answer = client.get("/readyz"), client.get("/projects/q/queries/facts")
         other, metrics = client.get("/projects/p/queries/facts"), client.get("/metrics").text
         refused = client.post("/projects/q/intents", json=intent(applies_to_project="q", summary="fourth"))
@@ -98,12 +98,12 @@ def test_an_edit_of_a_file_that_a_server_has_read_stops_the_next_write_until_it_
 def test_the_table_of_a_pack_is_reread(memory):
     submit_all(memory)
     memory.journal.seal(Stream("q"))
-    rereading = Rereading(memory.journal, None, lambda stream: None)
-    rereading.step()
+    verifier = FileVerifier(memory.journal, None, lambda stream: None)
+    verifier.step()
     assert memory.damage("q") == ()
     flip(memory.settings.root, b"# commit ")
     for _ in range(2 * STEPS):
-        rereading.step()
+        verifier.step()
 
     assert len(memory.damage("q")) == 1
 
@@ -149,7 +149,7 @@ def test_damage_that_one_worker_knows_is_read_by_the_others(memory, tmp_path, is
         path = flip(memory.settings.root, b"first")
         other.journal.reread(Stream("q"), "", 10)
         (known,) = two.damage(other, "q")
-        one.rereading.follow()
+        one.verifier.follow()
         (reported,) = one.damage(memory, "q")
     for operation in (one, two):
         operation.close()
