@@ -56,7 +56,7 @@ from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import has_ended, is_number
 from jidomem.records.active import ACTIVE, EXPIRED, UNACCEPTED, is_accepted
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
-from jidomem_cli.errors import acting, print_error, print_refusal, print_repeated
+from jidomem_cli.errors import acting, place, print_error, print_refusal, print_repeated
 from jidomem_cli.fields import entries_now, given_fields, memory_iri, set_option, with_memory_paths
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import PIPED, fit_line, short, shortened, show_json, show_receipt, show_rows
@@ -414,7 +414,7 @@ def _list(app: App, memory: Jidomem, queue_page: Queue, by: str) -> None:
     ]
     show_rows(app, rows, columns, queue_page.cursor, above="above", below="below", piped=PIPED, left=left)
     if not _may_settle(memory, queue_page.waiting):
-        app.info(_curators(memory))
+        app.info(_curators(app, memory))
         return
     found = acceptable(memory.reader, memory.project, queue_page.waiting)
     single = {one.item for key in ("", "strict", "past", "date") for one in found[key]}
@@ -489,7 +489,7 @@ def _may_settle(memory: Jidomem, waiting: Sequence[QueueItem]) -> bool:
     return not isinstance(outcome, PolicyDenied)
 
 
-def _curators(memory: Jidomem) -> str:
+def _curators(app: App, memory: Jidomem) -> str:
     """Return who may settle the pending reviews, or how to become a curator."""
     authority = memory.writer.authority(memory.project)
     names, owner = ", ".join(map(short, authority.curators)), quote(memory.settings.owner)
@@ -498,7 +498,7 @@ def _curators(memory: Jidomem) -> str:
         return text
     return (
         f"{text}\nappoint an administrator, who is a curator too; until then anybody can appoint themselves:"
-        f" jidomem access policy grant {owner} admin"
+        f" jidomem access policy grant{place(app)} {owner} admin"
     )
 
 
@@ -663,7 +663,8 @@ def _show_refused(
         if left:
             app.info(f"and {left} more that repeat or contradict active memories")
         app.info(f"hint: the commands that resolve each: jidomem review{acting(app)}")
-    waiting = _waiting(memory) if others else []
+    is_read = any(not isinstance(each.outcome, PolicyDenied) for each in others)
+    waiting = _waiting(memory) if is_read else []
     counts = Counter[tuple[str, str]]()
     for each in others:
         error = each.outcome
@@ -691,6 +692,9 @@ def _in_words(
         error.hint = _choices(app, memory, one)
     else:
         error.hint = re.sub(r"jidomem (review|edit)(?= )", lambda match: match[0] + acting(app), error.hint)
+        grant, of, owner = error.hint.partition("jidomem access policy grant")
+        later = f", then reviews with --agent{owner.removesuffix(' admin')}" if of and app.agent else ""
+        error.hint = f"{grant}{of}{place(app) if of else ''}{owner}{later}"
     if not app.json:
         error.detail, error.hint = shortened(error.detail), shortened(error.hint)
     return error

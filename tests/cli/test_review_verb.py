@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from cli_world import create_repository, rows, run
 
+from jidomem.index.store import OxigraphIndex
+
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch, copy_built):
@@ -329,10 +331,34 @@ def test_a_review_without_a_curator_names_the_command_that_appoints_one(tmp_path
     refused = run("review", "accept", proposal["item"], "--agent", "claude-code")
     assert (refused.exit_code, run("review", "--agent", "claude-code").stderr.splitlines()[-1]) == (3, hint)
     assert "the owner of the repository, not an agent" in refused.stderr
-    assert refused.stderr.strip().endswith(": jidomem access policy grant ana admin")
+    assert refused.stderr.strip().endswith(": jidomem access policy grant ana admin, then reviews with --agent ana")
     assert run(*hint.partition(": jidomem ")[2].split()).exit_code == 0
 
     assert "jidomem review accept --all" in run("review").stderr
+
+
+def test_many_reviews_without_a_curator_are_refused_once_with_a_command_for_the_same_project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+    write(tmp_path, AGENTS_md="# Rules\n\n- Use tabs\n- Use spaces\n- Use neither\n")
+    run("init")
+    run("--project", "other", "root", "import", "memory-md", "AGENTS.md")
+    queues, query = [], OxigraphIndex.query
+
+    def counted(index, text, **options):
+        queues.extend([text] * ("?item jido:hasAssertionStatus jido:Proposed ; jido:appliesToProject" in text))
+        return query(index, text, **options)
+
+    monkeypatch.setattr(OxigraphIndex, "query", counted)
+    command = ("--project", "other", "review", "accept", "--all", "--agent")
+    refused = run(*command, "codex")
+
+    *_, hint, others, _ = refused.stderr.splitlines()
+    assert (refused.exit_code, others) == (3, "2 more are refused for that reason")
+    assert hint.endswith(": jidomem access policy grant --project other ana admin, then reviews with --agent ana")
+    assert len(queues) == 1
+    assert run("access", "policy", "grant", "--project", "other", "ana", "admin").exit_code == 0
+    assert run(*command, "ana").exit_code == 0
 
 
 def test_several_named_proposals_are_accepted_singly_and_refusals_are_counted(repository):
