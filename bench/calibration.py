@@ -167,7 +167,7 @@ def ranking_of(root: Jidomem, stream: Stream, ids: Mapping[str, str], *, spoken:
     """Return the ranking of *stream*, whose texts have *ids*."""
 
     def rank(text: str) -> tuple[str, list[tuple[str, float]]]:
-        similarities = root.alike_to(text, PROJECT, None, spoken=spoken)
+        similarities = root.vector_query(text, PROJECT, None, spoken=spoken)
         query = RecallQuery(text, query_stems(root.texts.stemmer, text), now=root.now(), limit=RETRIEVED)
         answer = rank_sources([RankingSource(root.texts, stream, SearchFilter(), similarities)], query)
         matches = (
@@ -186,7 +186,7 @@ def ranking_by_words(root: Jidomem, ids: Mapping[str, str]) -> Rank:
         matches, _, counts = root.texts.read(
             Stream(PROJECT), lambda file: bm25.search(file, stems, SearchFilter(), (), RETRIEVED)
         )
-        best_possible = bm25.whole(bm25.telling_stems(stems), counts)
+        best_possible = bm25.total_weight(bm25.significant_stems(stems), counts)
         return WORDS, [(ids[scored.match.item], scored.score / best_possible) for scored in matches]
 
     return rank

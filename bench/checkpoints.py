@@ -21,7 +21,7 @@ import jidomem
 from bench import backends, harness, http, load
 from bench.harness import Options, Row, Spread
 from jidomem.extras.servers import addresses, checkpoints
-from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, bring
+from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, copy_streams
 
 GOAL_SECONDS, GOAL_MEMORIES = 60.0, 1_000_000
 TAIL, AT_ONCE = 50, 1_000  # one of TAIL memories is written after the checkpoint; intents submitted together
@@ -41,7 +41,7 @@ def rows(options: Options) -> Iterator[Row]:
 def _rows(name: str, address: str, source: Path, folder: Path, options: Options) -> Iterator[Row]:
     log = addresses.open_log(address, os.environ)
     start = time.perf_counter()
-    bring(FolderEnd(source), LogEnd(log))
+    copy_streams(FolderEnd(source), LogEnd(log))
     _log(f"{name}: filled in {time.perf_counter() - start:.0f} s")
     label = f"{options.memories:,} memories in {name}: start of a new server"
     with _ready(address, folder / "first") as without:

@@ -169,7 +169,7 @@ class JidomemSystem:
         """Return the candidates of a query, and the analysed question."""
         memory = self._memory
         assert memory is not None
-        similarities = memory.alike_to(query, PROJECT, None, spoken=True)
+        similarities = memory.vector_query(query, PROJECT, None, spoken=True)
         stems = query_stems(memory.texts.stemmer, query)
         analysed = RecallQuery(query, stems, now=memory.now(), alike=similarities, limit=RETRIEVED)
         return gather(memory.texts, Stream(PROJECT, "history"), analysed, SearchFilter())

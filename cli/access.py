@@ -412,10 +412,10 @@ def _commands(root: Path) -> list[str]:
 def _root(path: str) -> Path:
     """Return the root at *path*; raises NotFound if there is none, InvalidRequest for an address."""
     if "://" in path:
-        from jidomem.extras.servers.addresses import shown
+        from jidomem.extras.servers.addresses import without_secrets
 
         raise InvalidRequest(
-            f"{shown(path)} is a shared root, whose configuration cannot be trusted: others may write to it",
+            f"{without_secrets(path)} is a shared root, whose configuration cannot be trusted: others may write to it",
             hint="set the address of each server: jidomem serve --host ADDRESS --port NUMBER",
         )
     here = Path(path).resolve()

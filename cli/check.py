@@ -87,11 +87,11 @@ def check(app: App, /, waive: str | None, until: datetime | None, **arguments: A
             return UNCHECKED if report.unchecked else 0
         show(app, report)
     except Exception as error:
-        return MISUSE if complain_in_format(error, app) == MISUSE else UNCHECKED
+        return MISUSE if report_error(error, app) == MISUSE else UNCHECKED
     return report.exit_code
 
 
-def complain_in_format(error: Exception, app: App) -> int:
+def report_error(error: Exception, app: App) -> int:
     """Report, in the requested format, the error that prevented the check; return its exit code.
 
     A fault in the terms and shapes of the root is a finding, with its place; any other error counts as unchecked.

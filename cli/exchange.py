@@ -279,12 +279,12 @@ def check(app: App, sources: tuple[str, ...]) -> int:
       jidomem root import --check adr memory-md
       jidomem root import --check --format github
     """
-    from jidomem_cli.check import UNCHECKED, complain_in_format
+    from jidomem_cli.check import UNCHECKED, report_error
 
     try:
         return init.check(app, sources or (init.AUTO,))
     except JidomemError as error:
-        status = complain_in_format(error, app) if app.format == "github" else print_error(error, app)
+        status = report_error(error, app) if app.format == "github" else print_error(error, app)
         return UNCHECKED if status == DIFFERENT or isinstance(error, NotFound) else status
 
 

@@ -566,7 +566,7 @@ def _make(app: App, root: Path) -> dict[str, Any]:
             raise absent
         app.warn(f"{absent.detail}; this one is beside it: to undo, remove it, then bring it here: {stored.command}")
     try:
-        location.lay_out(root, Stream(app.project or settings.default_project(root)).project)
+        location.create_files(root, Stream(app.project or settings.default_project(root)).project)
     except OSError as error:
         hint = "name a folder that can be written to: jidomem init FOLDER"
         raise Failed(f"{error.filename}: {error.strerror}", hint=hint) from error

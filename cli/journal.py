@@ -210,7 +210,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     _print_emptied(app, plan.emptied, "would be without a summary")
     folders = [*DERIVED, *(["state"] if plan.working_state else [])]
     rewritten = [memory.settings.root / name for name in folders]
-    every = _left(memory, plan, _source_paths(memory))
+    every = _remaining_files(memory, plan, _source_paths(memory))
     left = [each for each in every if not any(map(each.path.is_relative_to, rewritten))]
     _warn_left(app, left)
     _warn_history(app, memory, left)
@@ -298,7 +298,7 @@ def _source_paths(memory: Jidomem) -> set[str]:
     return {source.path for source in memory_detail.sources(memory.follower.index, memory.project)}
 
 
-def _left(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> list[FileMatch]:
+def _remaining_files(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> list[FileMatch]:
     """Return the files that contain the texts: those of the root, and the sources of memories in the repository."""
     root, texts, parts = memory.settings.root, sorted(plan.wanted.texts), plan.wanted.parts
     tokens = {each.agent: f"jidomem access token remove {each.id}" for each in memory.place.keyring().tokens}
@@ -334,7 +334,7 @@ def _print_redaction_result(
     app: App, memory: Jidomem, made: Sequence[str], plan: RedactionPlan | None, sources: Collection[str] = ()
 ) -> None:
     """Print the outcome, and the places that this command cannot reach."""
-    left = _left(memory, plan, sources) if plan is not None else []
+    left = _remaining_files(memory, plan, sources) if plan is not None else []
     tracked, others = memory.journal.is_tracked, memory.follower.other_processes
     if app.json:
         leftover_rows = [{**asdict(each), "path": str(each.path)} for each in left]

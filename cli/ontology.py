@@ -10,7 +10,7 @@ import click
 
 from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import local_name
-from jidomem_cli.check import FILE, FORMATS, MISUSE, UNCHECKED, complain_in_format, show
+from jidomem_cli.check import FILE, FORMATS, MISUSE, UNCHECKED, report_error, show
 from jidomem_cli.options import ROWS, App, Command, CommandGroup, clean, pass_app, reason_option
 from jidomem_cli.output import show_json, show_result, show_rows
 
@@ -53,7 +53,7 @@ def check_overlay(app: App, paths: Sequence[Path]) -> int:
         report = check_overlay(loaded.root, paths)
         show(app, report)
     except Exception as error:
-        return MISUSE if complain_in_format(error, app) == MISUSE else UNCHECKED
+        return MISUSE if report_error(error, app) == MISUSE else UNCHECKED
     return report.exit_code
 
 

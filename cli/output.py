@@ -66,7 +66,7 @@ class ProgressBar:
         self._progress.stop()
 
 
-def bar(app: App, file: BinaryIO, intents: Iterable[Any]) -> ProgressBar | None:
+def progress_bar(app: App, file: BinaryIO, intents: Iterable[Any]) -> ProgressBar | None:
     """Return a progress bar if standard error is a terminal, standard output is not, and --quiet is not set; else
     None.
     """

@@ -117,7 +117,7 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
         kinds,
         result.last_session_notice(has_commands=True),
         result.lists_notice(has_commands=True),
-        result.doubt_notice,
+        result.low_score_notice,
     ):
         if text and form not in ("json", "md"):
             app.info(text)

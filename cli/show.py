@@ -287,12 +287,14 @@ def log(app: App, agent: str | None) -> None:
         ),
     )
     if app.form in READ:
-        show_rows(app, [{**row, "brought": _brought(row)} for row in page.rows], _LOG_COLUMNS, page.cursor, left=left)
+        show_rows(
+            app, [{**row, "brought": _commit_text(row)} for row in page.rows], _LOG_COLUMNS, page.cursor, left=left
+        )
     else:
         show_rows(app, page.rows, _FULL_LOG_COLUMNS, page.cursor)
 
 
-def _brought(row: dict[str, Any]) -> str:
+def _commit_text(row: dict[str, Any]) -> str:
     """Return the content of a commit, or the reason of an administrative one, as one text."""
     counts = [f"{count} {class_label(kind)}" for kind, count in row["brought"].items()]
     if count := len(row["redacted"]):

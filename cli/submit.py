@@ -28,7 +28,7 @@ from jidomem.records.active import corrected_instead
 from jidomem_cli.errors import Options, RefusedIntents, acting, as_changes, as_options, print_refusal
 from jidomem_cli.fields import given_fields, intent_options, memory_iri, present_fields, set_option, with_memory_paths
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
-from jidomem_cli.output import ProgressBar, bar, short, show_json, show_receipt
+from jidomem_cli.output import ProgressBar, progress_bar, short, show_json, show_receipt
 
 #: The most bytes in memory: of a line, or of all input that is not JSON lines.
 LIMIT = 64 * 1024 * 1024
@@ -141,7 +141,7 @@ def submit(app: App, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
         (intent,) = _parsed_only(intents)
         show_receipt(app, memory, memory.writer.submit_intent(memory.project, intent, dry_run=dry_run))
         return 0
-    printed = _PrintedOutcomes(app, bar(app, file, batch.intents))
+    printed = _PrintedOutcomes(app, progress_bar(app, file, batch.intents))
     try:
         if atomic:
             for receipt in memory.writer.submit_many(memory.project, _parsed_only(intents), atomic=True):

@@ -44,7 +44,7 @@ def is_locked(path: str | Path) -> bool:
         return not disk.acquire_lock(file.descriptor, wait=False)
 
 
-def busy(path: str | Path, wait: float) -> Busy:
+def busy_error(path: str | Path, wait: float) -> Busy:
     """Return the error after waiting *wait* seconds for the lock of a file, with the process that has it."""
     return Busy(
         f"another writer has locked {path} for over {wait:g} second{'' if wait == 1 else 's'}; nothing was written",
@@ -113,7 +113,7 @@ def write_file(path: str | Path, data: bytes) -> None:
                 os.unlink(path)
 
 
-def lay_file(path: str | Path) -> None:
+def create_missing_file(path: str | Path) -> None:
     """Make an empty file if it is missing, for a library that opens it; raises OSError if it cannot be written.
 
     The file gets its mode before its name, and this process never opens it: closing it would release all locks

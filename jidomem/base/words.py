@@ -165,10 +165,10 @@ def topic_key(text: str) -> str:
     return _TOPIC_LINKS.sub("", _LINKS_AFTER_DIGIT.sub(".", plain)) or plain
 
 
-def loose(text: str) -> str:
+def fold_separators(text: str) -> str:
     """Return *text* without case, with a space for each run of dashes, underscores and white space.
 
-    >>> loose("Internal_DNS -- zones")
+    >>> fold_separators("Internal_DNS -- zones")
     'internal dns zones'
     """
     return _TOPIC_LINKS.sub(" ", text.casefold())

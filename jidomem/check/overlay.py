@@ -26,7 +26,7 @@ from jidomem.base.files import query_files
 from jidomem.check import rules
 from jidomem.check.reasoning import inconsistencies
 from jidomem.check.report import DECLARED, READ, SOUND, SYNTAX, CheckReport, Problem, UnplacedFinding, in_order
-from jidomem.check.rules import around
+from jidomem.check.rules import reachable_triples
 from jidomem.check.sources import FileSource, TripleSource, by_subject, line_in, line_of_error
 from jidomem.check.terms import check_terms, described_terms, is_shacl, not_declared, shapes, terms_used, undeclared
 from jidomem.errors import Failed, InvalidRequest, JidomemError
@@ -138,7 +138,7 @@ def check_overlay(root: Path, given: Sequence[Path] = (), *, queries: bool = Tru
     for path in files.values():
         if path.suffix != ".rq":
             try:
-                brought.append(_brought(path, len(brought)))
+                brought.append(_read_turtle(path, len(brought)))
             except InvalidRequest as error:
                 number, name = line_of_error(error), f"{path.parent.name}/{path.name}"
                 text = f"{error.detail.removeprefix(f'{path}:').removeprefix(f'{number}:').strip()}: {error.hint}"
@@ -191,7 +191,7 @@ def _add(report: CheckReport, problem: Problem, wanted: bool) -> None:
         report.unchecked.append(f"{problem.path} was not included: {problem.message}")
 
 
-def _brought(path: Path, number: int) -> OverlayAdditions:
+def _read_turtle(path: Path, number: int) -> OverlayAdditions:
     """Return a Turtle file; raise InvalidRequest, with file and line, if it cannot be read or parsed."""
     try:
         source = FileSource(str(path), path.read_bytes())
@@ -256,7 +256,7 @@ def _placed(
             about.setdefault(subject, []).append(number)
             if value.startswith("_:"):
                 owner.setdefault(value, subject)
-    lines = [by_subject(each.source.stated) for each in brought]
+    lines = [by_subject(each.source.statements_with_lines) for each in brought]
     for one in findings:
         places = dict.fromkeys(about.get(one.item, ()))
         named, seen = one.item, {one.item}
@@ -448,7 +448,7 @@ def now_failing(index: OxigraphIndex, project: str, old: Schema, new: Schema) ->
     by_terms = old.triples != new.triples  # else gates and terms have the same findings
     items = (row[0] for row in index.triples(graph, None, jido("hasAssertionStatus"), jido("Asserted")))
     while some := list(islice(items, _AT_ONCE)):
-        source = _around(index, graph, some, (*old.rules, *new.rules))
+        source = _path_triples(index, graph, some, (*old.rules, *new.rules))
         ended = {row[0] for row in source.triples if row[1] in _ENDS}
         nodes = {item for item in some if item not in ended}
         broken = _broken(new, source, nodes, by_terms=by_terms)
@@ -471,7 +471,7 @@ def _broken(schema: Schema, source: TripleSource, nodes: set[Term], *, by_terms:
     return sorted({each for each in findings if each.severity == "violation" and each.item in nodes}, key=repr)
 
 
-def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Triple, ...]) -> TripleSource:
+def _path_triples(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Triple, ...]) -> TripleSource:
     """Return the triples of *items*, and those on the paths of *rules* from them."""
     rows: dict[Triple, None] = {}
     seen: set[Term] = set()
@@ -481,7 +481,7 @@ def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Tr
             rows |= dict.fromkeys(index.triples(graph, node))
             rows |= dict.fromkeys(index.triples(graph, None, None, node) if node in own else ())
         seen |= todo
-        nodes = {term for row in around(TripleSource(list(rows)), items, rules) for term in (row[0], row[2])}
+        nodes = {term for row in reachable_triples(TripleSource(list(rows)), items, rules) for term in (row[0], row[2])}
         todo = {term for term in nodes if is_iri(term)} - seen
     return TripleSource(list(rows))
 
@@ -527,7 +527,7 @@ def own_files(root: Path) -> list[str]:
     return [f"{name}/{path.name}" for name in FOLDERS for path in sorted((root / name).glob("*.ttl"))]
 
 
-def lay(root: Path, folder: Path, name: str, text: str) -> str:
+def copy_with_overlay(root: Path, folder: Path, name: str, text: str) -> str:
     """Copy the overlay of *root* into *folder* with the content *text* for the file *name*; an empty text removes the
     file.
 

@@ -36,7 +36,7 @@ from jidomem.rdf.vocab import MARKER, RDF, RDFS, TYPE, XSD, jido, local_name, sh
 from jidomem.records.policy import DEFAULT_ROLE, UNSET, AccessPolicy, PolicyChange
 from jidomem.schema.ontology import OURS, OWL, Schema
 from jidomem.schema.shacl import ONE_AT_A_TIME, Severity, as_graph
-from jidomem.write.permissions import barred_curators, kinds_of_classes
+from jidomem.write.permissions import curator_grant_command, kinds_of_classes
 from jidomem.write.triples import WRITER_AGENT
 
 _ANNOTATIONS = {
@@ -553,7 +553,9 @@ class _History:
         when = "" if severity == "violation" else ", recorded later on another branch"
         options = [("--kind", rule.kind or kind), ("--about", rule.path), ("--scope", rule.scope)]
         fields = [part for option, value in options if value for part in (option, value)]
-        first = barred_curators(PolicyChange(kind=rule.kind or kind, path=rule.path, scope=rule.scope), self._policy)
+        first = curator_grant_command(
+            PolicyChange(kind=rule.kind or kind, path=rule.path, scope=rule.scope), self._policy
+        )
         return (
             f"{name} {may} this {kind.replace('_', ' ')}: {rule}{when}; a curator"
             f"{f' (after: {first})' if first else ''} ends it: jidomem edit {short} --invalidate --reason TEXT, or"

@@ -254,7 +254,7 @@ def shacl(source: TripleSource, schema: Schema, *, reference: bool = False) -> l
 
 def _confirmed(findings: list[Finding], source: TripleSource, schema: Schema, flagged: set[Term]) -> list[Finding]:
     """Return the findings, for *flagged* nodes those of pyshacl; a difference between the two is a finding itself."""
-    near = around(source, flagged, schema.rules)
+    near = reachable_triples(source, flagged, schema.rules)
     reference = schema.by_reference().judge(near, flagged, in_check=True)
     confirmed = [each for each in reference if each.shape != EVERY_ITEM_IS_JUDGED]
     unjudged = [each for each in findings if each.shape == EVERY_ITEM_IS_JUDGED]
@@ -266,7 +266,7 @@ def _confirmed(findings: list[Finding], source: TripleSource, schema: Schema, fl
     return [*unjudged, *confirmed]
 
 
-def around(source: TripleSource, nodes: Iterable[Term], rules: Iterable[Triple]) -> list[Triple]:
+def reachable_triples(source: TripleSource, nodes: Iterable[Term], rules: Iterable[Triple]) -> list[Triple]:
     """Return the triples of *nodes* and of all nodes that a path of *rules* can reach from them."""
     rules = list(rules)
     forward = {value for _, step, value in rules if step in _STEPS and is_iri(value)}
@@ -357,7 +357,11 @@ def targets(rules: Iterable[Triple]) -> list[tuple[Term, Term, Term]]:
 def idle(source: TripleSource, rules: Iterable[Triple], schema: Schema | None = None) -> list[str]:
     """Return the shapes with a target but no matching node, sorted; with *schema* its class tree counts."""
     kinds = {cls for classes in source.types.values() for cls in classes}
-    kinds = above(kinds, source) if schema is None else {cls for kind in kinds for cls in schema.ancestors(kind)}
+    kinds = (
+        superclass_closure(kinds, source)
+        if schema is None
+        else {cls for kind in kinds for cls in schema.ancestors(kind)}
+    )
     is_used: dict[Term, bool] = {}
     for shape, kind, target in targets(rules):
         if kind == _CLASS:
@@ -370,7 +374,7 @@ def idle(source: TripleSource, rules: Iterable[Triple], schema: Schema | None = 
     return sorted(plain_value(shape) if is_iri(shape) else shape for shape, matched in is_used.items() if not matched)
 
 
-def above(classes: Collection[Term], source: TripleSource) -> set[Term]:
+def superclass_closure(classes: Collection[Term], source: TripleSource) -> set[Term]:
     """Return *classes* and their superclasses in the data itself."""
     return reachable(classes, lambda cls: source.values(cls, iri(vocab.RDFS + "subClassOf")))
 
@@ -519,7 +523,7 @@ def _aimed(source: TripleSource, rules: Sequence[Triple]) -> set[Term]:
     nodes = {target for kind, target in aims if kind == "targetNode"}
     subjects = {target for kind, target in aims if kind == "targetSubjectsOf"}
     objects = {target for kind, target in aims if kind == "targetObjectsOf"}
-    is_targeted = {kinds: bool(above(kinds, source) & classes) for kinds in {*source.types.values()}}
+    is_targeted = {kinds: bool(superclass_closure(kinds, source) & classes) for kinds in {*source.types.values()}}
     nodes |= {node for node, kinds in source.types.items() if is_targeted[kinds]}
     for subject, predicate, value in source.triples:
         nodes |= ({subject} if predicate in subjects else set()) | ({value} if predicate in objects else set())

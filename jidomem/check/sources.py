@@ -151,12 +151,12 @@ class FileSource(TripleSource):
         self._text = data.decode("utf-8", "replace")
         triples = read(path, data, base)
         if any(term.startswith("_:") for triple in triples for term in (triple[0], triple[2])):
-            stated = [statement.triple for statement in self.stated]
+            stated = [statement.triple for statement in self.statements_with_lines]
             triples = stated if len(stated) == len(triples) else triples
         super().__init__(list(dict.fromkeys(triples)), older)
 
     @cached_property
-    def stated(self) -> list[LocatedTriple]:
+    def statements_with_lines(self) -> list[LocatedTriple]:
         """Return the statements with their lines; an empty list if the lines cannot be determined."""
         try:
             return statements(self._text, self.base or "")
@@ -165,7 +165,7 @@ class FileSource(TripleSource):
 
     def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:
         """Return *findings* with their lines in the file."""
-        by = by_subject(self.stated) if findings else {}
+        by = by_subject(self.statements_with_lines) if findings else {}
         return [problem(each, self.path, line_in(by, each)) for each in findings]
 
 

@@ -281,7 +281,7 @@ def _place(term: Term, overlay: Sequence[Path]) -> tuple[str | None, int | None]
 def _lines(path: str, data: bytes) -> dict[Term, int | None]:
     """Return the line at which a file declares each of its terms."""
     source = FileSource(path, data)
-    by = by_subject(source.stated)
+    by = by_subject(source.statements_with_lines)
     declared = dict.fromkeys(subject for subject, predicate, _ in source.triples if predicate == TYPE)
     return {term: line_in(by, UnplacedFinding(term, "", "info", "", TYPE)) for term in declared}
 

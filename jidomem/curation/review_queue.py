@@ -29,7 +29,7 @@ from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.records.recall import NearPair
 from jidomem.write import conflict
 from jidomem.write.permissions import check_waits
-from jidomem.write.settlement import ACTIONS, Settlement, ended_by, ends_strict, newer_proposal
+from jidomem.write.settlement import ACTIONS, Settlement, ended_by, ends_strict_convention, newer_proposal
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import needs_review_date
 from jidomem.write.writer import MemoryWriter
@@ -306,7 +306,7 @@ def acceptable(reader: MemoryReader, project: str, waiting: Sequence[QueueItem])
             "rival": bool(one.rivals),
             "date": one.needs_date,
             "past": one.is_over,
-            "strict": ends_strict(iri(one.item), view),
+            "strict": ends_strict_convention(iri(one.item), view),
         }
         key = next((key for key, is_left in is_so.items() if is_left), "")
         found[key].append(one)

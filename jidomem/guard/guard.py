@@ -499,7 +499,7 @@ class Guard:
         for path, each in rules.items():
             for rule in each:
                 by_item.setdefault(rule.item, ([], rule))[0].append(path)
-        seen = (self._log.seen(session) if self._log is not None else set()) & by_item.keys()
+        seen = (self._log.shown_memories(session) if self._log is not None else set()) & by_item.keys()
         text, shown = render_rules([by_item[item] for item in by_item if item not in seen | stopping], notes)
         self._record(session, [(by_item[rule.item][0][0], rule.item, SHOWN) for rule in shown])
         return Verdict(text, shown, left, passed, len(seen - stopping), damage, unchecked)
@@ -512,7 +512,7 @@ class Guard:
         if self._log is None:
             return False
         for path in paths:
-            self._log.let(session, path, reason)
+            self._log.allow_next_edit(session, path, reason)
         return True
 
     def _stops(
@@ -546,7 +546,7 @@ class Guard:
 
     def _record(self, session: str, rows: list[tuple[str, str, str]]) -> None:
         if self._log is not None and rows:
-            self._log.keep(session, rows, agent=self._settings.agent)
+            self._log.record(session, rows, agent=self._settings.agent)
 
     def _updated(self, now: str, paths: Sequence[str]) -> PathRules:
         """Return the rules of each of *paths*: those of the cache after the changes up to *now*, else of the index."""

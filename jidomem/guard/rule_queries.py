@@ -180,7 +180,7 @@ class _RuleRows:
         known = memory.schema.subclasses
         self._family = {plain_value(kind): name for name in _FAMILIES for kind in {jido(name), *known(jido(name))}}
         kinds = " ".join(f"<{kind}>" for kind in self._family)
-        is_active = active.now_of_all() if items is None else active.now()
+        is_active = active.now_by_scans() if items is None else active.now()
         self.rows = select(_ITEMS % ("%s", kinds, f"{BASE}projects/{project}", is_active))
 
         self._view = present_rows(memory.reader, project)

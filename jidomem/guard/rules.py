@@ -337,7 +337,7 @@ def write_cache(
         disk.make_folders(root / _INDEX)
         disk.make_folders(folder)
         file = folder / f"{project}-{os.urandom(8).hex()}.sqlite"
-        files.lay_file(file)
+        files.create_missing_file(file)
         with closing(sqlite3.connect(file)) as target:
             target.execute("PRAGMA synchronous=OFF")  # a cache, published only once it is complete
             store.backup(target)

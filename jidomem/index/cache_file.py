@@ -292,7 +292,7 @@ class CacheFolder(Generic[F]):
             if _is_emptied(path):
                 raise CacheInvalid("it was emptied")
             if not path.exists():  # SQLite would take its permissions, and those of the log, from the umask
-                files.lay_file(path)
+                files.create_missing_file(path)
             return self._factory(
                 str(path), BUSY_TIMEOUT, disk.digest31(disk.create_local_marker(self.folder))
             ), _file_id(path)

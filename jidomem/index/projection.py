@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from jidomem.base.containers import grouped, reachable
-from jidomem.base.words import loose
+from jidomem.base.words import fold_separators
 from jidomem.index.list_texts import ListTexts
 from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex, stored_triples
@@ -371,7 +371,7 @@ class Projection:
         if order.newest_first:  # keys before this are of nodes recorded later
             start = max(start, timed(moment + row[1], "", newest_first=True))
         if text is not None:
-            return self._texts.page(row[0], loose(text), _topic(text), start, moment, inactive, count)
+            return self._texts.page(row[0], fold_separators(text), _topic(text), start, moment, inactive, count)
         values = (row[0], start, moment, inactive, moment, FOREVER if due is None else due, count)
         rows = self._store.execute(_PAGE % ("due," if by_due else ""), values)
         return [key for (key,) in rows]
@@ -401,7 +401,7 @@ class Projection:
         row = self._list(order)
         if row is None:
             return None
-        keys = self._texts.keys(row[0], loose(text), _topic(text))
+        keys = self._texts.keys(row[0], fold_separators(text), _topic(text))
         items = keys if order.time is None else [key_parts(key, order.newest_first)[1] for key in keys]
         return [*map(_node_term, dict.fromkeys(items))]
 
@@ -610,12 +610,12 @@ def _content(statements: Statements) -> str:
     """Return each summary with each explanation of a memory, in the form in which a text is looked for, and topics."""
     explanations = _texts(statements, "detailedExplanation") or [""]
     texts = [f"{one}\n{other}" for one in _texts(statements, "summary") for other in explanations]
-    return "".join([loose("\n".join(texts)), *map(_topic, _texts(statements, "topic"))])
+    return "".join([fold_separators("\n".join(texts)), *map(_topic, _texts(statements, "topic"))])
 
 
 def _topic(text: str) -> str:
     """Return what the text of each memory has whose topic is *text*, or differs in marks only."""
-    return f"\x1f\x1f{loose(text).replace(' ', '').replace('.', '')}\x1f"
+    return f"\x1f\x1f{fold_separators(text).replace(' ', '').replace('.', '')}\x1f"
 
 
 def _key(order: ListOrder, name: Term, time: Term | None) -> str:

@@ -35,7 +35,7 @@ class Revision:
         self.name = self.ref = ref
         if ref.startswith("-") or git.read_git(folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") is None:
             hint = "name a commit, branch or tag; in CI fetch it first (actions/checkout with fetch-depth: 0)"
-            if (complaint := git.complaint(folder)) is not None:
+            if (complaint := git.not_in_repository(folder)) is not None:
                 hint = "--since compares with what git has: leave it out, or make a repository: git init"
                 detail = f"--since: {folder} is in no git repository that may be read: {complaint}"
                 raise InvalidRequest(detail, hint=hint)
@@ -105,7 +105,7 @@ def head_of(folder: Path) -> Revision | None:
     """
     if git.read_git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") is not None:
         return _Known("HEAD", "HEAD")
-    complaint = git.complaint(folder)
+    complaint = git.not_in_repository(folder)
     if complaint is None and git.read_git(folder, "rev-parse", "--verify", "--quiet", "HEAD") is not None:
         complaint = "the commit that HEAD names is not there"
     if complaint is None or complaint.startswith("fatal: not a git repository"):

@@ -161,7 +161,7 @@ class StreamLock:
         deadline, pause = monotonic() + seconds, _FIRST_PAUSE
         while self.mutex.locked():
             if monotonic() > deadline:
-                raise files.busy(path, seconds)
+                raise files.busy_error(path, seconds)
             sleep(pause)
             pause = min(2 * pause, _LAST_PAUSE)
         with self.mutex:
@@ -203,7 +203,7 @@ def acquire_lock_file(
                 raise
             file.close()
         if monotonic() > deadline:
-            raise files.busy(path, seconds)
+            raise files.busy_error(path, seconds)
         sleep(pause)
         pause = min(2 * pause, _LAST_PAUSE)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jidomem.base.stems import Stemmer
 from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
 from jidomem.models.endpoint import ModelEndpoint
-from jidomem.models.keywords import telling
+from jidomem.models.keywords import significant_words
 from jidomem.records.interfaces import DialogueTurn, Vector, texts_of
 
 
@@ -181,7 +181,7 @@ class HashedStems:
 
     def _vector(self, text: str) -> Vector:
         numbers = [0.0] * self._dimensions
-        for word in telling(self._stemmer, text):
+        for word in significant_words(self._stemmer, text):
             place = int.from_bytes(blake2b(word.stem.encode("utf-8", "replace"), digest_size=8).digest(), "big")
             numbers[place % self._dimensions] += word.weight if place >> 63 else -word.weight
         length = math.sqrt(math.fsum(number * number for number in numbers))

@@ -39,7 +39,7 @@ class Word(NamedTuple):
     weight: float
 
 
-def telling(stemmer: Stemmer, text: str) -> list[Word]:
+def significant_words(stemmer: Stemmer, text: str) -> list[Word]:
     """Return the significant words of *text*, each stem once, in the order of their first occurrence.
 
     A word weighs more if it occurs repeatedly or is long, since function words are short in most languages. Words of
@@ -65,7 +65,7 @@ def keywords(stemmer: Stemmer, text: str, most: int) -> tuple[str, ...]:
     >>> keywords(Stemmer(), "The indexes were rebuilt: each index is kept by Oxigraph.", 2)
     ('index', 'oxigraph')
     """
-    ranked = sorted(telling(stemmer, text), key=lambda word: -word.weight)
+    ranked = sorted(significant_words(stemmer, text), key=lambda word: -word.weight)
     return tuple(dict.fromkeys(word.shown for word in ranked))[:most]
 
 
@@ -240,7 +240,7 @@ def _weighed(stemmer: Stemmer, texts: Sequence[str]) -> Iterator[_Sentence]:
     place = 0
     for parts in _first_sentences(texts):
         for sentence in parts:
-            yield _Sentence(sentence, place, {word.stem: word.weight for word in telling(stemmer, sentence)})
+            yield _Sentence(sentence, place, {word.stem: word.weight for word in significant_words(stemmer, sentence)})
             place += 1
 
 

@@ -68,7 +68,7 @@ class ProviderContract(ABC):
         assert isinstance(done.details, Mapping)
         return done.state
 
-    def got(self, provider: Provider, state: State, key: str) -> Any:
+    def existing_value(self, provider: Provider, state: State, key: str) -> Any:
         """Return the value under *key*, which must exist."""
         stored = provider.get(state, key, {})
         assert isinstance(stored, StoredValue), f"nothing is held under {key!r}"
@@ -88,21 +88,21 @@ class ProviderContract(ABC):
         provider, state = self.fresh()
         state = self.put(provider, state, "a", self.values[0])
         state = self.put(provider, state, "b", self.values[1])
-        assert self.same(self.values[0], self.got(provider, state, "a"))
-        assert self.same(self.values[1], self.got(provider, state, "b"))
+        assert self.same(self.values[0], self.existing_value(provider, state, "a"))
+        assert self.same(self.values[1], self.existing_value(provider, state, "b"))
 
     def test_a_put_takes_the_place_of_the_last(self) -> None:
         provider, state = self.fresh()
         state = self.put(provider, state, "a", self.values[0])
         state = self.put(provider, state, "a", self.values[1])
-        assert self.same(self.values[1], self.got(provider, state, "a"))
-        assert not self.same(self.values[0], self.got(provider, state, "a"))
+        assert self.same(self.values[1], self.existing_value(provider, state, "a"))
+        assert not self.same(self.values[0], self.existing_value(provider, state, "a"))
 
     def test_putting_the_same_twice_changes_nothing(self) -> None:
         provider, state = self.fresh()
         state = self.put(provider, state, "a", self.values[0])
         state = self.put(provider, state, "a", self.values[0])
-        assert self.same(self.values[0], self.got(provider, state, "a"))
+        assert self.same(self.values[0], self.existing_value(provider, state, "a"))
         deleted = provider.delete(state, "a", {})
         assert isinstance(deleted, Done)
         assert isinstance(provider.get(deleted.state, "a", {}), Missing)
@@ -114,7 +114,7 @@ class ProviderContract(ABC):
         except JidomemError:
             assert isinstance(provider.get(state, "nothing", {}), Missing)
         else:
-            assert self.got(provider, state, "nothing") is None
+            assert self.existing_value(provider, state, "nothing") is None
 
     def test_what_is_deleted_is_missing_and_the_rest_is_there(self) -> None:
         provider, state = self.fresh()
@@ -123,7 +123,7 @@ class ProviderContract(ABC):
         deleted = provider.delete(state, "a", {})
         assert isinstance(deleted, Done)
         assert isinstance(provider.get(deleted.state, "a", {}), Missing)
-        assert self.same(self.values[1], self.got(provider, deleted.state, "b"))
+        assert self.same(self.values[1], self.existing_value(provider, deleted.state, "b"))
 
     def test_deleting_what_is_not_there_says_so(self) -> None:
         provider, state = self.fresh()
@@ -138,13 +138,13 @@ class ProviderContract(ABC):
         state = self.put(provider, state, "a", self.values[0])
         state = provider.delete(state, "a", {}).state
         state = self.put(provider, state, "a", self.values[1])
-        assert self.same(self.values[1], self.got(provider, state, "a"))
+        assert self.same(self.values[1], self.existing_value(provider, state, "a"))
 
     def test_a_key_is_taken_as_it_is(self) -> None:
         provider, state = self.fresh()
         for key in STRANGE_KEYS:
             state = self.put(provider, state, key, self.values[0])
-            assert self.same(self.values[0], self.got(provider, state, key)), key
+            assert self.same(self.values[0], self.existing_value(provider, state, key)), key
             assert isinstance(provider.get(state, key + "x", {}), Missing), key
             state = provider.delete(state, key, {}).state
             assert isinstance(provider.get(state, key, {}), Missing), key
@@ -154,8 +154,8 @@ class ProviderContract(ABC):
         state = self.put(provider, state, "a", self.values[0])
         with suppress(JidomemError):
             state = self.put(provider, state, " a ", self.values[1])
-            assert self.same(self.values[1], self.got(provider, state, " a "))
-        assert self.same(self.values[0], self.got(provider, state, "a"))
+            assert self.same(self.values[1], self.existing_value(provider, state, " a "))
+        assert self.same(self.values[0], self.existing_value(provider, state, "a"))
 
     def test_an_option_nobody_knows_is_refused_and_changes_nothing(self) -> None:
         provider, state = self.fresh()
@@ -168,7 +168,7 @@ class ProviderContract(ABC):
         )
         for call in calls:
             assert "no_such_option" in _refusal(call, {"no_such_option": 1})
-            assert self.same(self.values[0], self.got(provider, state, "a"))
+            assert self.same(self.values[0], self.existing_value(provider, state, "a"))
 
     def test_a_stored_value_is_a_copy(self) -> None:
         provider, state = self.fresh()
@@ -177,8 +177,8 @@ class ProviderContract(ABC):
             state = self.put(provider, state, "a", given)
             given["added"] = 1
             with suppress(TypeError):  # the returned value may be immutable
-                self.got(provider, state, "a")["added"] = 1
-            assert "added" not in self.got(provider, state, "a")
+                self.existing_value(provider, state, "a")["added"] = 1
+            assert "added" not in self.existing_value(provider, state, "a")
 
     def test_a_query_gives_at_most_the_limit_the_best_first(self) -> None:
         provider, state = self.fresh()

@@ -209,7 +209,7 @@ class SparqlEndpoint:
             raise TooLarge(f"the answer has more than {most:,} bytes", hint=hint, code="result_too_large")
         return answer.body
 
-    def beside(self) -> str:
+    def update_path(self) -> str:
         """Return the path for updates: that for queries, unless stores of this kind have another one."""
         for ending, other in _BESIDE:
             if ending.search(self.path):

@@ -46,7 +46,7 @@ class ScoredMatch(NamedTuple):
     @property
     def place(self) -> tuple[float, str, str]:
         """Return the sort key: by score, then the newest first, then by IRI."""
-        return -self.score, backwards(self.match.recorded), self.match.item
+        return -self.score, descending_key(self.match.recorded), self.match.item
 
 
 def weights(stems: Iterable[str], counts: CorpusStats) -> dict[str, float]:
@@ -127,10 +127,10 @@ def _days(recorded: str, newest: str) -> float:
     return max((datetime.fromisoformat(newest) - datetime.fromisoformat(recorded)).total_seconds(), 0.0) / 86_400
 
 
-def backwards(moment: str) -> str:
+def descending_key(moment: str) -> str:
     """Return a text that sorts the later of two timestamps of the same form first.
 
-    >>> backwards("2026") < backwards("2025")
+    >>> descending_key("2026") < descending_key("2025")
     True
     """
     return moment.translate(_BACKWARDS)
@@ -172,11 +172,11 @@ def search(
 
 def search_weights(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
     """Return the stems to search by with their weights, the highest first."""
-    known = weights((stem for stem in telling_stems(stems) if counts.holding[stem]), counts)
+    known = weights((stem for stem in significant_stems(stems) if counts.holding[stem]), counts)
     return {stem: known[stem] for stem in sorted(known, key=lambda stem: (-known[stem], stem))[:MOST_WORDS]}
 
 
-def whole(stems: Iterable[str], counts: CorpusStats) -> float:
+def total_weight(stems: Iterable[str], counts: CorpusStats) -> float:
     """Return the sum of the weights of *stems*; a stem that no memory has weighs as much as one of a single memory.
 
     So a match of few words out of many is not taken for an answer.
@@ -187,7 +187,7 @@ def whole(stems: Iterable[str], counts: CorpusStats) -> float:
     )
 
 
-def telling_stems(stems: Mapping[str, str]) -> list[str]:
+def significant_stems(stems: Mapping[str, str]) -> list[str]:
     """Return the *stems* whose words are not in TELL_LITTLE; if there are none, all."""
     return [stem for stem, word in stems.items() if word not in TELL_LITTLE] or [*stems]
 

@@ -445,7 +445,7 @@ def _notice(result: MemoryRecall, option: str) -> str:
         result.agent_notice,
         result.last_session_notice(option != _OPTIONS[0]),
         result.lists_notice(option != _OPTIONS[0]),
-        result.doubt_notice,
+        result.low_score_notice,
     ]
     return "".join(f"{text}{'' if text.endswith('?') else '.'}\n" for text in notices if text)
 

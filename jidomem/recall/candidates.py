@@ -27,7 +27,7 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import local_name
 from jidomem.recall import bm25
-from jidomem.recall.bm25 import numbers_about, search_weights, telling_stems
+from jidomem.recall.bm25 import numbers_about, search_weights, significant_stems
 from jidomem.recall.question import DateRange, requested_days
 from jidomem.records.interfaces import FIELD_WEIGHTS, CorpusStats, Vector
 from jidomem.records.recall import Candidate, Question, ScoredPassage
@@ -148,16 +148,16 @@ class QueryCache:
         if limit not in self._near:
             near = self._alike.vectors.nearest(self._stream, self._alike.vector, limit)
             self._cosines |= near
-            self._near[limit] = self._saying([known for known, _ in near]), len(near)
+            self._near[limit] = self._numbers_of_texts([known for known, _ in near]), len(near)
         return self._near[limit]
 
     def nearest_of(self, digests: Sequence[bytes], limit: int) -> list[int]:
         """Return the texts with the *limit* most similar ones of these pieces."""
         assert self._alike is not None
         pieces = self._alike.vectors.cosines(self._stream, self._alike.vector, digests)
-        return self._saying(sorted(pieces, key=lambda known: (-pieces[known], known))[:limit])
+        return self._numbers_of_texts(sorted(pieces, key=lambda known: (-pieces[known], known))[:limit])
 
-    def _saying(self, digests: Sequence[bytes]) -> list[int]:
+    def _numbers_of_texts(self, digests: Sequence[bytes]) -> list[int]:
         """Return the numbers of the texts with one of *digests*, in that order."""
         saying = self._file.passages.numbers_of(digests)
         return [*dict.fromkeys(number for known in digests for number in saying[known])]
@@ -188,7 +188,7 @@ class QueryCache:
             self._rows |= dict.fromkeys(new) | {row.number: row for row in rows}
         return {number: row for number in numbers if (row := self._rows[number]) is not None}
 
-    def around(self, numbers: Collection[int]) -> Mapping[int, tuple[list[int], list[int]]]:
+    def neighbouring_turns(self, numbers: Collection[int]) -> Mapping[int, tuple[list[int], list[int]]]:
         """Return the turns before and after each of *numbers*, and maybe of others, the nearest first."""
         if new := [number for number in numbers if number not in self._around]:
             self._around |= {number: ([], []) for number in new}
@@ -334,7 +334,7 @@ class _Gathering:
 
     def _runs(self, numbers: Collection[int]) -> list[tuple[list[int], int]]:
         """Return, for each of *numbers*, the turns around it and its position among them."""
-        around, runs = self._cache.around(numbers), []
+        around, runs = self._cache.neighbouring_turns(numbers), []
         for number in sorted(numbers):
             before, after = around[number]
             runs.append(([*reversed(before), number, *after], len(before)))
@@ -373,7 +373,7 @@ class _Gathering:
         named = sorted(name for name in speakers if words & {part.casefold() for part in name.split()})
         named += sorted({local_name(name) for name in self._agents} - {*named}) if spans else []
         stems = {stem: self._query.stems[stem] for stem in self._cache.weight}
-        missing = [stem for stem in telling_stems(self._query.stems) if not counts.holding.get(stem)]
+        missing = [stem for stem in significant_stems(self._query.stems) if not counts.holding.get(stem)]
         unknown = {stem: self._query.stems[stem] for stem in missing}
         return Question(self._query.text, stems, counts, tuple(named), self._query.now, has_vectors, unknown, spans)
 
@@ -384,7 +384,10 @@ def _with_expected(candidates: Sequence[Candidate], weight: Mapping[str, float],
     It is that of the most similar candidate, lowered by what the words lack: of the question, or of what the other
     candidate has of it. So no text ranks below another one only for lack of a vector.
     """
-    whole, passages = bm25.whole([*weight, *question.unknown], question.counts), [one.passage for one in candidates]
+    whole, passages = (
+        bm25.total_weight([*weight, *question.unknown], question.counts),
+        [one.passage for one in candidates],
+    )
     if not whole or not question.has_vectors or all(each.cosine is not None for each in passages):
         return [*candidates]
     shares = [sum(weight[stem] for stem in each.words if stem in weight) / whole for each in passages]

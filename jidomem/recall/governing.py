@@ -60,7 +60,7 @@ PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?summary ?place WHERE {
   ?item jido:about ?place ; jido:summary ?summary ; jido:appliesToProject ?project .
 """
-    + active.now_of_all()
+    + active.now_by_scans()
     + f" FILTER({_OF_PLACE}) }} ORDER BY ?item ?place"
 )
 _ANCHORS = "SELECT DISTINCT ?anchor WHERE { %s ?item <https://jido.ai/ontology#aboutBlob> ?anchor }"
@@ -80,7 +80,7 @@ def active_anchors(
     """Return each active memory, those of *items* if given, with its summary and one of its files, as that was when the
     memory was written.
     """
-    text = _ANCHORED % ("%s", active.now_of_all() if items is None else active.now())
+    text = _ANCHORED % ("%s", active.now_by_scans() if items is None else active.now())
     rows = select_of(reader, project, text, items)
     return [(row["item"], row["summary"], anchor) for row in rows for anchor in anchors_of([literal(row["anchor"])])]
 
@@ -106,7 +106,7 @@ def _lacking_places(
 ) -> list[Row]:
     """Return a row for each place of an active memory that has no file, unless it is one of its *anchored* files."""
     named = [(row, plain_path(row["place"])) for row in reader.select(project, _PLACED)]
-    lacking = [(row, place) for row, place in named if (row["item"], place) not in anchored and tree.lacks(place)]
+    lacking = [(row, place) for row, place in named if (row["item"], place) not in anchored and tree.is_missing(place)]
     moves = moved_places(tree, (place for _, place in lacking))
     rows = []
     for row, place in lacking:

@@ -37,7 +37,7 @@ from jidomem.rdf.vocab import (
 )
 from jidomem.read import memory_detail
 from jidomem.read.named_queries import resolve_name
-from jidomem.recall.bm25 import query_stems, search, search_weights, telling_stems, whole
+from jidomem.recall.bm25 import query_stems, search, search_weights, significant_stems, total_weight
 from jidomem.recall.candidates import CLOSELY, PAGE, QueryCache, RecallQuery, VectorQuery, matching_excerpt
 from jidomem.recall.question import ROLES, WITHOUT_SUBJECT, DateRange, identifiers, spoken_of
 from jidomem.recall.ranking import (
@@ -389,9 +389,9 @@ class RootRecall:
         matches, looked_for, counts = self.texts.read(
             Stream(project), lambda file: search(file, stems, within, filters.about, request.limit + 1)
         )
-        terms, best = {stem: stems[stem] for stem in telling_stems(stems)}, list[_Place]()
+        terms, best = {stem: stems[stem] for stem in significant_stems(stems)}, list[_Place]()
         line = calibration(WORDS, has_vectors=False, memories=counts.memories)
-        total = whole(terms, counts)
+        total = total_weight(terms, counts)
         if TELL_LITTLE.issuperset(terms.values()):  # no subject: the least score, in the order of the matches
             line, total = calibration(WORDS, has_vectors=False), inf
         for one in matches[: request.limit]:
@@ -685,8 +685,8 @@ def _time(one: Ranked, question: Question) -> Iterator[str]:
         off_subject = ", but not all of its subject: lowered" if is_lowered else ""
         yield f"time: its text names {_dates(named)}, as the question does{off_subject}"
     elif day is not None:
-        nearest = min(days, key=lambda each: abs(each.away(day)))
-        away = nearest.away(day)
+        nearest = min(days, key=lambda each: abs(each.days_from(day)))
+        away = nearest.days_from(day)
         distance = f"{abs(away):,} day{'s' * (abs(away) != 1)} {'after' if away > 0 else 'before'} the time in the"
         off_subject = ", but not all of its subject" if not away else ""
         lowered = f"{off_subject}: lowered" if is_lowered else ""

@@ -168,11 +168,11 @@ def asks_for_speaker(words: Iterable[str], speakers: Iterable[str]) -> bool:
     return bool(names) and others <= _NO_SUBJECT | _SPEAKING
 
 
-def wanted(question: str) -> frozenset[str]:
+def answer_kinds(question: str) -> frozenset[str]:
     """Return the kinds of answer that *question* needs: a `time`, a `number`, a `decision`, a `choice` of what to use
     or do, an answer of the `answerer`, the machine, or `help`, which is not about what was said before.
 
-    >>> sorted(wanted("When did we move, and how many of us?")), sorted(wanted("Which database do we use?"))
+    >>> sorted(answer_kinds("When did we move, and how many of us?")), sorted(answer_kinds("Which database do we use?"))
     (['number', 'time'], ['choice'])
     """
     kinds = {kind for kind, pattern in _ASKS.items() if pattern.search(question)}
@@ -297,11 +297,11 @@ class DateRange:
         """Return the number of common days."""
         return max(0, (min(self.last, other.last) - max(self.first, other.first)).days + 1)
 
-    def apart(self, other: DateRange) -> int:
+    def days_between(self, other: DateRange) -> int:
         """Return the days between the two; 0 if they share one."""
         return max(0, (other.first - self.last).days, (self.first - other.last).days)
 
-    def away(self, day: date) -> int:
+    def days_from(self, day: date) -> int:
         """Return the days from the first to an earlier *day* (negative) or from the last to a later one; 0 inside."""
         return (day - self.first).days if day < self.first else max(0, (day - self.last).days)
 
@@ -416,7 +416,7 @@ def _day_word(place: re.Match[str], day_of_text: date | None, years: tuple[int, 
         yield DateRange(day, day)
 
 
-def _beside(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
+def _relative_dates(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
     """Yield the week, weekend, month, year or weekday relative to the day of the text."""
     if day_of_text is None:
         return
@@ -525,7 +525,7 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_pattern(rf"(?P<season>{'|'.join(_SEASONS)})\s+(?:of\s+)?{_YEAR}"), _season),
     (_pattern(rf"(?:a\s+)?{_COUNT}\s+(?:of\s+)?{_UNIT}\s+(?P<sense>ago|back|earlier|before|from|later)"), _ago),
     (_pattern(rf"(?P<which>last|past|previous|next|coming|this)\s+"
-              rf"(?P<what>week|weekend|month|year|{'|'.join(_WEEKDAYS)})"), _beside),
+              rf"(?P<what>week|weekend|month|year|{'|'.join(_WEEKDAYS)})"), _relative_dates),
     (_pattern("yesterday|last night|today|tonight|this morning|this afternoon|this evening|tomorrow"), _day_word),
     # A month alone needs a capital: "may" and "march" are other words too. "May I" at the beginning is no month.
     (re.compile(r"(?!(?:\A|(?<=[.?!]\s))May\s+(?:I|we|you|he|she|it|they|one|there|an?|the|this|that)\b)"

@@ -30,6 +30,7 @@ from jidomem.recall.candidates import RecallQuery, VectorQuery, gather, merge_qu
 from jidomem.recall.question import (
     ROLES,
     DateRange,
+    answer_kinds,
     asks_for_speaker,
     class_words,
     contains_cue,
@@ -41,7 +42,6 @@ from jidomem.recall.question import (
     question_share,
     requested_days,
     spoken_of,
-    wanted,
 )
 from jidomem.records.recall import FITTED_MEMORIES, MIN_SCORE, Candidate, Profile, Question, Ranked, ScoredPassage
 
@@ -231,7 +231,7 @@ class _PreparedQuery(NamedTuple):
     subject: Mapping[str, float]
     identifiers: Mapping[str, float]
     moments: Sequence[_Moment]
-    wanted: frozenset[str]
+    answer_kinds: frozenset[str]
     silent: frozenset[str]
     has_vectors: bool
 
@@ -253,8 +253,8 @@ class _PreparedQuery(NamedTuple):
         weight = {stem: each * (OF_CLASS if stems[stem] in lowered else 1.0)
                   for stem, each in bm25.weights(stems, question.counts).items()}  # fmt: skip
         average = question.counts.words / max(question.counts.memories, 1)
-        whole = bm25.whole([*stems, *unknown], question.counts)
-        kinds = wanted(question.text)
+        whole = bm25.total_weight([*stems, *unknown], question.counts)
+        kinds = answer_kinds(question.text)
         silent = {sign for sign, kind in _OF_KIND.items() if kind not in kinds} | ({*_OF_DAYS} if not days else set())
         asked = [stem for stem, word in {**unknown, **stems}.items() if is_subject(word)] if days else []
         subject = {stem: weight.get(stem, 0.0) for stem in asked}
@@ -402,14 +402,14 @@ def _date(query: _PreparedQuery, one: Candidate) -> float:
     day = day_of(one.passage.said_at) if query.days else None
     if day is None:
         return 0.0
-    away = min(max(meant.away(day), -EARLY * meant.away(day)) for meant in query.days)
+    away = min(max(meant.days_from(day), -EARLY * meant.days_from(day)) for meant in query.days)
     return exp(-away / NEAR) * _on_subject(query, one)
 
 
 def _event(query: _PreparedQuery, one: Candidate) -> float:
     """Return the nearness of the dates it names to the requested days: 1 if they share a day."""
     spans = query.spans.get(one.passage.item, ())
-    near = max((exp(-meant.apart(span) / NEAR) for span in spans for meant in query.days), default=0.0)
+    near = max((exp(-meant.days_between(span) / NEAR) for span in spans for meant in query.days), default=0.0)
     return near * _on_subject(query, one)
 
 
@@ -425,7 +425,7 @@ def _other_time(query: _PreparedQuery, one: Candidate) -> float:
     on_subject = _on_subject(query, one)
     if any(meant.shared(span) for span in query.spans.get(one.passage.item, ()) for meant in query.days):
         return 1.0 - on_subject
-    return 1.0 - max(exp(-abs(meant.away(day)) / len(meant)) for meant in query.days) * on_subject
+    return 1.0 - max(exp(-abs(meant.days_from(day)) / len(meant)) for meant in query.days) * on_subject
 
 
 def _exact(query: _PreparedQuery, one: Candidate) -> float:
@@ -452,7 +452,7 @@ def _recent(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _gives(kind: str) -> Sign:
-    return lambda asked, one: float(kind in asked.wanted and contains_cue(kind, one.passage.text))
+    return lambda asked, one: float(kind in asked.answer_kinds and contains_cue(kind, one.passage.text))
 
 
 def _asks(query: _PreparedQuery, one: Candidate) -> float:
@@ -474,7 +474,7 @@ def _instruction(query: _PreparedQuery, one: Candidate) -> float:
     """Return whether it is a standing instruction of a person, near to the question, which asks for help."""
     said = one.passage
     is_near = bool(said.words) or (said.cosine or 0.0) > USUAL
-    return float("help" in query.wanted and is_near and is_instruction(said.text) and not answers_question(one))
+    return float("help" in query.answer_kinds and is_near and is_instruction(said.text) and not answers_question(one))
 
 
 def _is_prompt(query: _PreparedQuery, one: Candidate) -> float:
@@ -484,7 +484,7 @@ def _is_prompt(query: _PreparedQuery, one: Candidate) -> float:
 
 def _answered(query: _PreparedQuery, one: Candidate) -> float:
     """Return whether a machine is the speaker and the question is about its answers."""
-    return float("answerer" in query.wanted and answers_question(one))
+    return float("answerer" in query.answer_kinds and answers_question(one))
 
 
 #: The features by name: each a number from 0, about 1 for a full match.
@@ -552,7 +552,7 @@ def in_order(candidates: Sequence[Ranked]) -> list[Ranked]:
 
 
 def _place(one: Ranked) -> tuple[float, str, str]:
-    return -one.score, bm25.backwards(one.candidate.recorded), one.candidate.passage.item
+    return -one.score, bm25.descending_key(one.candidate.recorded), one.candidate.passage.item
 
 
 def _beside(one: Candidate, score: float, question: Question) -> dict[str, float]:

@@ -174,7 +174,7 @@ def now(item: str = "item") -> str:
     return f"  FILTER EXISTS {{ ?{item} jido:hasAssertionStatus jido:Asserted }}\n{accepted(item)}{unended(item)}"
 
 
-def now_of_all(item: str = "item") -> str:
+def now_by_scans(item: str = "item") -> str:
     """Return the same as `now` by hash joins of scans, for queries over all memories.
 
     The ends are few: looked up one by one, as in a join the engine would read the status of every memory.

@@ -86,7 +86,7 @@ def contrast(text: str, other: str) -> tuple[str, ...]:
     >>> contrast("Refund window: 180 days", "Refunds are allowed for 180 days")
     ()
     """
-    found = () if says_much_more(text, other) else differences(text, other)
+    found = () if is_much_longer(text, other) else differences(text, other)
     values = [each for each in found if each.kind != "name" or not (each.value + each.other).islower()]
     return tuple(map(str, values or (() if _numbers(text) & _numbers(other) else found)))
 
@@ -159,14 +159,14 @@ def share_half(text: str, other: str) -> bool:
     return 2 * min(_shared(one, two), _shared(two, one)) >= max(len(one), len(two))
 
 
-def says_much_more(text: str, other: str) -> bool:
+def is_much_longer(text: str, other: str) -> bool:
     """Return whether one of two near statements has 2.5 times as many words and values as the other, or sums up.
 
     The summary of a session says many things, of which the other may be one.
 
-    >>> says_much_more("Session 1 summary: chose Stripe; next is the refunds endpoint", "Use Stripe for payments")
+    >>> is_much_longer("Session 1 summary: chose Stripe; next is the refunds endpoint", "Use Stripe for payments")
     True
-    >>> says_much_more("The pool has 5 threads", "The pool of the server has 5 threads")
+    >>> is_much_longer("The pool has 5 threads", "The pool of the server has 5 threads")
     False
     """
     fewer, more = sorted(len(_words_of(each)) + len(_values_of(each)) for each in (text, other))

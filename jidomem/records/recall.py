@@ -15,7 +15,7 @@ from jidomem.base.words import TELL_LITTLE, quoted, quoted_name
 from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
 from jidomem.rdf.vocab import short_id
 from jidomem.records.active import ACTIVE, Inactive
-from jidomem.records.differences import differences, says_much_more, share_half
+from jidomem.records.differences import differences, is_much_longer, share_half
 from jidomem.records.entry import Entry, fields_from, frozen_metadata
 from jidomem.records.interfaces import NAMESPACE, CorpusStats
 
@@ -293,7 +293,7 @@ class MemoryRecall(RecallResult):
         return f"{count:,} weaker match{'es' * (count != 1)} left out: add min_score=0" if count else ""
 
     @property
-    def doubt_notice(self) -> str:
+    def low_score_notice(self) -> str:
         """Return the sentence on words of the question that no memory has, if the best score is tiny; for no list."""
         words = [word for word in self.metadata.get("unknown_words", ()) if word.casefold() not in TELL_LITTLE]
         best = max((hit.score for hit in self.entries), default=1.0)
@@ -371,7 +371,7 @@ def _may_correct(new: tuple[frozenset[str], Hit], old: tuple[frozenset[str], Hit
         return False
     if {hit.metadata["kind"], other.metadata["kind"]} & NON_MEMORY_KINDS or hit.metadata["status"] != ACTIVE:
         return False
-    if says_much_more(hit.content, other.content) or not share_half(hit.content, other.content):
+    if is_much_longer(hit.content, other.content) or not share_half(hit.content, other.content):
         return False
     values = differences(hit.content, other.content)  # a plain word in the place of another one tells too little
     return any(each.kind != "name" or not (each.value + each.other).islower() for each in values)

@@ -43,7 +43,7 @@ def moved_places(tree: Worktree, places: Iterable[str]) -> dict[str, dict[str, s
 
     A place whose files git did not rename is left out.
     """
-    wanted = [place for place in dict.fromkeys(places) if tree.lacks(place)]
+    wanted = [place for place in dict.fromkeys(places) if tree.is_missing(place)]
     renames = _renames(tree) if wanted else {}
     found: dict[str, dict[str, str]] = {}
     for place in wanted:

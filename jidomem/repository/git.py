@@ -121,7 +121,7 @@ def available_blobs(folder: Path, ids: Sequence[str]) -> dict[str, bytes]:
     return contents
 
 
-def complaint(folder: Path) -> str | None:
+def not_in_repository(folder: Path) -> str | None:
     """Return the reason of git why *folder* is in no repository, or None if it is in one."""
     done = ask(folder, "rev-parse", "--show-toplevel")
     return None if done.returncode == 0 else " ".join(done.stderr.decode("utf-8", "replace").split())

@@ -148,7 +148,7 @@ def judge(path: str, folders: Iterable[str] = ()) -> tuple[RecordLikelihood | No
     unlikely.
 
     >>> judge("docs/architecture/adr-007-use-a-queue.md")[0], judge("src/queue.md")[0]
-    (<Chance.LIKELY: 'place or name'>, None)
+    (<RecordLikelihood.LIKELY: 'place or name'>, None)
     """
     (stem, ending), folder = splitext(basename(path)), dirname(path)
     ending, names = ending.lower(), [re.sub(r"[-_. ]", "", part).lower() for part in folder.split("/")]

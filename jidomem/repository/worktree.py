@@ -213,7 +213,7 @@ class Worktree(NamedTuple):
         nearest = {entry: self._respelt(entry) for entry in missing if entry not in left_out}
         find = PathFinder(self.base).of("")
         nearest |= {entry: path for entry in named if _NAME.fullmatch(entry) and (path := find(entry)) is not None}
-        lacking = [entry for entry in named if entry not in {*nearest, *left_out} and self.lacks(entry)]
+        lacking = [entry for entry in named if entry not in {*nearest, *left_out} and self.is_missing(entry)]
         return nearest | {entry: None if _PLACE.fullmatch(entry) else self._respelt(entry) for entry in lacking}
 
     def _is_below_folder(self, entry: str) -> bool:
@@ -221,7 +221,7 @@ class Worktree(NamedTuple):
         is_below = folder and slash and _BELOW.fullmatch(rest) and not _FILE.fullmatch(entry)
         return bool(is_below) and (self.base / folder).is_dir()
 
-    def lacks(self, place: str) -> bool:
+    def is_missing(self, place: str) -> bool:
         """Return whether *place* is missing: a pattern without a file, a folder `name/` or below one that exists.
 
         A search that meets too many files finds none missing; a text with blanks or a colon is no place. Without `*`,

@@ -192,8 +192,8 @@ class Conversation:
         texts = TurnTexts(
             prompt,
             answer,
-            self._writer.spoken_by(asked_by),
-            self._writer.spoken_by(agent) if answer is not None else None,
+            self._writer.speaker_iri(asked_by),
+            self._writer.speaker_iri(agent) if answer is not None else None,
             tuple(tools),
             self._moment(timestamp),
         )
@@ -281,7 +281,7 @@ class EntryStore:
             until=moment_of(opts.get("until"), "until"),
             own=own(request, every=all_sessions),
         )
-        alike = self._memory.alike_to(request.query, project, within.moment, spoken=True)
+        alike = self._memory.vector_query(request.query, project, within.moment, spoken=True)
         matches = self._entries(opts).recall(request, within, now, alike, explains=filters.explain)
         fitting = _fitting(matches.entries, filters.budget_tokens)
         named = {name: entry.id for name, entry in fitting.items() if name in matches.scores}
@@ -305,7 +305,7 @@ class EntryStore:
             return {}
         items = None if nodes is None else frozenset(map(plain_value, nodes))
         within = SearchFilter(kinds=ENTRIES, items=items, own=own(request, every=True))
-        alike = self._memory.alike_to(request.query, self.project, None, spoken=True)
+        alike = self._memory.vector_query(request.query, self.project, None, spoken=True)
         answer = self._entries(NO_OPTIONS).ranked(request, within, self._memory.now(), alike)
         return {iri(one.found.candidate.passage.item): one.score for one in answer.ranked[: request.limit]}
 

@@ -27,7 +27,7 @@ from typing import Literal
 
 from jidomem.base.clock import format_timestamp, monotonic_time
 from jidomem.base.disk import acquire_lock, describe, repair, unwritable
-from jidomem.base.files import busy, is_locked
+from jidomem.base.files import busy_error, is_locked
 from jidomem.base.http_client import HttpClient, HttpFailure, HttpLimits, HttpOrigin
 from jidomem.check.journal_integrity import compare_with_git, journal_findings
 from jidomem.errors import BranchChanged, InvalidRequest, JidomemError, NotFound
@@ -204,7 +204,7 @@ def permissions(root: Path) -> Iterator[Diagnostic]:
     user = f"uid {os.geteuid()}"
     for path in root.glob(f"projects/*/*/{LOCK}"):
         if _stays_locked(path):
-            error = busy(path, _SECONDS)
+            error = busy_error(path, _SECONDS)
             yield Diagnostic("lock", "warn", error.detail.partition(";")[0], error.hint.partition("; ")[2])
     if closed:
         yield Diagnostic("permissions", "fail", f"{closed[0]} cannot be read ({user})", f"chmod -R u+rwX {root}")
@@ -275,7 +275,7 @@ def journal(files: FileJournal, *, full: bool) -> Iterator[Diagnostic]:
 
 def _git_answers(folder: Path) -> bool:
     try:
-        return git.complaint(folder) is None
+        return git.not_in_repository(folder) is None
     except InvalidRequest:
         return False
 
@@ -361,7 +361,7 @@ def repository(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
         yield Diagnostic("git", "ok", "in no repository")
         return
     try:
-        if (complaint := git.complaint(root)) is not None:
+        if (complaint := git.not_in_repository(root)) is not None:
             yield Diagnostic(
                 "git", "warn", f"git cannot use the repository: {complaint}", f"git -C {quote(str(root))} status"
             )

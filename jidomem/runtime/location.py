@@ -91,11 +91,11 @@ def init(folder: Path, project: str | None = None) -> Path:
     Raises NotFound `invalid_project` for an invalid project id, and the errors of `place`.
     """
     root = place(folder)
-    lay_out(root, Stream(project or settings.default_project(root)).project)
+    create_files(root, Stream(project or settings.default_project(root)).project)
     return root
 
 
-def lay_out(root: Path, project: str | None) -> None:
+def create_files(root: Path, project: str | None) -> None:
     """Make the missing files of *root*; without a *project* no `config.toml`, which names it. Raises OSError."""
     disk.make_folders(root)
     texts = dict(zip(FILES, (CONFIG.format(project=project), GITIGNORE, GITATTRIBUTES), strict=True))
@@ -175,7 +175,7 @@ class FolderPlace:
         files_of_rules, folders = [str(root / settings.CONFIG)], [str(root / name) for name in FOLDERS]
         #: Returns the state of the files of its configuration, terms, shapes and queries.
         self.rules: Callable[[], object] = partial(disk.tree_state, files_of_rules, folders)
-        self.bring_rules = self.rules
+        self.fetch_rules = self.rules
 
     def journal(
         self, wait: float, default: str | None = None, claim: Callable[[str], object] = lambda project: None
@@ -189,7 +189,7 @@ class FolderPlace:
         def begin(project: str) -> None:
             self._refuse_absence()
             if {*disk.names(str(self._root / "projects"))} <= {project}:
-                lay_out(self._root, project if project == default else None)
+                create_files(self._root, project if project == default else None)
             claim(project)
 
         self._journal = FileJournal(self._root, wait=wait, begin=begin)
@@ -203,7 +203,7 @@ class FolderPlace:
         self._check_present()
         self._refuse_absence()
         if not (self._root / "projects").exists():
-            lay_out(self._root, None)
+            create_files(self._root, None)
 
     def _refuse_absence(self) -> None:
         if (absent := settings.absence(self._root)) is not None:
@@ -275,7 +275,7 @@ class SharedLocation:
         """Return the tag of the configuration, terms, shapes and queries as of the last request to the log."""
         return self._brought if self._journal is None else self._journal.rules or ""
 
-    def bring_rules(self) -> object:
+    def fetch_rules(self) -> object:
         """Fetch the files of the log to the copy, and return their tag."""
         from jidomem.extras.servers import addresses
 

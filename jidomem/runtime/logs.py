@@ -149,7 +149,7 @@ class ReadLog:
         self.state = state
         self.now = now
 
-    def shown(self, project: str, items: Iterable[str], *, by: str | None, in_: str) -> None:
+    def record_shown(self, project: str, items: Iterable[str], *, by: str | None, in_: str) -> None:
         """Record that *items* were shown to the agent *by* in *in_*; errors of writing are ignored."""
         at = format_timestamp(self.now())
         rows = [(project, item, at, in_, by) for item in dict.fromkeys(items)]
@@ -197,19 +197,19 @@ _INSERT_GUARDED = "INSERT INTO guarded (project, session, path, item, what, at, 
 
 
 class GuardLog:
-    """The log of the guard of one project; errors of reading and writing are ignored, except those of `let`."""
+    """The log of the guard of one project; errors of reading and writing are ignored, except those of `allow_next_edit`."""
 
     def __init__(self, log: ReadLog, project: str) -> None:
         self._log, self._project = log, project
 
-    def seen(self, session: str) -> set[str]:
+    def shown_memories(self, session: str) -> set[str]:
         """Return the memories that were shown in *session*."""
         rows = self._rows("SELECT item FROM guarded WHERE project = ? AND session = ? AND what = ?", session, SHOWN)
         return {row[0] for row in rows}
 
     def forget_shown(self, session: str) -> None:
         """Mark the memories shown in *session* as not shown: its client no longer has them in its context."""
-        if self.seen(session):
+        if self.shown_memories(session):
             sql = "UPDATE guarded SET session = session || ' before' WHERE project = ? AND session = ? AND what = ?"
             self._keep(sql, [(self._project, session, SHOWN)])
 
@@ -235,12 +235,12 @@ class GuardLog:
         last = self._rows(sql, path)
         return bool(last) and last[-1][0] == _LET and last[-1][1] > since
 
-    def let(self, session: str, path: str, reason: str) -> None:
+    def allow_next_edit(self, session: str, path: str, reason: str) -> None:
         """Allow the next edit of *path* unconditionally, for *reason*; raises the error of a log that is read-only."""
         with self._log.state.changing() as store:
             store.execute(_INSERT_GUARDED, (self._project, session, path, "", _LET, self._at(), reason))
 
-    def keep(self, session: str, rows: Iterable[tuple[str, str, str]], *, reason: str | None = None,
+    def record(self, session: str, rows: Iterable[tuple[str, str, str]], *, reason: str | None = None,
              agent: str | None = None) -> None:  # fmt: skip
         """Record the events (path, item, what) of *session*; shown memories go to the read log as well."""
         events, at = list(rows), self._at()
@@ -253,7 +253,7 @@ class GuardLog:
                 _INSERT_GUARDED, [(self._project, session, path, item, what, at, reason) for path, item, what in events]
             )
         if shown := [item for _, item, what in events if what == SHOWN]:
-            self._log.shown(self._project, shown, by=agent, in_="guard")
+            self._log.record_shown(self._project, shown, by=agent, in_="guard")
 
     def counts(self) -> Mapping[str, int]:
         """Return how often the guard showed, blocked, was heeded and was overridden, in all sessions."""

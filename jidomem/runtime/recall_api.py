@@ -85,7 +85,7 @@ class RecallApi:
         result = fit_recall_to_budget(anchored(hits, freshness, rivals), filters.budget_tokens)
         if self._memory.read_log is not None:
             items = [hit.id for hit in result.entries if hit.metadata["kind"] != PAGE_KIND]
-            self._memory.read_log.shown(project, items, by=request.agent_id, in_="recall")
+            self._memory.read_log.record_shown(project, items, by=request.agent_id, in_="recall")
         return result
 
     def _other_kinds(self, request: RecallRequest, filters: RecallFilters, project: str) -> dict[str, Any]:

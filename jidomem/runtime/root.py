@@ -282,7 +282,7 @@ class Jidomem:
         """
         self._recall.await_index(project or self.project, seconds, progress)
 
-    def alike_to(self, query: str, project: str, moment: str | None, *, spoken: bool) -> VectorQuery | None:
+    def vector_query(self, query: str, project: str, moment: str | None, *, spoken: bool) -> VectorQuery | None:
         """Return the vector of *query* with the vectors of *project*; None without an embedder.
 
         For *spoken* texts the names of the speakers by *moment* are removed from the query first.
@@ -423,7 +423,7 @@ class Jidomem:
         )
         briefing = builder.brief() if budget_tokens is None else builder.brief(budget_tokens)
         if self.read_log is not None:
-            self.read_log.shown(name, briefing.items, by=agent, in_="briefing")
+            self.read_log.record_shown(name, briefing.items, by=agent, in_="briefing")
         return briefing
 
     def roll_back(self, to: object, *, reason: str, project: str | None = None, dry_run: bool = False) -> Rollback:

@@ -99,7 +99,7 @@ class Settings:
             return str(self.root)
         from jidomem.extras.servers import addresses  # imported here, as most roots are folders
 
-        return addresses.shown(self.address)
+        return addresses.without_secrets(self.address)
 
 
 def load(

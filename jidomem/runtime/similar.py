@@ -490,7 +490,7 @@ def _has_the_words_of(text: str, other: str) -> bool:
     """Return whether a statement that differs in no value from a near one also has most of its words."""
     from jidomem.records import differences as rules
 
-    others = rules.has_replaced_words, rules.are_brief_on_other_things, rules.says_much_more
+    others = rules.has_replaced_words, rules.are_brief_on_other_things, rules.is_much_longer
     return not any(differs(text, other) for differs in others)
 
 

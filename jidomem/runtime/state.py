@@ -14,7 +14,7 @@ from weakref import finalize
 
 from jidomem.base import disk
 from jidomem.base.disk import check_writable, describe, make_folders, obstacle, repair, unwritable
-from jidomem.base.files import enable_wal, lay_file
+from jidomem.base.files import create_missing_file, enable_wal
 from jidomem.errors import Busy, Failed, JidomemError, MemoryClosed
 from jidomem.runtime.root_config import refuse_link
 
@@ -241,7 +241,7 @@ class State:
             refuse_link(path)
         check_writable([self.path.parent, *files])
         if not lexists(self.path):
-            lay_file(self.path)
+            create_missing_file(self.path)
 
     def _files(self) -> list[Path]:
         return [self.path, *(self.path.with_name(self.path.name + end) for end in _COMPANIONS)]

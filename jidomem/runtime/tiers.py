@@ -61,11 +61,11 @@ class PromotionIndex:
         self._index, self._project, self._catch_up = index, project, catch_up
         self._graph = graph_iri(project)
 
-    def under(self, *keys: str) -> list[ActiveMemory]:
+    def promoted_under(self, *keys: str) -> list[ActiveMemory]:
         """Return the memories that were promoted under any of *keys*."""
         return self._active(lambda: (item for key in keys for item in self._with(jido("key"), literal(key))))
 
-    def saying(self, kind: str, summary: str) -> list[ActiveMemory]:
+    def with_summary(self, kind: str, summary: str) -> list[ActiveMemory]:
         """Return the memories of the type *kind* with exactly this summary."""
         memories = self._active(lambda: self._with(jido("summary"), literal(summary)))
         return [memory for memory in memories if type_uri(memory.type) == type_uri(kind)]
@@ -153,11 +153,11 @@ class SessionPromotion(NamedTuple):
     def _keep(self, key: str, value: Any, item: Mapping[str, Any], verdict: PromotionDecision) -> PromotionDecision:
         new, alike = self._normal(key, item, verdict), list[str]()
         while True:
-            before = self.active.under(key)
+            before = self.active.promoted_under(key)
             try:
                 return self._write(key, value, new, verdict, before, alike)
             except Conflict as conflict:
-                if self.active.under(key) != before:
+                if self.active.promoted_under(key) != before:
                     continue  # another process was first
                 duplicates = [each.iri for each in conflict.conflicts if each.kind == "duplicate"]
                 if alike or len(duplicates) < len(conflict.conflicts):
@@ -187,7 +187,7 @@ class SessionPromotion(NamedTuple):
         if not waits:  # else the proposal is to supersede them
             known = {iri: old for iri, old in known.items() if iri not in others}
         under = UniqueKey(key, frozenset(known))
-        for other in (*(memory.iri for memory in self.active.saying(new["type"], new["summary"])), *alike):
+        for other in (*(memory.iri for memory in self.active.with_summary(new["type"], new["summary"])), *alike):
             old = restated(other)
             if other not in known and _is_same(new, old) and _on_one_matter(new, old):
                 known[other], same = old, [*same, other]
@@ -207,7 +207,7 @@ class SessionPromotion(NamedTuple):
         """Return whether *memory* is another agent's, or says something else of another type, and *new* does not name
         it in supersedes.
         """
-        own = self.memory.writer.spoken_by(self.agent)
+        own = self.memory.writer.speaker_iri(self.agent)
         is_other = own is not None and plain_value(own) not in memory.agents
         says_else = normal_text(memory.summary) != normal_text(new["summary"])
         of_other_type = family(memory.type) != family(new["type"]) and says_else
@@ -351,7 +351,7 @@ class ContextManager:
         entry = self.short_term.entry(key)
         if entry is not None:
             return entry.value
-        for memory in self._active_memories.under(key)[:1]:
+        for memory in self._active_memories.promoted_under(key)[:1]:
             return tiers.restored_value(key, memory.values, memory.summary, memory.explanation)
         if default is _RAISE:
             raise NotFound(f"neither tier has a value for {key!r:.200}", hint="store it, or search with get_context")
@@ -366,7 +366,9 @@ class ContextManager:
         for an empty query and an invalid limit.
         """
         scores = {hit.id: hit.score for hit in self._recalled(query, limit)}
-        keyed = self._active_memories.under(*filter(str.isprintable, dict.fromkeys([query.strip(), *query.split()])))
+        keyed = self._active_memories.promoted_under(
+            *filter(str.isprintable, dict.fromkeys([query.strip(), *query.split()]))
+        )
         first = {memory.iri for memory in keyed}
         memories = [*keyed, *self._active_memories.named(item for item in scores if item not in first)]
         long_term = [

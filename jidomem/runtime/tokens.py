@@ -137,7 +137,7 @@ class Keyring:
         if is_needed:
             self._needs[0] = 1
 
-    def asks(self) -> bool:
+    def requires_token(self) -> bool:
         """Return whether a token is needed now."""
         self._catch_up()
         return self.is_needed

@@ -296,7 +296,7 @@ class Pool:
         with self._lock:
             while self._idle:
                 worker = self._idle.pop()
-                if worker.lives():
+                if worker.is_alive():
                     self._busy.add(worker)
                     return worker
                 worker.kill()
@@ -346,7 +346,7 @@ class Worker:
         self._wait_done(seconds, asker)
         self.is_sound = True
 
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         """Return whether the process is alive."""
         return self._process.poll() is None
 
@@ -474,14 +474,14 @@ class Checks:
     def preview(self, project: str, name: str, text: str, asker: int | None = None) -> str:
         """Store in `previews` which checks of *project* would fail with *text* as a file of terms; return its name.
 
-        The root is not changed. Raises the errors of `check.overlay.lay` and `answer`.
+        The root is not changed. Raises the errors of `check.overlay.copy_with_overlay` and `answer`.
         """
         from tempfile import TemporaryDirectory
 
-        from jidomem.check.overlay import lay  # imported here, as most processes do not need it
+        from jidomem.check.overlay import copy_with_overlay  # imported here, as most processes do not need it
 
         with TemporaryDirectory(prefix="jidomem-") as folder:
-            file = lay(self._root, Path(folder), name, text)
+            file = copy_with_overlay(self._root, Path(folder), name, text)
             job = {"job": "preview", "project": project, "folder": folder, "file": file}
             findings = self._run(job, self.preview_seconds, asker)
         made = os.urandom(8).hex()

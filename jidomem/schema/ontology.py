@@ -640,7 +640,7 @@ class RuleSource(Protocol):
     def rules(self) -> object:
         """Return the state of the files, which differs after each change, as far as known on this machine."""
 
-    def bring_rules(self) -> object:
+    def fetch_rules(self) -> object:
         """Return the state after updating the local files."""
 
 
@@ -655,7 +655,7 @@ class ConfigWatcher(Generic[Config]):
         self.problem: JidomemError | None = None
         self._source, self._load, self._apply = source, load, apply
         self._lock = RLock()
-        self._state = source.bring_rules()
+        self._state = source.fetch_rules()
         self.first = load()
 
     def reload_if_changed(self) -> None:
@@ -672,7 +672,7 @@ class ConfigWatcher(Generic[Config]):
             self.reload_if_changed()
 
     def _load_changes(self) -> None:
-        while (state := self._source.bring_rules()) != self._state:  # repeated if they change while they are read
+        while (state := self._source.fetch_rules()) != self._state:  # repeated if they change while they are read
             self._state, self.problem = state, None
             try:
                 self._apply(self._load())

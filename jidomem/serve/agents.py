@@ -24,7 +24,7 @@ RECORDING = {"prompt": str, "answer": str, "asked_by": str, "answered_by": str, 
 def show_conversation(site: RequestContext, project: str, session: str) -> Response:
     """Return the turns of a conversation in order, or only the `last` ones."""
     given = wire.arguments("last", "as_of", "min_position")
-    last = wire.whole(given, "last")
+    last = wire.integer(given, "last")
     site.memory.catch_up(project)
     turns = site.memory.conversation(session, project).turns(last, as_of=given.get("as_of"))
     return wire.answer({"rows": [turn.to_dict() for turn in turns], "cursor": None})
@@ -68,7 +68,7 @@ def recall(site: RequestContext, project: str) -> Response:
     given = wire.arguments(*_FLAGS, *_MOMENT_PARAMETERS, "budget_tokens", "min_position")
     opts: dict[str, Any] = {name: wire.flag(given, name) for name in _FLAGS}
     opts |= {name: given[name] for name in _MOMENT_PARAMETERS if name in given}
-    opts |= {"budget_tokens": wire.whole(given, "budget_tokens")} if "budget_tokens" in given else {}
+    opts |= {"budget_tokens": wire.integer(given, "budget_tokens")} if "budget_tokens" in given else {}
     values = wire.json_body()
     if not isinstance(values, dict):
         raise InvalidRequest("the body is not a JSON object", hint='send {"agent_id": "planner", "query": "..."}')
@@ -100,7 +100,7 @@ def _each(site: RequestContext, project: str, values: list[Any]) -> Response:
     store = site.memory.entry_store(project, writer=site.writer)
     written = iter(store.write_many(each for each in requests if isinstance(each, WriteRequest)))
     outcomes = [next(written) if isinstance(each, WriteRequest) else each for each in requests]
-    refused = {place: site.shown(each) for place, each in enumerate(outcomes) if isinstance(each, JidomemError)}
+    refused = {place: site.visible_error(each) for place, each in enumerate(outcomes) if isinstance(each, JidomemError)}
     if outcomes and all(place in refused and refused[place].code in STOPPING for place in range(len(outcomes))):
         raise refused[0]
     for place, refusal in refused.items():

@@ -151,7 +151,7 @@ class AccessGate:
             return
         root, header = self._site.memory.settings.root, request.headers.get("Authorization", "")
         authorization = _pages().authorization(root) if _pages() else header
-        if (authorization or route not in _public_routes()) and self._keyring.asks():
+        if (authorization or route not in _public_routes()) and self._keyring.requires_token():
             g.caller = caller_of(self._keyring, authorization)
             g.seen.agent, g.seen.token = g.caller.agent, g.caller.id
             self._site.operation.measures.token_used(g.caller.id)
@@ -172,7 +172,7 @@ class AccessGate:
         except JidomemError as error:
             if project is not None and error.code == "unknown_project":
                 raise site.unknown(project) from None
-            raise site.shown(error) from error
+            raise site.visible_error(error) from error
 
     def _answer(self, site: RequestContext, route: Route, project: str | None, parts: Mapping[str, str]) -> Response:
         if route.writes:

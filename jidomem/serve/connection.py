@@ -317,7 +317,7 @@ class HttpExchange(io.RawIOBase):
             if event is h11.NEED_DATA:
                 self._raw = self._raw[-4:]
                 self._feed(self.link.receive())
-            elif self._size is None and not self._raw.removesuffix(self.behind()).endswith(b"\r\n\r\n"):
+            elif self._size is None and not self._raw.removesuffix(self.surplus()).endswith(b"\r\n\r\n"):
                 raise h11.RemoteProtocolError("the last chunk does not end in an empty line")  # for other parsers
         return b""
 
@@ -325,7 +325,7 @@ class HttpExchange(io.RawIOBase):
         """Return whether the body was read to its end."""
         return self._h11.their_state not in (h11.IDLE, h11.SEND_BODY, h11.ERROR)
 
-    def behind(self) -> bytes:
+    def surplus(self) -> bytes:
         """Return the bytes received after the request."""
         return self._h11.trailing_data[0]
 

@@ -234,7 +234,7 @@ def _shown(site: RequestContext, outcomes: Iterable[Outcome]) -> Iterator[Outcom
             yield outcome
             continue
         if not _stops(outcome) or outcome.detail not in shown:
-            shown[outcome.detail] = site.shown(outcome)
+            shown[outcome.detail] = site.visible_error(outcome)
         yield shown[outcome.detail]
 
 

@@ -146,10 +146,10 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
     """Return the rows of one named query as JSON, CSV or TSV."""
     site.memory.config.reload_or_keep()
     name, form = _form(name, site.memory.playbook)
-    given = wire.once(request.args)
+    given = wire.single_values(request.args)
     query = site.memory.playbook.get(name)
     g.seen.question = query.name
-    limit, most = wire.whole(given, "limit"), site.memory.settings.limits.query_rows
+    limit, most = wire.integer(given, "limit"), site.memory.settings.limits.query_rows
     with nullcontext() if query.is_isolated else site.operation.turns.turn():
         page = site.memory.reader.ask_page(
             name,
@@ -174,7 +174,7 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
 def _with_next_link(response: Response, **changed: str | None) -> Response:
     """Return *response* with a link to the next page: the address with a changed argument; without it for None."""
     if None not in changed.values():
-        query = urlencode({**wire.once(request.args), **changed})
+        query = urlencode({**wire.single_values(request.args), **changed})
         response.headers["Link"] = f'<{request.path}?{query}>; rel="next"'
     return response
 
@@ -253,7 +253,7 @@ def why(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 
 def conflicts(site: RequestContext, project: str) -> Response:
     """Return a page of the review queue, by priority, or of the proposals of one agent."""
     given = wire.arguments("limit", "cursor", "by", "min_position")
-    limit, cursor, by = wire.whole(given, "limit"), given.get("cursor"), given.get("by")
+    limit, cursor, by = wire.integer(given, "limit"), given.get("cursor"), given.get("by")
     near, now = () if by is not None else site.memory.near_pairs(project), site.memory.sources.now()
     curators = site.memory.writer.authority(project).curators
     page = queued(site.memory.reader, project, now, near, limit=limit, cursor=cursor, by=by, curators=curators)
@@ -287,7 +287,7 @@ def briefing(site: RequestContext, project: str) -> Response:
         project,
         agent=site.listener(given.get("agent")),
         role=given.get("role"),
-        budget_tokens=wire.whole(given, "budget_tokens"),
+        budget_tokens=wire.integer(given, "budget_tokens"),
         about=about,
         task=given.get("task"),
         as_of=given.get("as_of"),
@@ -303,7 +303,7 @@ def governing(site: RequestContext, project: str) -> Response:
     given, paths = _arguments(_GOVERNING, "file")
     if not paths:
         raise InvalidRequest("there is no file", hint="name one: ?file=src/a.py")
-    limit = wire.whole(given, "limit")
+    limit = wire.integer(given, "limit")
     answer = site.memory.governing_answer(
         *paths,
         project=project,
@@ -323,7 +323,7 @@ def _arguments(known: tuple[str, ...], repeated: str) -> tuple[dict[str, str], l
     """
     several = request.args.copy()
     values = several.poplist(repeated)
-    given = wire.once(several)
+    given = wire.single_values(several)
     for name in given:
         if name not in known:
             raise wire.unknown(f"{request.path} takes no argument {name!r}", name, (*known, repeated))
@@ -424,7 +424,7 @@ def change_feed(site: RequestContext, project: str) -> Response:
 
 
 def _feed_integer(given: Mapping[str, str], name: str, least: int, most: int) -> int | None:
-    value = wire.whole(given, name, most)
+    value = wire.integer(given, name, most)
     if value is not None and not least <= value <= most:
         raise InvalidRequest(f"{name}={value} is not from {least} to {most:,}", hint=f"give {name}={most} or less")
     return value
@@ -524,7 +524,7 @@ def _feed_lines(feed: _Feed, limit: int | None) -> Iterator[bytes]:
                     return
                 yield b": \n\n"
     except JidomemError as error:
-        yield _event("refused", wire.described(feed.site.shown(error)))
+        yield _event("refused", wire.described(feed.site.visible_error(error)))
 
 
 def _event(kind: str, value: Mapping[str, Any], identity: str | None = None) -> bytes:

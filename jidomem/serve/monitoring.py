@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flask import Request, Response, g, request
 
 from jidomem.base import disk
-from jidomem.base.files import busy, is_locked
+from jidomem.base.files import busy_error, is_locked
 from jidomem.errors import Busy, JidomemError, JournalDamaged, NotFound, PolicyDenied
 from jidomem.journal.commit import moment_after
 from jidomem.journal.journal import NAMES, Stream
@@ -155,7 +155,7 @@ def ready(site: RequestContext) -> Response:
     if site.caller is not None or site.keyring is None:
         return _health_response(_readiness(site))
     try:
-        is_needed = site.keyring.asks()
+        is_needed = site.keyring.requires_token()
     except JidomemError:  # the tokens cannot be read, as while the store is away: it is not asked a second time
         return _health_response({"status": "not ready"})
     if not is_needed:
@@ -227,7 +227,7 @@ def lock_fault(site: RequestContext) -> Busy | None:
         if not is_locked(path):
             locked.pop(stream, None)
         elif before == version and monotonic() - since > journal.wait:
-            return busy(path, journal.wait)
+            return busy_error(path, journal.wait)
         else:
             locked[stream] = (since, version) if before == version else (monotonic(), version)
     return None

@@ -212,7 +212,7 @@ class ConnectionPool:
         """Answer the requests of *link* until it ends, or while it *keeps* the connection; never raises."""
         exchange, is_kept = self._exchange(link), True
         try:
-            while is_kept and (received := exchange.behind() or link.begin()):
+            while is_kept and (received := exchange.surplus() or link.begin()):
                 exchange, began = self._exchange(link, keeps), perf_counter()
                 try:
                     exchange.receive_head(received)

@@ -354,9 +354,9 @@ class Ledger:
         self._counted: dict[ClientIdentity, int] = {}
         self._used: dict[str, datetime] = {}
         self._between = _USES
-        self._task = PeriodicTask(_SECONDS, self.keep, "jidomem-ledger", runs_at_end=True)
+        self._task = PeriodicTask(_SECONDS, self.save, "jidomem-ledger", runs_at_end=True)
 
-    def keep(self) -> bool:
+    def save(self) -> bool:
         """Add the counts since the last call, and return whether they could be written."""
         with self._lock:
             with self._measures.lock:
@@ -616,7 +616,7 @@ class RequestContext:
     public_url: str | None = None
     request_id: str = ""
 
-    def shown(self, error: JidomemError) -> JidomemError:
+    def visible_error(self, error: JidomemError) -> JidomemError:
         """Return *error* as the caller may see it: one with a token without paths and commands of this machine."""
         if self.caller is None:
             return error

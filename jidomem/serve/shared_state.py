@@ -245,7 +245,7 @@ class FlashMessages:
         if shared is not None:
             self._messages, self._key = shared.values("flash message", MOST_FLASH_MESSAGES), shared.key
 
-    def keep(self, path: str, message: Mapping[str, str]) -> str:
+    def store(self, path: str, message: Mapping[str, str]) -> str:
         """Return the name of a *message* for the page at *path*; an equal message has the same name."""
         name = blake2b(repr((path, *message.items())).encode(), key=self._key, digest_size=8).hexdigest()
         with self._lock:

@@ -137,7 +137,7 @@ def _single_fields(given: MultiDict[str, str], *allowed: str) -> Fields:
             raise wire.unknown(f"{request.path} takes no {name!r} here", name, allowed)
     single = given.copy()
     several = {name: single.poplist(name) for name in (*DATASET, *FORMAT)}
-    return {**several, **{name: [value] for name, value in wire.once(single).items()}}
+    return {**several, **{name: [value] for name, value in wire.single_values(single).items()}}
 
 
 def _project(site: RequestContext, project: str | None) -> str:

@@ -356,14 +356,14 @@ def arguments(*known: str) -> dict[str, str]:
     """Return the query parameters; raises InvalidRequest for one that is not *known*, or given twice."""
     if not request.query_string:
         return {}
-    values = once(request.args)
+    values = single_values(request.args)
     for name in values:
         if name not in known:
             raise unknown(f"{request.path} takes no argument {name!r}", name, known)
     return values
 
 
-def once(values: Any) -> dict[str, str]:
+def single_values(values: Any) -> dict[str, str]:
     """Return a mapping of single values; raises InvalidRequest for a name given twice."""
     for name, given in values.lists():
         if len(given) > 1:
@@ -427,7 +427,7 @@ def flag(given: Mapping[str, str], name: str) -> bool:
 _TRUTHS = {"1": True, "true": True, "0": False, "false": False}
 
 
-def whole(given: Mapping[str, str], name: str, example: int = 50) -> int | None:
+def integer(given: Mapping[str, str], name: str, example: int = 50) -> int | None:
     """Return the integer *name*, by default None; raise InvalidRequest for any other value, with an *example*."""
     value = given.get(name)
     if value is None:

@@ -152,10 +152,10 @@ def other_date(text: str) -> str | None:
     return None
 
 
-def squash(value: str) -> str:
+def letters_and_digits(value: str) -> str:
     """Return the letters and digits of a name in lower case, without prefix or namespace.
 
-    >>> squash("jido:In-Progress")
+    >>> letters_and_digits("jido:In-Progress")
     'inprogress'
     """
     return re.sub(r"[^a-z0-9]", "", vocab.local_name(value).rsplit(":", 1)[-1].casefold())
@@ -173,7 +173,7 @@ def type_key(value: str) -> str:
 
 def nearest(value: str, allowed: Iterable[str]) -> str | None:
     """Return the one of *allowed* that *value* begins or resembles most, without case and separators; else None."""
-    given, squashed = squash(value), {squash(name): name for name in allowed}
+    given, squashed = letters_and_digits(value), {letters_and_digits(name): name for name in allowed}
     begun = [name for name in squashed if len(given) > 2 and name.startswith(given)]
     near = begun if len(begun) == 1 else nearest_names(given, squashed, likeness=0.7)
     return squashed[near[0]] if near else None

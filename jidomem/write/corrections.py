@@ -178,7 +178,7 @@ class Corrections(WritePart):
         rules = permissions.authority(view, pipeline.policy)
         names = ", ".join(map(vocab.local_name, rules.curators))
         rule = next((rule for rule in rules.rules if reason == f"{permissions.BY_POLICY}{rule}"), None)
-        if rule is not None and names and (command := permissions.barred_curators(rule, rules)):
+        if rule is not None and names and (command := permissions.curator_grant_command(rule, rules)):
             hint = f"no curator may assert it under this rule; an administrator lets them: {command}"
             return PolicyDenied(f"{name} may not settle this: {reason}", hint=hint)
         # the hint must not make an agent a curator; with a token the owner may be on another machine

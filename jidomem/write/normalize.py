@@ -208,10 +208,10 @@ class FieldNormalizer:
 
     def choice(self, name: str, given: str, allowed: tuple[str, ...], written: dict[str, str]) -> str:
         """Return the one of *allowed* that *given* names; *written* has further squashed forms of them."""
-        forms = {canonical.squash(choice): choice for choice in allowed} | written
-        match = forms.get(canonical.squash(given))
+        forms = {canonical.letters_and_digits(choice): choice for choice in allowed} | written
+        match = forms.get(canonical.letters_and_digits(given))
         if match is None:
-            meant = [choice for choice in SYNONYMS.get(canonical.squash(given), ()) if choice in allowed]
+            meant = [choice for choice in SYNONYMS.get(canonical.letters_and_digits(given), ()) if choice in allowed]
             nearest = meant[0] if meant else canonical.nearest(given, allowed)
             self.refuse(
                 "shape_violation",
@@ -349,7 +349,7 @@ def is_written(text: str, datatype: str) -> bool:
     return is_well_formed(text, datatype) and not is_reserved(datatype)
 
 
-def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:
+def fill_free_fields(triples: list[Any], values: dict[str, Any]) -> list[Any]:
     """Return *triples* without those that a field of the intent can hold; these are put into free fields in *values*.
 
     A value is thus judged the same whether it is given in a field or as an extra triple.
@@ -441,7 +441,7 @@ def normalize(
     values["type"] = _kind(normalizer, values["type"], values["extra_triples"])
     values["iri"] = normalizer.iri("iri", values["iri"]) if values["iri"] else f"{vocab.BASE}memory/{new_id()}"
     if values["extra_triples"]:
-        values["extra_triples"] = lift(written(normalizer, values["extra_triples"], values["iri"]), values)
+        values["extra_triples"] = fill_free_fields(written(normalizer, values["extra_triples"], values["iri"]), values)
     values["confidence"] = _confidence(normalizer, values["confidence"])
     _choices(normalizer, values)
     _references(normalizer, values)
@@ -507,7 +507,7 @@ def _confidence(normalizer: FieldNormalizer, given: Any) -> str | float | None:
         return str(given)
     number = given
     if isinstance(given, str):
-        level = canonical.squash(given)
+        level = canonical.letters_and_digits(given)
         if level in vocab.CONFIDENCE:
             return level
         try:
@@ -537,7 +537,7 @@ def _choices(normalizer: FieldNormalizer, values: dict[str, Any]) -> None:
     """Normalise the fields that take one of a few names; `project` stands for ProjectScope, `user` for UserSource."""
     for field, allowed in choices_of(values["type"]).items():
         if values[field] is not None and values[field] not in allowed:
-            short = {canonical.squash(re.sub("(Scope|Source)$", "", name)): name for name in allowed}
+            short = {canonical.letters_and_digits(re.sub("(Scope|Source)$", "", name)): name for name in allowed}
             values[field] = normalizer.choice(field, values[field], allowed, short)
 
 

@@ -138,7 +138,7 @@ class _PolicySubmission(NamedTuple):
             f"{change}, curators and administrators too: nobody can accept its proposals; to let curators: {command}"
             for change in self.changes
             if change.allows == "propose" and change.agent is None and change.role is None
-            if (command := permissions.barred_curators(change, after))
+            if (command := permissions.curator_grant_command(change, after))
         )
         warnings += tuple(triples.misspelt_agents(filter(None, (change.agent for change in self.changes)), view))
         warnings += tuple(pipeline.screen_secrets(secrets.screen_rows(rows)))

@@ -118,7 +118,7 @@ def permitted(
     return Permission(is_curator, reason)
 
 
-def barred_curators(rule: PolicyChange, rules: AccessPolicy) -> str | None:
+def curator_grant_command(rule: PolicyChange, rules: AccessPolicy) -> str | None:
     """Return the command that lets curators assert what *rule* only lets be proposed; None if a curator may assert it.
 
     Without any curator in the project, the role is judged.

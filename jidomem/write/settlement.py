@@ -525,7 +525,7 @@ def ended_by(item: Term, view: WriteSnapshot) -> dict[Term, bool]:
     return {old: is_withdrawn for old, is_withdrawn in ended.items() if not view.has_ended(old)} or ended
 
 
-def ends_strict(item: Term, view: WriteSnapshot) -> bool:
+def ends_strict_convention(item: Term, view: WriteSnapshot) -> bool:
     """Return whether the proposal *item* replaces or withdraws an active convention that stops edits."""
     level, strict = jido("hasEnforcementLevel"), jido("Strict")
     return any(view.is_current(old) and strict in view.objects(old, level) for old in ended_by(item, view))

@@ -8,7 +8,7 @@ from typing import Any
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.containers import reachable
-from jidomem.base.words import loose
+from jidomem.base.words import fold_separators
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, moment_in, plain_value
 from jidomem.records.active import is_accepted
@@ -334,7 +334,7 @@ def _is_of_another_matter(intent: MemoryUpdateIntent, old: Term, view: WriteSnap
     """Return whether *intent* has another topic than *old*, if both have one, else hardly a word of its summary."""
     topics = [plain_value(each) for each in view.objects(old, vocab.jido("topic"))]
     if intent.topic and topics:
-        return loose(intent.topic) not in map(loose, topics)
+        return fold_separators(intent.topic) not in map(fold_separators, topics)
     return are_on_other_things(intent.summary or "", view.summary(old))
 
 

@@ -50,10 +50,10 @@ from jidomem.schema.ontology import Schema
 from jidomem.write.canonical import (
     expand,
     is_absolute,
+    letters_and_digits,
     moment,
     nearest,
     put,
-    squash,
 )
 from jidomem.write.snapshot import WriteSnapshot
 
@@ -569,8 +569,8 @@ def status_of(name: str) -> str:
 
 def _one_of(field: str, name: str, known: Mapping[str, str]) -> str:
     """Return the value of *known* whose key or value is *name* in any spelling; raises IntentRefused."""
-    forms = {squash(form): value for short, value in known.items() for form in (short, value)}
-    found = forms.get(squash(name))
+    forms = {letters_and_digits(form): value for short, value in known.items() for form in (short, value)}
+    found = forms.get(letters_and_digits(name))
     if found is None:
         allowed = tuple(known.values())
         near = nearest(name, allowed)

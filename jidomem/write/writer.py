@@ -176,7 +176,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         """Return the IRI of a session, given by its name or IRI; raises IntentRefused for an invalid name."""
         return self._pipeline.node(name, "sessions")
 
-    def spoken_by(self, name: str | None) -> Term | None:
+    def speaker_iri(self, name: str | None) -> Term | None:
         """Return the IRI of an agent or a person, None for None; raises IntentRefused for an invalid name."""
         return None if name is None else self._pipeline.node(name, "agents")
 

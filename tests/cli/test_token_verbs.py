@@ -47,10 +47,10 @@ def test_the_token_list_has_the_last_use_of_each_token_while_the_server_runs(rep
         before, began = last_uses(), format_timestamp(now())
         for token in (secret, "jido_unknown"):
             client.get("/projects", headers={"Authorization": f"Bearer {token}"})
-        assert operation.ledger.keep()
+        assert operation.ledger.save()
         first = last_uses()
         client.get("/projects", headers={"Authorization": f"Bearer {secret}"})
-        assert operation.ledger.keep()
+        assert operation.ledger.save()
         third = last_uses()  # it is stored at most once a minute
         operation.close()
     last, state = last_uses(), b"".join(path.read_bytes() for path in (root / "state").iterdir())

@@ -338,5 +338,7 @@ def test_a_branch_without_the_newest_commits_removes_them_from_the_store(root, p
 
 
 def test_the_update_address_is_derived_from_the_query_address():
-    addresses = {url: SparqlEndpoint.of(f"http://h{url}").beside() for url in ("/query", "/repositories/r", "/sparql")}
+    addresses = {
+        url: SparqlEndpoint.of(f"http://h{url}").update_path() for url in ("/query", "/repositories/r", "/sparql")
+    }
     assert addresses == {"/query": "/update", "/repositories/r": "/repositories/r/statements", "/sparql": "/sparql"}

@@ -11,12 +11,12 @@ from jidomem.extras.memoryos.personas import (
     Lesson,
     ObjectLearnings,
     PersonaDiffusion,
+    apply_lesson,
     diffuse,
     judge,
     learn,
-    teach,
     unjudged,
-    untaught,
+    unlearned_pages,
 )
 from jidomem.extras.memoryos.retrieval import MaintenanceRun, SegmentVisit, maintain, touch_segments
 from jidomem.extras.memoryos.segments import (
@@ -103,9 +103,9 @@ def move(tiers, move_arguments, clock, policy):
         parts = oversized(tiers, policy.config).get(subject, 0)
         splitting = SegmentSplit(subject, [f"s{clock}.{part}" for part in range(parts)], at(clock))
         return lambda tiers: split(tiers, splitting, policy)
-    new_pages = [each.id for each in untaught(tiers.segment(subject)).pages][: rest[1]]
+    new_pages = [each.id for each in unlearned_pages(tiers.segment(subject)).pages][: rest[1]]
     lesson = Lesson(subject, new_pages, at(clock), [ObjectLearnings("user", "ana", knowledge=[fact(clock)])])
-    return lambda tiers: teach(tiers, lesson, policy)
+    return lambda tiers: apply_lesson(tiers, lesson, policy)
 
 
 def page_ids(tiers):

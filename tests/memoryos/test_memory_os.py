@@ -179,7 +179,7 @@ def fact_of(text):
         (lambda memory: memory.os(policy=MemoryOSConfig()), "policy=MemoryOSConfig.* is not a TierPolicy"),
         (lambda memory: memory.os().retrieve(None), "query is a text that is not blank"),
         (lambda memory: memory.os().prompt(" "), "query is a text that is not blank"),
-        (lambda memory: memory.os().learn({"name": "Ana"}), "is not a Learnt"),
+        (lambda memory: memory.os().learn({"name": "Ana"}), "is not an ObjectLearnings"),
     ],
 )
 def test_an_invalid_model_policy_query_or_lesson_is_refused(open_memory, invalid, why):

@@ -11,13 +11,13 @@ from jidomem.extras.memoryos.personas import (
     Lesson,
     ObjectLearnings,
     PersonaDiffusion,
+    apply_lesson,
     contradicts,
     diffuse,
     learn,
     lesson,
-    teach,
     texts_of,
-    untaught,
+    unlearned_pages,
 )
 from jidomem.extras.memoryos.retrieval import SegmentVisit, hot, touch_segments
 from jidomem.extras.memoryos.values import (
@@ -211,10 +211,13 @@ def test_a_lesson_of_a_hot_segment_updates_personas_and_cools_the_segment():
     tiers = touch_segments(Tiers("ada", mtm=(segment(1, [1, 2, 3, 4]),)), SegmentVisit({"s1"}, at(9)), PLAIN).memory
     (ready,) = hot(tiers, PLAIN)
     lesson_ = Lesson(
-        "s1", ids(untaught(ready).pages), at(9), [of_ana(knowledge=[fact(1)]), ObjectLearnings(traits=[trait(1)])]
+        "s1",
+        ids(unlearned_pages(ready).pages),
+        at(9),
+        [of_ana(knowledge=[fact(1)]), ObjectLearnings(traits=[trait(1)])],
     )
 
-    after = teach(tiers, lesson_, PLAIN).memory
+    after = apply_lesson(tiers, lesson_, PLAIN).memory
 
     assert after.persona(ANA).knowledge == (fact(1, evidence=("p1", "p2", "p3", "p4")),)
     assert ids(after.agent.traits) == ["t1"]
@@ -225,7 +228,7 @@ def test_a_lesson_of_a_hot_segment_updates_personas_and_cools_the_segment():
         1,
     )  # only recency remains
     assert hot(after, PLAIN) == ()
-    assert teach(after, lesson_, PLAIN).memory is after
+    assert apply_lesson(after, lesson_, PLAIN).memory is after
 
 
 # D071
@@ -233,11 +236,11 @@ def test_later_pages_of_a_segment_are_learned_separately():
     pages = (page(1, segment_id="s1", analysed=True), page(2, segment_id="s1"))
     tiers = Tiers("ada", mtm=(segment(1, pages),))
 
-    assert ids(untaught(tiers.mtm[0]).pages) == ["p2"]
-    assert teach(tiers, Lesson("s1", ["p2"], at()), PLAIN).memory.mtm[0].analysed
+    assert ids(unlearned_pages(tiers.mtm[0]).pages) == ["p2"]
+    assert apply_lesson(tiers, Lesson("s1", ["p2"], at()), PLAIN).memory.mtm[0].analysed
     for overlapping in (["p1", "p2"], ["p2", "p9"]):
         with pytest.raises(RevisionConflict, match="some pages of segment s1 have been taught meanwhile"):
-            teach(tiers, Lesson("s1", overlapping, at()), PLAIN)
+            apply_lesson(tiers, Lesson("s1", overlapping, at()), PLAIN)
 
 
 # D071 D072
@@ -245,15 +248,16 @@ def test_a_learned_segment_is_archived_and_removed_if_configured():
     tiers = Tiers("ada", mtm=(segment(1, [1, 2]), segment(2, [3])))
     deleting = policy(on_transfer="delete")
 
-    half = teach(tiers, Lesson("s1", ["p1"], at(), [of_ana(knowledge=[fact(1)])]), deleting)
-    whole = teach(half.memory, Lesson("s1", ["p2"], at()), deleting)
+    half = apply_lesson(tiers, Lesson("s1", ["p1"], at(), [of_ana(knowledge=[fact(1)])]), deleting)
+    whole = apply_lesson(half.memory, Lesson("s1", ["p2"], at()), deleting)
 
     assert (ids(half.memory.mtm), half.directives) == (["s1", "s2"], ())
     assert ids(whole.memory.mtm) == ["s2"]
     (directive,) = whole.directives
     assert [each["id"] for each in directive.items[0].value["pages"]] == ["p1", "p2"]
     assert (
-        teach(whole.memory, Lesson("s1", ["p2"], at(), [of_ana(knowledge=[fact(2)])]), deleting).memory is whole.memory
+        apply_lesson(whole.memory, Lesson("s1", ["p2"], at(), [of_ana(knowledge=[fact(2)])]), deleting).memory
+        is whole.memory
     )
 
 

@@ -4,13 +4,13 @@ import pytest
 
 from jidomem.recall.question import (
     BEGINNING,
+    answer_kinds,
     contains_cue,
     is_instruction,
     is_of_itself,
     past_verbs,
     question_share,
     strip_names,
-    wanted,
 )
 
 
@@ -30,7 +30,7 @@ from jidomem.recall.question import (
     ],
 )
 def test_the_expected_kind_of_answer_follows_from_the_words_of_a_question(question, kinds):
-    assert wanted(question) == kinds
+    assert answer_kinds(question) == kinds
 
 
 def test_a_cue_counts_only_at_the_beginning_of_a_text():

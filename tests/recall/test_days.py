@@ -100,7 +100,7 @@ def test_a_range_of_days_computes_overlap_and_distance():
 
     assert (len(week), week.shared(DateRange(date(2025, 3, 9), date(2025, 3, 20)))) == (7, 1)
     assert week.shared(DateRange(date(2025, 3, 10), date(2025, 3, 20))) == 0
-    assert [week.away(date(2025, 3, day)) for day in (1, 3, 9, 12)] == [-2, 0, 0, 3]
+    assert [week.days_from(date(2025, 3, day)) for day in (1, 3, 9, 12)] == [-2, 0, 0, 3]
 
 
 @given(st.text(alphabet="0123456789 ./-agodysweklstMayJune", max_size=60), st.dates(), st.booleans())

@@ -9,7 +9,7 @@ from conftest import decision, intent
 import jidomem
 from bench.recall_notes import Outcome
 from jidomem.models.local_embedder import LocalEmbedder
-from jidomem.recall.question import class_words, spelled_out, wanted
+from jidomem.recall.question import answer_kinds, class_words, spelled_out
 
 FOLDER = Path(__file__).parent / "everyday_notes"
 
@@ -92,8 +92,8 @@ def test_the_class_of_which_the_instance_is_asked_is_before_the_verb(question, w
 
 @pytest.mark.parametrize("question", ["what do we use as CDN", "may I push?", "how should we log", "which db is used"])
 def test_a_question_for_what_to_use_or_do_needs_a_choice(question):
-    assert "choice" in wanted(question)
-    assert "choice" not in wanted("which database was slow yesterday")
+    assert "choice" in answer_kinds(question)
+    assert "choice" not in answer_kinds("which database was slow yesterday")
 
 
 @pytest.mark.parametrize(

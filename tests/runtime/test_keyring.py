@@ -84,7 +84,7 @@ def test_a_removed_token_is_invalid_and_an_unknown_id_is_refused(keyring, path):
         revoke_token(path, "00000000")
     assert unknown.value.hint == "list the ids: jidomem access token list"
     assert revoke_token(path, token.id) == token
-    assert (keyring.find(secret), keyring.asks()) == (None, True)
+    assert (keyring.find(secret), keyring.requires_token()) == (None, True)
 
 
 def test_a_root_with_its_last_token_removed_requires_a_token_until_its_owner_opens_it(keyring, path, tmp_path):
@@ -92,7 +92,7 @@ def test_a_root_with_its_last_token_removed_requires_a_token_until_its_owner_ope
     other = Keyring(path, tmp_path / "other")
     keyring.revoke(first.id)
 
-    assert (Keyring(path, tmp_path / "root").is_needed, other.asks()) == (True, False)
+    assert (Keyring(path, tmp_path / "root").is_needed, other.requires_token()) == (True, False)
     _, second = keyring.issue("ana", "agent", ["p"], fixed_sources())
     assert user_config.read(path).closed == ()
     revoke_token(path, second.id)

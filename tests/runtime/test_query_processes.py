@@ -339,8 +339,8 @@ def test_the_index_of_a_worker_loses_a_redacted_text_after_the_next_catch_up(tmp
 def test_a_busy_worker_ends_after_its_query_when_the_journal_was_rewritten(tmp_path):
     with jidomem.open(tmp_path / "root", project="p") as memory, memory.pool._worker() as busy:
         memory.pool.renew()
-        running = busy.lives()
-    assert (running, busy.lives(), memory.pool._idle) == (True, False, [])
+        running = busy.is_alive()
+    assert (running, busy.is_alive(), memory.pool._idle) == (True, False, [])
 
 
 def test_a_starting_worker_ends_when_the_journal_is_rewritten(tmp_path):

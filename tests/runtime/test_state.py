@@ -156,7 +156,7 @@ def test_a_link_is_refused_by_the_state_and_ignored_by_the_read_log(tmp_path, li
         add_note(State(root, TABLES))
     assert (refusal.value.code, refusal.value.hint.startswith("replace it by its target")) == ("invalid_config", True)
     log = ReadLog(State(root, logs.READ_LOG_TABLES), Sources().now)
-    log.shown("p", ["<urn:x>"], by=None, in_="briefing")
+    log.record_shown("p", ["<urn:x>"], by=None, in_="briefing")
 
     assert log.of("p", "<urn:x>", "9") == []
     assert list(out.iterdir()) == []

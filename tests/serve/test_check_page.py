@@ -3,7 +3,7 @@
 import pytest
 from conftest import files, intent
 
-from jidomem.check.overlay import lay, preview
+from jidomem.check.overlay import copy_with_overlay, preview
 from jidomem.runtime import worker_pool
 from jidomem.serve.app import create_app
 
@@ -67,7 +67,7 @@ def test_the_preview_lists_new_failures_by_item_and_rule_and_changes_no_file(cli
 @pytest.mark.parametrize("text", HOSTILE)
 def test_an_invalid_overlay_is_refused_with_its_line(memory, item, tmp_path, text):
     (tmp_path / "laid").mkdir()
-    name = lay(memory.settings.root, tmp_path / "laid", "shapes", text)
+    name = copy_with_overlay(memory.settings.root, tmp_path / "laid", "shapes", text)
 
     report = preview(memory.index, "p", memory.settings.root, tmp_path / "laid", name).to_dict()
 

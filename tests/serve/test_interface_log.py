@@ -87,7 +87,7 @@ def test_counts_of_several_servers_are_added_once(log):
     for measures in (first, first, second):
         measures.refused("conflict", "ana", "p")
         measures.client_seen("p", "ana", "curl", "127.0.0.1")
-        assert all(ledger.keep() for ledger in ledgers)
+        assert all(ledger.save() for ledger in ledgers)
     for ledger in ledgers:
         ledger.close()
 

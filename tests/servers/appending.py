@@ -11,9 +11,9 @@ from jidomem.extras.servers.object_log import ObjectLog
 if __name__ == "__main__":
     address, name = sys.argv[1:]
     log = ObjectLog(address, os.environ)
-    number = log.reach([ONE])[ONE].length + 1
+    number = log.positions([ONE])[ONE].length + 1
     for turn in count():
         while not log.append(ONE, number, commit(f"{name}-{turn}"), f"{name}-{turn}".encode()):
-            number = log.reach([ONE])[ONE].length + 1
+            number = log.positions([ONE])[ONE].length + 1
         print(f"{name}-{turn} {number}", flush=True)
         number += 1

@@ -47,7 +47,7 @@ def blind(log_class, home):
             assert time.monotonic() < deadline, "the other process has built nothing"
             time.sleep(0.01)
         while not append(self, stream, number, commit, document):
-            number = self.reach([stream])[stream].length + 1
+            number = self.positions([stream])[stream].length + 1
         return True
 
     log_class.append = append_anywhere

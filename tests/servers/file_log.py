@@ -62,7 +62,7 @@ class FileLog:
         with self._transaction("streams") as store:
             return sorted(Stream(*row) for row in store.execute("SELECT DISTINCT project, stream FROM entries"))
 
-    def reach(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
+    def positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         with self._transaction("reach") as store:
             return {stream: _reach(store, stream) for stream in streams}
 
@@ -126,7 +126,7 @@ class FileLog:
 
     def wait(self, stream: Stream, known: StreamPosition, seconds: float) -> StreamPosition:
         until = monotonic() + seconds
-        while (reached := self.reach([stream])[stream]) == known and monotonic() < until:
+        while (reached := self.positions([stream])[stream]) == known and monotonic() < until:
             sleep(0.005)
         return reached
 

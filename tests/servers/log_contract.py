@@ -66,10 +66,10 @@ def run_at_once(*works):
 
 def contend(log, name, count, stream=ONE):
     """Append *count* entries by compare-and-append against others; return the numbers of the entries."""
-    numbers, number = [], log.reach([stream])[stream].length + 1
+    numbers, number = [], log.positions([stream])[stream].length + 1
     for turn in range(count):
         while not log.append(stream, number, commit(f"{name}-{turn}"), f"{name}-{turn}".encode()):
-            number = log.reach([stream])[stream].length + 1
+            number = log.positions([stream])[stream].length + 1
         numbers.append(number)
         number += 1
     return numbers
@@ -101,12 +101,12 @@ class LogContract:
     # entries
 
     def test_a_new_log_is_empty(self, log):
-        assert (log.streams(), dict(log.reach([ONE, TWO])), list(log.read(ONE))) == (
+        assert (log.streams(), dict(log.positions([ONE, TWO])), list(log.read(ONE))) == (
             [],
             {ONE: StreamPosition(), TWO: StreamPosition()},
             [],
         )
-        assert dict(log.reach([])) == {}
+        assert dict(log.positions([])) == {}
 
     def test_look_returns_reaches_a_file_tag_and_the_life_of_the_log(self, log, reopen):
         first = log.read_state([ONE, TWO], "f")
@@ -124,19 +124,19 @@ class LogContract:
         other = reopen()
         entries = fill(log, 3)
         assert list(other.read(ONE)) == list(log.read(ONE)) == list(reopen().read(ONE)) == entries
-        assert (other.streams(), other.reach([ONE])[ONE]) == ([ONE], StreamPosition(3))
+        assert (other.streams(), other.positions([ONE])[ONE]) == ([ONE], StreamPosition(3))
 
     def test_alternating_writers_see_each_others_entries(self, log, reopen):
         writers = [log, reopen()]
         for number in range(1, 9):
             assert writers[number % 2].append(ONE, number, commit(number), document(number))
-            assert all(writer.reach([ONE])[ONE].length == number for writer in writers)
+            assert all(writer.positions([ONE])[ONE].length == number for writer in writers)
 
     def test_a_number_is_assigned_once(self, log, reopen):
         entries = fill(log, 2)
         assert log.append(ONE, 2, commit("late"), b"late") is False
         assert reopen().append(ONE, 1, commit("late"), b"late") is False
-        assert (list(log.read(ONE)), log.reach([ONE])[ONE]) == (entries, StreamPosition(2))
+        assert (list(log.read(ONE)), log.positions([ONE])[ONE]) == (entries, StreamPosition(2))
 
     def test_an_existing_commit_is_accepted_again_and_stored_once(self, log, reopen):
         entries = fill(log, 2)
@@ -169,7 +169,7 @@ class LogContract:
         reading = log.read(ONE)
         assert list(islice(reading, 2)) == entries[:2]
         entries += fill(log, 6, first=6)
-        assert log.reach([ONE])[ONE] == StreamPosition(6)
+        assert log.positions([ONE])[ONE] == StreamPosition(6)
         assert list(reading)[:3] == entries[2:5]
         assert next(iter(log.read(ONE, 5))) == entries[5]
         assert list(log.read(ONE)) == entries
@@ -184,7 +184,7 @@ class LogContract:
         other = reopen()
         assert other.streams() == [TWO, ONE, OTHER]
         assert {stream: list(other.read(stream)) for stream in entries} == entries
-        assert dict(other.reach([TWO, OTHER])) == {TWO: StreamPosition(1), OTHER: StreamPosition(2)}
+        assert dict(other.positions([TWO, OTHER])) == {TWO: StreamPosition(1), OTHER: StreamPosition(2)}
 
     def test_concurrent_threads_get_different_numbers(self, log, reopen):
         # two logs, two threads each
@@ -220,7 +220,7 @@ class LogContract:
 
         other = reopen()
         assert log.gaps() == other.gaps() == {ONE: 2}
-        assert other.reach([ONE])[ONE].length == 4
+        assert other.positions([ONE])[ONE].length == 4
         assert list(reopen().read(ONE, with_gaps=True)) == [entries[0], entries[3]]
         assert list(other.read(ONE, 1, with_gaps=True)) == entries[3:]
         assert other.restore(ONE, [(entry, None) for entry in entries[1:]]) is True
@@ -245,11 +245,11 @@ class LogContract:
         log.rewrite(ONE, {commit(1): b"one"})
 
         for each in (log, other, reopen()):
-            assert [reach.damage for reach in each.reach([ONE, TWO]).values()] == ["2 is missing", ""]
+            assert [reach.damage for reach in each.positions([ONE, TWO]).values()] == ["2 is missing", ""]
             assert each.read_state([ONE], "f").reaches[ONE].damage == "2 is missing"
         other.mark(ONE, "")
         other.mark(TWO, "")
-        assert [reach.damage for reach in log.reach([ONE, TWO]).values()] == ["", ""]
+        assert [reach.damage for reach in log.positions([ONE, TWO]).values()] == ["", ""]
 
     # rewriting
 
@@ -257,12 +257,12 @@ class LogContract:
         fill(log, 4)
         log.rewrite(ONE, {commit(2): b"two", commit(4): b"four"})
         other = reopen()
-        assert other.reach([ONE, TWO]) == {ONE: StreamPosition(4, 1), TWO: StreamPosition()}
+        assert other.positions([ONE, TWO]) == {ONE: StreamPosition(4, 1), TWO: StreamPosition()}
         assert [entry.document for entry in other.read(ONE)] == [document(1), b"two", document(3), b"four"]
         assert [entry.commit for entry in log.read(ONE)] == [commit(number) for number in range(1, 5)]
 
         log.rewrite(ONE, {commit(1): b"one"})
-        assert (other.reach([ONE])[ONE], next(iter(other.read(ONE))).document) == (StreamPosition(4, 2), b"one")
+        assert (other.positions([ONE])[ONE], next(iter(other.read(ONE))).document) == (StreamPosition(4, 2), b"one")
 
     def test_a_rewrite_of_an_unknown_commit_changes_nothing(self, log, reopen):
         entries = fill(log, 3)
@@ -270,7 +270,7 @@ class LogContract:
             log.rewrite(ONE, {commit(1): b"one", commit(9): b"nine", commit(3): b"three"})
         with pytest.raises(NotFound):
             reopen().rewrite(TWO, {commit(1): b"one"})
-        assert (list(reopen().read(ONE)), reopen().reach([ONE])[ONE]) == (entries, StreamPosition(3))
+        assert (list(reopen().read(ONE)), reopen().positions([ONE])[ONE]) == (entries, StreamPosition(3))
 
     def test_appends_after_a_rewrite_do_not_restore_the_old_document(self, log, reopen):
         entries = fill(log, 2)
@@ -279,7 +279,7 @@ class LogContract:
         assert log.append(ONE, 2, commit("late"), b"late") is False
         assert reopen().append(ONE, 3, commit(3), b"three") is True
         assert [entry.document for entry in log.read(ONE)] == [b"one", b"two", b"three"]
-        assert log.reach([ONE])[ONE] == StreamPosition(3, 1)
+        assert log.positions([ONE])[ONE] == StreamPosition(3, 1)
 
     # waiting
 
@@ -322,7 +322,7 @@ class LogContract:
         for thread in waiting:
             thread.start()
         fill(log, 1, TWO)
-        assert log.reach([TWO])[TWO] == StreamPosition(1)
+        assert log.positions([TWO])[TWO] == StreamPosition(1)
         fill(log, 1)
         for thread in waiting:
             thread.join(LONG)

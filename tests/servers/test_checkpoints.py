@@ -15,7 +15,7 @@ import jidomem
 from jidomem.extras.servers import checkpoints
 from jidomem.extras.servers.checkpoints import MAKING, NEWEST, PIECES, fetch, make
 from jidomem.extras.servers.journal import MirroredJournal
-from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, bring
+from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, copy_streams
 from jidomem.index import follower as limits
 from jidomem.index.follower import IndexFollower
 from jidomem.index.snapshots import Clones
@@ -54,7 +54,7 @@ def log(tmp_path, monkeypatch) -> FileLog:
             memory.writer.submit_intent("p", intent(summary=f"fact {number}", about=[f"f{number}"]))
         memory.writer.submit_intent("p", intent(summary=SECRET))
     file_log = FileLog(str(tmp_path / "log"))
-    bring(FolderEnd(tmp_path / "root"), LogEnd(file_log))
+    copy_streams(FolderEnd(tmp_path / "root"), LogEnd(file_log))
     return file_log
 
 
@@ -73,7 +73,7 @@ def grow(log, tmp_path, number=1):
     with jidomem.open(tmp_path / "root", project="p") as memory:
         for each in range(number):
             memory.writer.submit_intent("p", intent(summary=f"later {each} {log.requests.total()}", about=[f"l{each}"]))
-    bring(FolderEnd(tmp_path / "root"), LogEnd(log))
+    copy_streams(FolderEnd(tmp_path / "root"), LogEnd(log))
 
 
 def pieces(log):
@@ -270,7 +270,7 @@ def test_a_snapshot_from_before_a_redaction_makes_no_checkpoint(log, first, tmp_
     with jidomem.open(tmp_path / "root", project="p") as memory:
         plan = memory.maintenance.plan("p", None, texts=["hunter2-hunter2"])
         memory.maintenance.redact(plan, agent="ana", reason="a secret")
-    bring(FolderEnd(tmp_path / "root"), LogEnd(log))
+    copy_streams(FolderEnd(tmp_path / "root"), LogEnd(log))
     first.journal.head(MEMORY)  # the copy alone, as before the index catches up
     assert any(b"hunter2" in path.read_bytes() for path in (first.home / "index").rglob("*") if path.is_file())
 

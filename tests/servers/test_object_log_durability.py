@@ -68,7 +68,7 @@ class Load:
         while not self.stopped.is_set():
             text = f"{name}-{turn}"
             try:
-                number = number or log.reach([ONE])[ONE].length + 1
+                number = number or log.positions([ONE])[ONE].length + 1
                 if log.append(ONE, number, commit(text), text.encode()):
                     self.acknowledged[text] = number
                     turn, number = turn + 1, number + 1

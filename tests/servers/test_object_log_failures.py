@@ -140,7 +140,7 @@ def test_an_append_with_a_lost_answer_is_repeated_until_its_outcome_is_known(ope
     log = open_log(wire.endpoint)
 
     assert [entry.commit for entry in fill(log, 2)] == [entry.commit for entry in open_log().read(ONE)]
-    assert (fates, open_log().reach([ONE])[ONE]) == ([], StreamPosition(2))
+    assert (fates, open_log().positions([ONE])[ONE]) == ([], StreamPosition(2))
 
 
 def test_a_lost_append_that_was_too_late_is_refused(open_log, open_wire):
@@ -163,16 +163,16 @@ def test_an_append_with_an_unknown_outcome_is_reported_and_settled_by_a_repetiti
         lambda method, path: fates.pop() if method == "PUT" and fates and len(fates) == 2 else LOST if fates else PASS
     )
     log = open_log(wire.endpoint, wait=0.3)
-    log.reach([ONE])
+    log.positions([ONE])
     fates += [fate, fate]
     with pytest.raises(Failed, match=commit(1)) as lost:
         log.append(ONE, 1, commit(1), document(1))
 
     assert (lost.value.code, "same idempotency key" in lost.value.hint) == ("outcome_unknown", True)
-    assert open_log().reach([ONE])[ONE] == StreamPosition(stored)
+    assert open_log().positions([ONE])[ONE] == StreamPosition(stored)
     fates.clear()
     assert log.append(ONE, 1, commit(1), document(1)) is True
-    assert open_log().reach([ONE])[ONE] == StreamPosition(1)
+    assert open_log().positions([ONE])[ONE] == StreamPosition(1)
 
 
 def test_an_append_that_was_never_sent_has_a_known_outcome(open_log, open_wire):
@@ -180,7 +180,7 @@ def test_an_append_that_was_never_sent_has_a_known_outcome(open_log, open_wire):
     log = open_log(wire.endpoint, wait=0.3)
     fill(log, 1)
     wire.close()
-    for call in (log.names, lambda: log.reach([ONE, TWO]), lambda: log.append(ONE, 2, commit(2), b"two")):
+    for call in (log.names, lambda: log.positions([ONE, TWO]), lambda: log.append(ONE, 2, commit(2), b"two")):
         with pytest.raises(Failed, match=r"s3://jidomem/.* cannot be used") as lost:
             call()
         assert lost.value.code == "store_unreachable"
@@ -211,13 +211,13 @@ def test_a_rewrite_that_is_cut_at_any_request_is_complete_or_absent(open_log, op
             return PASS if len(puts) <= after else LOST
 
         log, new = open_log(open_wire(rule).endpoint, wait=0.0), {commit(n): f"{n} {after}".encode() for n in (1, 2, 3)}
-        before = open_log().reach([ONE])[ONE].rewrites
+        before = open_log().positions([ONE])[ONE].rewrites
         try:
             log.rewrite(ONE, new)
         except Failed:
             assert after < 5
         other = open_log()
-        rewrites = other.reach([ONE])[ONE].rewrites - before
+        rewrites = other.positions([ONE])[ONE].rewrites - before
         texts = [entry.document for entry in other.read(ONE)]
 
         assert (texts == list(new.values())) is bool(rewrites)
@@ -245,7 +245,7 @@ def test_a_process_delayed_during_a_rewrite_does_not_restore_redacted_documents(
     is_released.set()
     thread.join(LONG)
 
-    assert [log.reach([ONE])[ONE] for log in (other, sleeper)] == [StreamPosition(1, 2)] * 2
+    assert [log.positions([ONE])[ONE] for log in (other, sleeper)] == [StreamPosition(1, 2)] * 2
     assert [each.document for each in open_log().read(ONE)] == [b"out"]
 
 
@@ -260,7 +260,7 @@ def test_a_commit_is_searched_from_the_position_in_its_document(open_log, open_w
         assert log.append(ONE, number, each.id, each.data)
     wire = open_wire()
     log = open_log(wire.endpoint)
-    log.reach([ONE])
+    log.positions([ONE])
 
     for each, limit in ((commits[2], 3), (late, 70)):
         wire.requests.clear()
@@ -282,10 +282,10 @@ def test_the_end_is_found_in_three_listings_and_then_by_one_request(open_log, op
     wire = open_wire()
     log = open_log(wire.endpoint)
     wire.requests.clear()
-    assert log.reach([ONE])[ONE] == StreamPosition(1001)
+    assert log.positions([ONE])[ONE] == StreamPosition(1001)
     assert [method for method, path in wire.requests if path == "/jidomem"] == ["GET"] * 3
     wire.requests.clear()
-    assert log.reach([ONE])[ONE] == StreamPosition(1001)
+    assert log.positions([ONE])[ONE] == StreamPosition(1001)
     assert sorted(wire.requests) == [
         ("GET", f"/jidomem/{store.prefix}/rewrites"),
         ("HEAD", f"/jidomem/{store.prefix}/log/demo.memory/000/001/002"),
@@ -302,16 +302,16 @@ def test_the_streams_of_a_project_are_requested_in_parallel(open_log, open_wire)
     barriers = []
     wire = open_wire(lambda method, path: (barriers and barriers[0].wait(LONG), PASS)[1])
     log = open_log(wire.endpoint)
-    log.reach(streams)
+    log.positions(streams)
     barriers.append(threading.Barrier(len(streams) + 1))  # no request is answered before all have arrived
-    assert [reach.length for reach in log.reach(streams).values()] == [1, 2, 3, 4]
+    assert [reach.length for reach in log.positions(streams).values()] == [1, 2, 3, 4]
 
 
 def test_an_empty_folder_does_not_hide_the_end(open_log, store):
     for key in ("000/000/999", "000/001/000"):
         obstore.put(store, f"log/demo.memory/{key}", b"# commit x\n")
     obstore.delete(store, ["log/demo.memory/000/001/000"])
-    assert open_log().reach([ONE])[ONE] == StreamPosition(999)
+    assert open_log().positions([ONE])[ONE] == StreamPosition(999)
 
 
 def test_a_removed_entry_is_reported_by_its_key(open_log, store):

@@ -117,7 +117,7 @@ def test_a_role_without_permission_is_told_the_statements_for_an_administrator(p
     fill(permitted, 2)
     permitted.rewrite(ONE, {commit(1): b"new"})
     assert permitted.put("f", b"x")
-    assert (permitted.reach([ONE])[ONE], permitted.names()) == (StreamPosition(2, 1), ["f"])
+    assert (permitted.positions([ONE])[ONE], permitted.names()) == (StreamPosition(2, 1), ["f"])
     permitted.close()
     postgres.sql(f"DROP SCHEMA {schema} CASCADE")
     postgres.sql("DROP ROLE plain")
@@ -127,7 +127,7 @@ def test_lost_tables_are_reported_with_the_command_that_restores_them(postgres, 
     fill(log, 2)
     postgres.sql(f"DROP SCHEMA {address.rpartition('=')[2]} CASCADE")
 
-    for call in (partial(log.reach, [ONE]), partial(log.append, ONE, 3, commit(3), document(3))):
+    for call in (partial(log.positions, [ONE]), partial(log.append, ONE, 3, commit(3), document(3))):
         with pytest.raises(Failed, match="has lost its tables") as failure:
             call()
         assert (failure.value.code, "jidomem root restore" in failure.value.hint) == ("store_unreachable", True)
@@ -179,7 +179,7 @@ def test_lost_connections_are_opened_again(postgres, log):
     for number in range(4, 8):
         assert end_connections(postgres)
         if number % 2:
-            assert log.reach([ONE])[ONE].length == number - 1
+            assert log.positions([ONE])[ONE].length == number - 1
         entries += fill(log, number, first=number)
     assert list(log.read(ONE)) == entries
 
@@ -223,7 +223,7 @@ def test_an_append_that_cannot_be_settled_is_reported_with_its_commit(postgres, 
 
     assert (unknown.value.code, "same idempotency key" in unknown.value.hint) == ("outcome_unknown", True)
     assert log.append(ONE, 1, commit(1), document(1)) is True
-    assert log.reach([ONE])[ONE].length == 1
+    assert log.positions([ONE])[ONE].length == 1
     log.close()
 
 
@@ -234,7 +234,7 @@ def test_a_server_that_does_not_answer_is_reported_after_a_timeout(postgres, add
     with psycopg.connect(postgres.url) as blocker:
         blocker.execute(f"LOCK {schema_of(address)}.commits")
         with pytest.raises(Failed, match=r"no answer for 0.2 s") as failure:
-            log.reach([ONE])
+            log.positions([ONE])
         with pytest.raises(Failed) as unknown:
             log.append(ONE, 2, commit(2), document(2))
     assert (failure.value.code, unknown.value.code) == ("store_unreachable", "outcome_unknown")
@@ -256,12 +256,12 @@ def test_an_append_whose_replication_was_cancelled_is_repeated(postgres, log, mo
 
     assert log.append(ONE, 1, commit(1), document(1)) is True
     assert len(attempts) == 2
-    assert log.reach([ONE])[ONE].length == 1
+    assert log.positions([ONE])[ONE].length == 1
 
 
 def test_more_threads_than_connections_share_them(log, address):
     with ThreadPoolExecutor(24) as threads:
-        assert {*threads.map(lambda _: log.reach([ONE])[ONE], range(200))} == {StreamPosition()}
+        assert {*threads.map(lambda _: log.positions([ONE])[ONE], range(200))} == {StreamPosition()}
     with psycopg.connect(address.partition("?")[0]) as connection:
         (connections,) = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'jidomem'"

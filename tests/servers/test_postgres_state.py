@@ -180,16 +180,16 @@ def test_the_lock_of_a_lost_connection_is_released(states, postgres):
 def test_the_read_log_and_the_guard_log_are_shared_bounded_and_redacted(address):
     logs = [ReadLog(PostgresState(address, "read"), lambda: START) for _ in range(2)]
     for n in range(MAX_READS + 5):
-        logs[n % 2].shown("p", ["<urn:a>", "<urn:b>", "<urn:a>"], by=f"agent {n}", in_="briefing")
-    GuardLog(logs[0], "p").keep("s", [("f.py", "<urn:secret>", SHOWN)])
+        logs[n % 2].record_shown("p", ["<urn:a>", "<urn:b>", "<urn:a>"], by=f"agent {n}", in_="briefing")
+    GuardLog(logs[0], "p").record("s", [("f.py", "<urn:secret>", SHOWN)])
 
     reads = logs[1].of("p", "<urn:a>", "9")
     assert [each["agent"] for each in reads] == [f"agent {n}" for n in range(MAX_READS + 4, 4, -1)]
-    assert GuardLog(logs[1], "p").seen("s") == {"<urn:secret>"}
+    assert GuardLog(logs[1], "p").shown_memories("s") == {"<urn:secret>"}
 
     logs[0].forget("p", lambda text: "secret" in text or text == "agent 104")
 
-    assert (len(logs[1].of("p", "<urn:a>", "9")), GuardLog(logs[1], "p").seen("s")) == (MAX_READS - 1, set())
+    assert (len(logs[1].of("p", "<urn:a>", "9")), GuardLog(logs[1], "p").shown_memories("s")) == (MAX_READS - 1, set())
     for log in logs:
         log.state.close()
 
@@ -227,7 +227,7 @@ def test_the_state_is_exported_to_a_file_and_imported_unchanged(states, postgres
         store.execute("INSERT INTO memoryos_parts VALUES ('p', 'ada', 'page', 'i', '', 1, '{}', ?, 3)", (b"f\0\xff",))
     put(states[0], "x", "漢\n%")
     log = ReadLog(states[0], lambda: START)
-    log.shown("p", ["<urn:a>"], by="ada", in_="briefing")
+    log.record_shown("p", ["<urn:a>"], by="ada", in_="briefing")
 
     assert export_state(states[0], tmp_path / "copy", ALL)
     other = PostgresState(postgres.address())

@@ -145,15 +145,15 @@ def test_terms_accepted_at_once_on_two_machines_are_both_stored(open_machine):
 def test_a_token_of_one_machine_is_valid_and_revoked_on_all(open_machine, monkeypatch):
     monkeypatch.setattr(tokens, "TOKENS_FOR", 0.0)
     here, there = open_machine("here").place.keyring(), open_machine("there").place.keyring()
-    assert (here.asks(), there.asks()) == (False, False)
+    assert (here.requires_token(), there.requires_token()) == (False, False)
 
     secret, token = here.issue("ana", "agent", ["p"], Sources())
 
     assert [ring.find(secret) for ring in (here, there)] == [token, token]
-    assert (there.asks(), there.tokens) == (True, (token,))
+    assert (there.requires_token(), there.tokens) == (True, (token,))
     assert secret.encode() not in open_machine("else").place.log.get(tokens.TOKENS).data
     assert there.revoke(token.id) == token
-    assert (here.find(secret), here.has(token), here.asks()) == (None, False, True)
+    assert (here.find(secret), here.has(token), here.requires_token()) == (None, False, True)
     with pytest.raises(NotFound):
         here.revoke(token.id)
 

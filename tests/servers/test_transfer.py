@@ -25,7 +25,7 @@ from jidomem.base.disk import acquire_lock
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
 from jidomem.extras.servers import journal
 from jidomem.extras.servers.addresses import open_log
-from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, bring
+from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, copy_streams
 from jidomem.extras.transfer.move import backup, migrate, restore
 from jidomem.journal import rewrite
 from jidomem.journal.journal import FileJournal, Stream
@@ -185,13 +185,13 @@ def test_a_move_around_all_kinds_of_places_returns_the_same_root(root, tmp_path,
 
 def test_a_continued_move_redacts_in_the_target_log(root, tmp_path):
     log = FileLog(str(tmp_path / "log"))
-    bring(FolderEnd(root), LogEnd(log))
+    copy_streams(FolderEnd(root), LogEnd(log))
     with open_root(root, 50) as memory:
         plan = memory.maintenance.plan("p", None, texts=["learned in minute 10"])
         memory.maintenance.redact(plan, agent="ana", reason="not ours")
     log.put("checkpoints/newest.json", b"{}")  # made by a server in between
 
-    moved = bring(FolderEnd(root), LogEnd(log))
+    moved = copy_streams(FolderEnd(root), LogEnd(log))
 
     assert log.names("checkpoints/") == []
     documents = {entry.commit: entry.document for entry in log.read(MEMORY)}
@@ -221,10 +221,10 @@ def test_two_concurrent_moves_into_one_log_store_each_commit_once(root, postgres
 
     class Overtaken(FolderEnd):
         def commits(self, stream):
-            bring(FolderEnd(root), first)
+            copy_streams(FolderEnd(root), first)
             return super().commits(stream)
 
-    moved = bring(Overtaken(root), second)
+    moved = copy_streams(Overtaken(root), second)
 
     for each in moved:
         entries = [entry.commit for entry in logs[1].read(each.stream)]
@@ -236,22 +236,22 @@ def test_two_concurrent_moves_into_one_log_store_each_commit_once(root, postgres
 
 def test_a_duplicate_commit_in_a_log_is_reported_as_damage(root, tmp_path):
     log = FileLog(str(tmp_path / "log"))
-    bring(FolderEnd(root), LogEnd(log))
+    copy_streams(FolderEnd(root), LogEnd(log))
     *_, last = log.read(MEMORY)
     log.append(MEMORY, last.number + 1, last.commit, last.document)
 
     with pytest.raises(JournalDamaged, match="it occurs twice"):
-        bring(FolderEnd(root), LogEnd(log))
+        copy_streams(FolderEnd(root), LogEnd(log))
 
 
 def test_a_changed_entry_of_a_log_stops_the_move(root, tmp_path):
     log = FileLog(str(tmp_path / "log"))
-    bring(FolderEnd(root), LogEnd(log))
+    copy_streams(FolderEnd(root), LogEnd(log))
     entry = [*log.read(MEMORY)][2]
     log.rewrite(MEMORY, {entry.commit: entry.document.replace(b"minute", b"hour")})
 
     with pytest.raises(JournalDamaged, match="p/memory 3"):
-        bring(LogEnd(log), FolderEnd(tmp_path / "target"))
+        copy_streams(LogEnd(log), FolderEnd(tmp_path / "target"))
 
 
 def test_a_working_state_used_at_the_target_is_not_replaced(root, tmp_path):

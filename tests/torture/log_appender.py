@@ -31,7 +31,7 @@ def main(address, name):
         commit = f"{name}-{turn}"
         print("send", commit, flush=True)
         while True:
-            number = until_known(lambda: log.reach([STREAM]))[STREAM].length + 1
+            number = until_known(lambda: log.positions([STREAM]))[STREAM].length + 1
             if until_known(lambda at=number: log.append(STREAM, at, commit, f"{commit} {'x' * 2000}".encode())):  # noqa: B023
                 break
         print("stored", commit, number, flush=True)

@@ -274,11 +274,11 @@ def test_an_extra_triple_moves_to_its_field_where_that_is_empty(name):
     kind, field, value = FIELDS[name]
     triple = [OWN, JIDO + name, object_of(field, value)]
     empty = {"type": kind, "iri": OWN, "about": [], field: None}
-    assert normalize.lift([triple], empty) == []
+    assert normalize.fill_free_fields([triple], empty) == []
     assert empty[field] == value
     for field_value, remaining in ((value, []), ("other", [triple])):
         values = {"type": kind, "iri": OWN, "about": [], field: field_value}
-        assert normalize.lift([triple], values) == remaining
+        assert normalize.fill_free_fields([triple], values) == remaining
         assert values[field] == field_value
 
 
@@ -292,12 +292,12 @@ def test_extra_triples_that_fit_no_field_stay_extra_triples():
         [OWN, JIDO + "decisionStatus", {"@id": JIDO + "Planned"}],
         [OWN, JIDO + "expiresOn", {"@value": "2027-01-01T00:00:00Z", "@type": XSD + "dateTime"}],
     ]  # fmt: skip
-    assert normalize.lift(triples, values) == triples
+    assert normalize.fill_free_fields(triples, values) == triples
     assert values == empty
 
 
 def test_an_extra_about_triple_is_added_to_about():
     values = {"type": "fact", "iri": OWN, "about": ["a"]}
     triples = [[OWN, JIDO + "about", {"@value": name, "@type": XSD + "string"}] for name in ("b", "a", "b")]
-    assert normalize.lift([*triples, [OWN, JIDO + "about", {"@id": "urn:x:1"}]], values) == []
+    assert normalize.fill_free_fields([*triples, [OWN, JIDO + "about", {"@id": "urn:x:1"}]], values) == []
     assert values["about"] == ["a", "b", "urn:x:1"]

@@ -61,7 +61,7 @@ def test_a_moment_with_a_year_of_four_digits_is_accepted():
     ],
 )  # fmt: skip
 def test_names_are_compared_without_case_and_separators(raw, squashed, key):
-    assert (canonical.squash(raw), canonical.type_key(raw)) == (squashed, key)
+    assert (canonical.letters_and_digits(raw), canonical.type_key(raw)) == (squashed, key)
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def _function(
     yield module_version, jido("functionLines"), literal(f"{function.first}-{function.last} {function.label}")
 
 
-def ended(
+def import_triples(
     names: CodeNames, ended_versions: Iterable[Term], new_versions: Iterable[Term], revision: str
 ) -> list[Triple]:
     """Return the triples of an import: the versions that it ended, and the revision of the repository."""
@@ -223,7 +223,10 @@ def import_code(
     follower.catch_up(Stream(project, STREAM))
     importing = _Import(project, listing, *current_versions(follower.index, project), CodeImportReport())
     for batch in importing.batches(below, seen):
-        rows = [*batch.rows, *ended(CodeNames(project), batch.ended_versions, batch.new_versions, listing.revision)]
+        rows = [
+            *batch.rows,
+            *import_triples(CodeNames(project), batch.ended_versions, batch.new_versions, listing.revision),
+        ]
         importing.report.triples += len(rows)
         if not dry_run:
             receipt = writer.append(project, STREAM, rows)

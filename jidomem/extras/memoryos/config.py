@@ -100,7 +100,7 @@ def _form_of(hint: Any) -> Form:
     if origin is Mapping:
         return mapping
     if origin is tuple and issubclass(arguments[0], ValidatedModel):
-        return each_of(arguments[0])
+        return tuple_of(arguments[0])
     return instance_of(hint) if isinstance(hint, type) and issubclass(hint, ValidatedModel) else _FORMS[hint]
 
 
@@ -230,7 +230,7 @@ def instance_of(kind: type[V]) -> Callable[[str, Any], V]:
     return lambda place, given: given if isinstance(given, kind) else kind.from_dict(given)
 
 
-def each_of(kind: type[V]) -> Callable[[str, Any], tuple[V, ...]]:
+def tuple_of(kind: type[V]) -> Callable[[str, Any], tuple[V, ...]]:
     """Return the form of a tuple of that class, each item given as an instance or as a mapping of its fields."""
     form = instance_of(kind)
     return lambda place, given: tuple(form(place, each) for each in several(place, given))

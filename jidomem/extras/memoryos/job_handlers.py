@@ -34,13 +34,13 @@ from jidomem.extras.memoryos.jobs import Job, Task
 from jidomem.extras.memoryos.personas import (
     FactImportance,
     PersonaDiffusion,
+    apply_lesson,
     diffuse,
     judge,
     lesson,
-    teach,
     texts_of,
     unjudged,
-    untaught,
+    unlearned_pages,
 )
 from jidomem.extras.memoryos.retrieval import MaintenanceRun, confidential_pages, hot, maintain
 from jidomem.extras.memoryos.segments import (
@@ -313,7 +313,7 @@ class JobHandlers:
             "describe": lambda job: self.describe(job.subject, job),
             "transfer": lambda job: self.transfer(job.subject, job),
             "retell": lambda job: self.retell(job.subject, job),
-            "teach": lambda job: self.teach(job.subject, job),
+            "teach": lambda job: self.learn_traits(job.subject, job),
             "maintain": self.maintain,
             "diffuse": self.diffuse,
             "embed": self.embed,
@@ -377,7 +377,7 @@ class JobHandlers:
             lambda tiers, policy: retell(_check_unchanged(tiers, segment.pages), retelling, policy), done=job
         )
 
-    def teach(self, segment_id: str, job: Job | None = None) -> None:
+    def learn_traits(self, segment_id: str, job: Job | None = None) -> None:
         """Let the personas learn the traits that the model extracts from the untaught pages of a segment."""
         while self._teach(segment_id):
             pass
@@ -473,13 +473,15 @@ class JobHandlers:
         segment = self._moves.tiers().segment(segment_id)
         if segment is None or not segment.interactions:
             raise NotFound(f"nothing is left to learn from segment {segment_id}", hint="it was taught or evicted")
-        fresh = untaught(segment)
+        fresh = unlearned_pages(segment)
         fresh = replace(fresh, pages=fresh.pages[:LESSON])
         learned = _mark_private(self._model.extract_traits(fresh), fresh.pages)
         texts = [*dict.fromkeys(texts_of(learned))]
         vectors = dict(zip(texts, self._vectors(texts), strict=True))
         taught = lesson(fresh, learned, at=self._moves.now(), new_id=self._moves.new_id, vectors=vectors)
-        after = self._moves.move(lambda tiers, policy: teach(_check_unchanged(tiers, fresh.pages), taught, policy))
+        after = self._moves.move(
+            lambda tiers, policy: apply_lesson(_check_unchanged(tiers, fresh.pages), taught, policy)
+        )
         segment_left = after.segment(segment_id)
         return segment_left is not None and segment_left.interactions > 0
 

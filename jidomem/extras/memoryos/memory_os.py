@@ -116,7 +116,9 @@ def named(about: About | None) -> tuple[str | None, str | None]:
 def lack_vectors(learnt: ObjectLearnings, embedder: Embedder) -> bool:
     """Return whether an entry has no vector; raise InvalidRequest for a vector of another length than *embedder*'s."""
     if not isinstance(learnt, ObjectLearnings):
-        raise InvalidRequest(f"{learnt!r:.100} is not a Learnt", hint='give Learnt("user", "ana", {"name": "Ana"})')
+        raise InvalidRequest(
+            f"{learnt!r:.100} is not an ObjectLearnings", hint='give ObjectLearnings("user", "ana", {"name": "Ana"})'
+        )
     entries: list[KnowledgeEntry | TraitEntry] = [*learnt.knowledge, *learnt.traits]
     for each in entries:
         if each.embedding is not None and len(each.embedding) != (size := embedder.dimensions()):

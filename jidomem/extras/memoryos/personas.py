@@ -75,7 +75,7 @@ class Lesson(ValidatedModel):
     learnt: tuple[ObjectLearnings, ...] = ()
 
 
-def untaught(segment: DialogueSegment) -> DialogueSegment:
+def unlearned_pages(segment: DialogueSegment) -> DialogueSegment:
     """Return the segment with its untaught pages of one object, the input of a model.
 
     So a user's statement about himself is not attributed to another user who talked about the same topic.
@@ -95,7 +95,7 @@ def learn(tiers: Tiers, learnt: ObjectLearnings, policy: TierPolicy) -> Step[Tie
     return stepped(tiers, policy.config, **_learned_changes(tiers, [learnt], policy.config))
 
 
-def teach(tiers: Tiers, lesson: Lesson, policy: TierPolicy) -> Step[Tiers]:
+def apply_lesson(tiers: Tiers, lesson: Lesson, policy: TierPolicy) -> Step[Tiers]:
     """Return the step in which the personas learn a lesson; its pages no longer count for the heat.
 
     With `on_transfer` "delete" the segment is archived and removed once all its pages are taught. Nothing changes if
@@ -392,7 +392,7 @@ def lesson(
     new_id: Callable[[], str],
     vectors: Mapping[str, Sequence[float]] | None = None,
 ) -> Lesson:
-    """Return the lesson of the findings of a model in *segment*, a result of `untaught`; *vectors* are by `texts_of`.
+    """Return the lesson of the findings of a model in *segment*, a result of `unlearned_pages`; *vectors* are by `texts_of`.
 
     A finding on the user belongs to the object of its page. Traits of the agent belong to its own persona, and facts
     about it to the object ("agent", its id); both note the user of the page. A finding that names a page is based on
@@ -467,7 +467,7 @@ class PersonaDiffusion(ValidatedModel):
     """The personas of one agent at a moment, whose important facts are shared with all agents."""
 
     agent_id: str
-    personas: Annotated[tuple[ObjectPersona, ...], config.each_of(ObjectPersona)]
+    personas: Annotated[tuple[ObjectPersona, ...], config.tuple_of(ObjectPersona)]
     at: datetime
 
 

@@ -263,13 +263,13 @@ class TierStorage(Generic[M]):
         """
         with self._state.changing() as store:
             moved = self.move_in(store, move, expected_rev=expected_rev)
-        self.saw(moved)
+        self.cache_move(moved)
         return moved.step
 
     def move_in(
         self, store: StateTables, move: Callable[[M], Step[M]], *, expected_rev: int | None = None
     ) -> TierMove[M]:
-        """Make a move as `update` does, in the caller's transaction; after its commit the caller calls `saw`."""
+        """Make a move as `update` does, in the caller's transaction; after its commit the caller calls `cache_move`."""
         before = self._read(store)
         refuse_stale(f"the memory of {self.holder or 'all agents'}", expected_rev, before.memory.rev)
         step = move(before.memory)
@@ -283,7 +283,7 @@ class TierStorage(Generic[M]):
         """Return the present memory of the holder, in the caller's transaction."""
         return self._form.nothing if store is None else self._read(store).memory
 
-    def saw(self, moved: TierMove[M]) -> None:
+    def cache_move(self, moved: TierMove[M]) -> None:
         """Cache the memory after a move, once its transaction is committed."""
         self._seen = moved.seen
 
@@ -422,7 +422,7 @@ def note(store: StateTables | None, project: str, kind: str, name: str) -> Any:
     return None if row is None else json.loads(row[0])
 
 
-def keep(store: StateTables, project: str, kind: str, name: str, value: Any) -> None:
+def store_note(store: StateTables, project: str, kind: str, name: str, value: Any) -> None:
     """Store a JSON value as the note of a kind and name, or delete the note for None."""
     if value is None:
         store.execute("DELETE FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?", (project, kind, name))
@@ -445,6 +445,6 @@ def configurations(store: StateTables | None, project: str, application: MemoryO
 def configure(store: StateTables, project: str, after: Configurations) -> None:
     """Store the settings of agents and of their types."""
     for name, values in after.types.items():
-        keep(store, project, _TYPE, name, dict(values))
+        store_note(store, project, _TYPE, name, dict(values))
     for record in after.agents:
-        keep(store, project, _AGENT, record.agent_id, record.to_dict())
+        store_note(store, project, _AGENT, record.agent_id, record.to_dict())

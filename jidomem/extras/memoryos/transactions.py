@@ -104,7 +104,7 @@ def forget_pages(tiers: Tiers, forgetting: ForgetRequest, policy: TierPolicy) ->
     )
 
 
-def unsay(system: SystemMemory, forgetting: ForgetRequest, facts: Set[str]) -> Step[SystemMemory]:
+def remove_forgotten(system: SystemMemory, forgetting: ForgetRequest, facts: Set[str]) -> Step[SystemMemory]:
     """Return the step to system memory without the entries of forgotten pages and of the forgotten *facts*."""
     remaining = tuple(
         entry for entry in system.entries if entry.id not in facts and not forgetting.pages.intersection(entry.evidence)
@@ -448,10 +448,10 @@ class AgentMoves:
         def noted(store: StateTables, moved: TierMove[Tiers], policy: TierPolicy) -> None:
             after = moved.step.memory
             archive = [Task("archive")] if moved.step.directives else []
-            tasks = *arising(moved.before, after), *then(after, policy), *archive
+            tasks = *resulting_jobs(moved.before, after), *then(after, policy), *archive
             self.jobs.ask(store, self.project, self.agent, *tasks)
             if maintained is not None:
-                storage.keep(store, self.project, _MAINTAINED, self.agent, format_timestamp(maintained))
+                storage.store_note(store, self.project, _MAINTAINED, self.agent, format_timestamp(maintained))
 
         return self._make_move(self.storage, lambda store, tiers, policy: make_step(tiers, policy), done, noted)
 
@@ -474,7 +474,7 @@ class AgentMoves:
             noted(store, moved, policy)
             if done is not None:
                 self.jobs.done(store, done)
-        holder.saw(moved)
+        holder.cache_move(moved)
         return moved.step.memory
 
     def finish(self, job: Job) -> None:
@@ -511,7 +511,7 @@ class AgentMoves:
             facts = {name for fact in self.storage.read_in(store).facts() for name in (fact.id, *fact.ends)}
             before: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
             remaining = {**{known: memory for known, memory in before.items() if known in facts}, fact_id: iri}
-            storage.keep(store, self.project, _PROMOTED, self.agent, remaining)
+            storage.store_note(store, self.project, _PROMOTED, self.agent, remaining)
 
     def forget_pages(self, page_id: str | None = None, about: ObjectKey | None = None) -> ForgetReport:
         """Forget a page, or an object with its pages, every byte of it, and return the report.
@@ -528,7 +528,7 @@ class AgentMoves:
             forgetting = ForgetRequest(frozenset(names), self.now(), chained(pages, names), *(about or (None, None)))
             facts = {fact.id for fact in persona.knowledge} if persona is not None else set()
             tiers_move = self.storage.move_in(store, lambda tiers: forget_pages(tiers, forgetting, policy))
-            system_move = self.system.move_in(store, lambda system: unsay(system, forgetting, facts))
+            system_move = self.system.move_in(store, lambda system: remove_forgotten(system, forgetting, facts))
             archived = archive.take_out(forgetting, policy)
             if (
                 tiers_move.step.memory is tiers_move.before
@@ -547,13 +547,13 @@ class AgentMoves:
                 promoted,
             )
             remaining = {fact: iri for fact, iri in promoted.items() if fact not in report.facts}
-            storage.keep(store, self.project, _PROMOTED, self.agent, remaining or None)
+            storage.store_note(store, self.project, _PROMOTED, self.agent, remaining or None)
             self.jobs.drop(store, self.project, self.agent, names)
             self.jobs.ask(
                 store, self.project, self.agent, *following(tiers_move.before, tiers_move.step.memory), Task("diffuse")
             )
-        self.storage.saw(tiers_move)
-        self.system.saw(system_move)
+        self.storage.cache_move(tiers_move)
+        self.system.cache_move(system_move)
         self._state.scrub()
         return report
 
@@ -564,7 +564,7 @@ class AgentMoves:
             key_prefix = f"memoryos:{self.agent}:"
             store.execute(_DELETE_ARCHIVED, (f"{self.project}/", f"{self.project}/", key_prefix, key_prefix))
             for kind in (EMBEDDER, _MAINTAINED, _PROMOTED, "agent"):
-                storage.keep(store, self.project, kind, self.agent, None)
+                storage.store_note(store, self.project, kind, self.agent, None)
         return self.storage.forget()
 
     def _policy_now(self, store: StateTables | None) -> TierPolicy:
@@ -583,7 +583,7 @@ class AgentMoves:
                 raise Busy(f"another process embeds with {embedders[0]!r:.100}", hint="give all of them one embedder")
             for holder in (self.agent, _ALL):
                 if storage.note(store, self.project, EMBEDDER, holder) is None:
-                    storage.keep(store, self.project, EMBEDDER, holder, self._embedder)
+                    storage.store_note(store, self.project, EMBEDDER, holder, self._embedder)
             yield store
 
     def _other_embedders(self, store: StateTables | None) -> list[str]:
@@ -596,13 +596,13 @@ class AgentMoves:
             tiers_move = self.storage.move_in(store, lambda tiers: embedded(tiers, policy.config, no_vector))
             system_move = self.system.move_in(store, lambda system: embedded_system(system, no_vector))
             for holder in (self.agent, _ALL):
-                storage.keep(store, self.project, EMBEDDER, holder, self._embedder)
+                storage.store_note(store, self.project, EMBEDDER, holder, self._embedder)
             self.jobs.ask(store, self.project, self.agent, Task("embed"))
-        self.storage.saw(tiers_move)
-        self.system.saw(system_move)
+        self.storage.cache_move(tiers_move)
+        self.system.cache_move(system_move)
 
 
-def arising(before: Tiers, after: Tiers) -> list[Task]:
+def resulting_jobs(before: Tiers, after: Tiers) -> list[Task]:
     """Return the jobs that a move causes: pages to describe and to transfer, facts to share with all agents."""
     known = {page.id for page in (*before.stm, *before.leaving)}
     waited = {page.id for page in before.leaving}

@@ -38,22 +38,22 @@ def checked(address: str) -> str:
     scheme = address.partition("://")[0]
     if scheme in ("http", "https"):
         raise InvalidRequest(
-            f"{shown(address)} is a server, and commands open the root itself",
-            hint=f"connect an agent: jidomem setup claude --server {shown(address)};"
+            f"{without_secrets(address)} is a server, and commands open the root itself",
+            hint=f"connect an agent: jidomem setup claude --server {without_secrets(address)};"
             " programs use the HTTP interface of jidomem serve",
         )
     if scheme not in _EXTRAS:
         raise InvalidRequest(
-            f"{shown(address)} is not the address of a shared root",
+            f"{without_secrets(address)} is not the address of a shared root",
             hint="give a folder, postgresql://HOST/DATABASE or s3://BUCKET/PREFIX",
         )
     return address
 
 
-def shown(address: str) -> str:
+def without_secrets(address: str) -> str:
     """Return *address* without passwords, keys and tokens.
 
-    >>> shown("postgresql://jido:secret@db:5432/team?sslmode=require&sslpassword=x")
+    >>> without_secrets("postgresql://jido:secret@db:5432/team?sslmode=require&sslpassword=x")
     'postgresql://jido@db:5432/team?sslmode=require'
     """
     try:
@@ -110,7 +110,7 @@ def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
     except OSError as error:
         problem = f"cannot be used: {error.strerror}"
     raise Failed(
-        f"{home} {problem}, so it cannot have the copy of {shown(address)}",
+        f"{home} {problem}, so it cannot have the copy of {without_secrets(address)}",
         hint="name an empty folder, one for each root: export JIDOMEM_HOME=FOLDER; or unset it",
         code="invalid_config",
     )
@@ -169,7 +169,7 @@ def open_log(address: str, environment: Mapping[str, str], *, wait: float = 10.0
         return PostgresLog(address, wait=wait)
     except ModuleNotFoundError as error:
         raise Failed(
-            f"{shown(address)} needs the package {error.name}",
+            f"{without_secrets(address)} needs the package {error.name}",
             hint=f'pip install "jidomem[{_EXTRAS[kind]}]"',
             code="missing_extra",
         ) from error

@@ -162,14 +162,14 @@ def empty(folder: Folder, descriptor: int, path: str) -> None:
         folder.forget()
 
 
-def cut_copies(home: str, stream: Stream) -> list[Path]:
+def retained_roots(home: str, stream: Stream) -> list[Path]:
     """Return the roots in which `retain` linked the copy of a stream, the oldest first."""
     return sorted(Path(home, CUT).glob(f"{stream.project}.{stream.name}.[0-9]*"))
 
 
 def retain(home: str, stream: Stream) -> None:
     """Link the files of a copy and its position into a root of their own, as its log lost commits. Raise OSError."""
-    target = Path(home, CUT, f"{stream.project}.{stream.name}.{len(cut_copies(home, stream)) + 1:03}")
+    target = Path(home, CUT, f"{stream.project}.{stream.name}.{len(retained_roots(home, stream)) + 1:03}")
     draft = target.with_name(f"new.{target.name}")
     shutil.rmtree(draft, ignore_errors=True)  # of a killed process
     part, position = Path("projects", stream.project, stream.name), Path(path_of("", stream).lstrip("/"))
@@ -180,7 +180,7 @@ def retain(home: str, stream: Stream) -> None:
 
 def forget_cut(home: str, stream: Stream) -> None:
     """Remove what `retain` linked: a redaction does not reach it."""
-    for path in cut_copies(home, stream):
+    for path in retained_roots(home, stream):
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -518,7 +518,7 @@ def _newest(log: SharedLog) -> tuple[dict[str, Any], str] | None:
 def _fits(log: SharedLog, manifest: Mapping[str, Any]) -> bool:
     """Return whether the log continues the streams of a checkpoint, and none was rewritten since."""
     streams = _streams(manifest)
-    now = log.reach(list(streams))
+    now = log.positions(list(streams))
     return bool(streams) and all(
         now[stream].rewrites == position.reach.rewrites and now[stream].length >= position.reach.length
         for stream, position in streams.items()

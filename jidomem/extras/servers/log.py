@@ -71,7 +71,7 @@ class Rewrites:
         pending = {key: b64encode(data).decode() for key, data in self.pending.items()}
         return orjson.dumps({**asdict(self), "pending": pending})
 
-    def reach(self, name: str, length: int, last: str) -> StreamPosition:
+    def positions(self, name: str, length: int, last: str) -> StreamPosition:
         """Return the reach of a stream with an end."""
         return StreamPosition(length, self.counts.get(name, 0), last, self.damaged.get(name, ""))
 
@@ -102,7 +102,7 @@ class LogState(NamedTuple):
 class SharedLog(Protocol):
     """An append-only list of documents for each stream, to which any number of processes write concurrently.
 
-    It is the commit point: an acknowledged `append` is as durable as the store promises, and every `reach` that begins
+    It is the commit point: an acknowledged `append` is as durable as the store promises, and every `positions` that begins
     later, in any process, includes it. It does not validate documents. It is thread-safe. Each call raises Failed
     `store_unreachable`, with a hint, while the store cannot be reached or refuses to answer.
     """
@@ -114,13 +114,13 @@ class SharedLog(Protocol):
     def streams(self) -> list[Stream]:
         """Return the streams that have an entry, sorted."""
 
-    def reach(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
+    def positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         """Return the present reach of each of *streams*."""
 
     def read_state(self, streams: list[Stream], name: str) -> LogState:
         """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life.
 
-        *streams* is not empty. It costs no more than `reach`, except for one concurrent request.
+        *streams* is not empty. It costs no more than `positions`, except for one concurrent request.
         """
 
     def read(self, stream: Stream, after: int = 0, *, with_gaps: bool = False) -> Iterator[LogEntry]:

@@ -422,7 +422,7 @@ class ObjectLog:
         """Return the streams that have an entry, sorted."""
         return sorted(Stream(*name.split(".")) for name in self._bucket.folders("log"))
 
-    def reach(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
+    def positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         """Return the present reach of each of *streams*, all requested concurrently with the rewrites."""
         return self._reaches(streams) if streams else {}
 
@@ -435,7 +435,7 @@ class ObjectLog:
     def _reaches(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         ends = {stream: self._pool.submit(self._end, stream) for stream in streams}
         now = self._rewriter.state()
-        reaches = {stream: now.reach(_name(stream), *end.result()) for stream, end in ends.items()}
+        reaches = {stream: now.positions(_name(stream), *end.result()) for stream, end in ends.items()}
         if now.life == self._life:
             return reaches
         with self._guard:  # the log was recreated: cached lengths are of the former one
@@ -556,7 +556,7 @@ class ObjectLog:
     def wait(self, stream: Stream, known: StreamPosition, seconds: float) -> StreamPosition:
         """Return the reach of *stream* as soon as it differs from *known*, or after *seconds*; it polls."""
         until, pause = time.monotonic() + seconds, _FIRST_PAUSE
-        while (now := self.reach([stream])[stream]) == known:
+        while (now := self.positions([stream])[stream]) == known:
             remaining = until - time.monotonic()
             if remaining <= 0 or self._closed.wait(min(pause, remaining)):
                 break

@@ -70,7 +70,7 @@ class NotificationListener:
         """Return whether the listener is closed, so that every wait ends."""
         return self._closed
 
-    def missed(self) -> None:
+    def record_missed_change(self) -> None:
         """Record that a poll found a change without a notification."""
         with self._news:
             self._is_receiving = False
@@ -205,7 +205,7 @@ class PostgresLog:
         rows = self._rows(_STREAMS)
         return sorted(Stream(*row[0].split("/", 1)) for row in rows)
 
-    def reach(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
+    def positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         """Return the present reach of each of *streams*."""
         return self.read_state(streams, "").reaches if streams else {}
 
@@ -347,10 +347,10 @@ class PostgresLog:
         woken = True
         while True:
             count = self._listener.count(key)
-            reach = self.reach([stream])[stream]
+            reach = self.positions([stream])[stream]
             remaining = deadline - monotonic()
             if reach != known and not woken and count == self._listener.count(key):
-                self._listener.missed()
+                self._listener.record_missed_change()
             if reach != known or remaining <= 0 or self._listener.closed:
                 return reach
             woken = self._listener.wait(key, count, remaining)

@@ -110,7 +110,7 @@ def _end(text: str, at: int) -> int:
     return len(text)
 
 
-def speaks(query: SparqlEndpoint) -> bool:
+def is_virtuoso(query: SparqlEndpoint) -> bool:
     """Return whether a store is Virtuoso: no other store has its function `bif:sys_stat`."""
     try:
         query.ask("SELECT (bif:sys_stat('st_dbms_ver') AS ?version) {}", "application/sparql-results+json")
@@ -197,7 +197,7 @@ def probe_endpoint(query: SparqlEndpoint, update: SparqlEndpoint) -> StoreAbilit
     if not deviations:
         return StoreAbilities()
     name = next(iter(deviations))
-    if speaks(query) and not any(needed in deviations for needed in _NEEDED):
+    if is_virtuoso(query) and not any(needed in deviations for needed in _NEEDED):
         return StoreAbilities(VIRTUOSO_LINES, False, PROVEN, "Virtuoso")
     detail = f"{query.shown} cannot be used as an index: {name!r} fails there ({deviations[name]})"
     raise Failed(detail, hint=_MISFIT, code="store_unfit")
@@ -247,7 +247,7 @@ class RemoteIndex:
     def __init__(self, address: str, journal: FileJournal, own: OxigraphIndex, ontology: Iterable[Triple]) -> None:
         """Use the store at *address*, `sparql+http://...`; nothing is sent before the first query."""
         self._query = endpoint(address)
-        path = self._query.beside()
+        path = self._query.update_path()
         self._update = replace(self._query, path=path, shown=self._query.shown.removesuffix(self._query.path) + path)
         self._journal = journal
         self._local = own

@@ -26,7 +26,7 @@ from jidomem.journal.commit import ASIDE, Commit, FormatError, is_redaction_reco
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import removed_leaves
 from jidomem.journal.stream_files import set_aside
-from jidomem.runtime.location import lay_out
+from jidomem.runtime.location import create_files
 
 MANIFEST = "manifest.json"
 #: The mode of a root whose source has none, or an unknown one.
@@ -197,7 +197,7 @@ class FolderEnd:
             self.root.parent.mkdir(parents=True, exist_ok=True)
             self.root.mkdir(PRIVATE)
             self.root.chmod(mode)
-            lay_out(self.root, None)
+            create_files(self.root, None)
 
     def streams(self) -> list[Stream]:
         """Return the streams that have commits, sorted."""
@@ -305,7 +305,7 @@ class LogEnd:
 
     def mark(self, stream: Stream) -> Any:
         """Return the reach of a stream."""
-        return self._log.reach([stream])[stream]
+        return self._log.positions([stream])[stream]
 
     def is_rewritten(self, stream: Stream, mark: Any) -> bool:
         """Return whether a stream was rewritten after the reach *mark*."""
@@ -407,7 +407,7 @@ class CopiedStream(NamedTuple):
     grew: bool  # whether the source was written to meanwhile
 
 
-def bring(
+def copy_streams(
     source: TransferEndpoint, target: TransferEndpoint, progress: Progress = id, mode: int | None = None
 ) -> list[CopiedStream]:
     """Copy all commits of *source*, which is only read, to *target*; return the result for each stream.

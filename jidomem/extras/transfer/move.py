@@ -23,7 +23,7 @@ from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.extras.memoryos import jobs, storage
 from jidomem.extras.servers.log import StreamExtent
 from jidomem.extras.transfer import endpoints
-from jidomem.extras.transfer.endpoints import CopiedStream, FolderEnd, LogEnd, Progress, TransferEndpoint, bring
+from jidomem.extras.transfer.endpoints import CopiedStream, FolderEnd, LogEnd, Progress, TransferEndpoint, copy_streams
 from jidomem.journal.journal import Stream
 from jidomem.providers.stores import TABLES as KV
 from jidomem.runtime import agent_memory, logs
@@ -201,7 +201,7 @@ def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
         # before the journal: the state refers to memories, not the other way round
         state = state_snapshot(origin.state)
         with _filling(f"{destination.end.name} is not complete", _CONTINUE):
-            streams = bring(origin.end, destination.end, progress)
+            streams = copy_streams(origin.end, destination.end, progress)
         issued, closes = origin.tokens.read()
         tokens = add_tokens(issued, destination.tokens, closes=closes)
         return MoveReport(origin.end.name, destination.end.name, streams, copied(state, destination.state), *tokens)
@@ -219,7 +219,7 @@ def backup(root: str, file: Path, progress: Progress = id) -> tuple[MoveReport, 
         folder.mkdir(endpoints.PRIVATE)
         with _filling(f"{file} was not written", _ROOM):
             state = copied(state_snapshot(origin.state), folder, mark=False)
-            streams = bring(origin.end, FolderEnd(folder), progress)
+            streams = copy_streams(origin.end, FolderEnd(folder), progress)
         rows = [_row(each.stream, each.extent) for each in streams]
         digest = endpoints.pack(folder, file, {"jidomem": version("jidomem"), "mode": mode, "streams": rows})
         return MoveReport(origin.end.name, str(file), streams, state, removed=removed), digest
@@ -236,7 +236,7 @@ def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
         if [_row(stream, source.verified_chain(stream).extent()) for stream in source.streams()] != manifest["streams"]:
             raise Failed(f"{file} does not match its manifest", hint="use another copy of it")
         with _filling(f"{destination.end.name} is not complete", _CONTINUE):
-            streams = bring(source, destination.end, progress, _mode(manifest))
+            streams = copy_streams(source, destination.end, progress, _mode(manifest))
         state = copied(state_snapshot(folder), destination.state)
         return MoveReport(str(file), destination.end.name, streams, state, removed=removed)
 

@@ -190,7 +190,7 @@ _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 def show_graph(page: PageRequest) -> Mapping[str, Any]:
     """Return the nodes around a memory, or all memories on a topic, or the newest ones, with the links between them."""
     memory, topic = page.memory, page.given.get("topic", "").strip()
-    name, depth = page.given.get("item", "").strip(), wire.whole(page.given, "depth")
+    name, depth = page.given.get("item", "").strip(), wire.integer(page.given, "depth")
     if name and topic:
         raise InvalidRequest("a graph is around an item or a topic", hint="leave out one of item and topic")
     depth = DEPTH if depth is None else depth

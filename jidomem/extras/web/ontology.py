@@ -230,7 +230,7 @@ def show_query(page: PageRequest, name: str) -> Mapping[str, Any]:
             as_of=page.as_of,
             valid_at=page.given.get("valid_at") or None,
             include_inactive=wire.flag(page.given, "include_inactive"),
-            limit=wire.whole(page.given, "limit") or COUNT,
+            limit=wire.integer(page.given, "limit") or COUNT,
             cursor=page.given.get("cursor"),
             **own,
         )

@@ -34,7 +34,7 @@ from jidomem.serve.server_state import HTTP, OTHERS
 def of(page: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity]]:
     """Return the refusals of this project and of no project, and the clients of this project, the latest first."""
     ledger = page.site.operation.ledger
-    if ledger is not None and ledger.keep():
+    if ledger is not None and ledger.save():
         try:
             return ledger.log.read(page.project)
         except JidomemError:  # the log cannot be read: only the counts of this server are shown

@@ -334,7 +334,7 @@ def _arguments(screen: PageKind, site: RequestContext) -> dict[str, str]:
     Messages are looked up by name: a link from another site cannot show a text of its own.
     """
     if screen.is_open:
-        return wire.once(request.args)
+        return wire.single_values(request.args)
     given = wire.arguments(AS_OF, *screen.takes)
     done = given.pop("done", "")
     if done and not _DEED.fullmatch(done):
@@ -397,7 +397,7 @@ def _redirect_after(screen: PageKind, page: PageRequest, form: Mapping[str, str]
     given = dict(parse_qsl(query))
     flash = {name: given.pop(name) for name in _FLASH_FIELDS if name in given}
     if flash:
-        given["done"] = page.site.operation.flash_messages.keep(unquote(path), flash)
+        given["done"] = page.site.operation.flash_messages.store(unquote(path), flash)
     return f"{path}?{urlencode(given)}" if given else path
 
 
@@ -517,7 +517,7 @@ def _form(site: RequestContext, several: Collection[str] = ()) -> dict[str, str]
     wire.content_type("application/x-www-form-urlencoded")
     single = request.form.copy()
     lines = {name: "\n".join(single.poplist(name)) for name in several if name in single}
-    return {**wire.once(single), **lines}
+    return {**wire.single_values(single), **lines}
 
 
 def _routes_of(screen: PageKind) -> Iterator[Route]:

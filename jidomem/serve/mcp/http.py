@@ -284,7 +284,7 @@ class _Door:
 
     def _caller(self, scope: Scope, seen: SeenCall) -> ApiToken | None:
         keyring = self._site.keyring
-        if keyring is None or not keyring.asks():
+        if keyring is None or not keyring.requires_token():
             return None
         caller = caller_of(keyring, Headers(scope=scope).get("authorization", ""))
         seen.agent, seen.token = caller.agent, caller.id
