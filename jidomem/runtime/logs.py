@@ -197,7 +197,7 @@ _INSERT_GUARDED = "INSERT INTO guarded (project, session, path, item, what, at, 
 
 
 class GuardLog:
-    """The log of the guard of one project; errors of reading and writing are ignored, except those of `allow_next_edit`."""
+    """The log of the guard of one project; only `allow_next_edit` raises errors of reading and writing."""
 
     def __init__(self, log: ReadLog, project: str) -> None:
         self._log, self._project = log, project

@@ -392,7 +392,7 @@ def lesson(
     new_id: Callable[[], str],
     vectors: Mapping[str, Sequence[float]] | None = None,
 ) -> Lesson:
-    """Return the lesson of the findings of a model in *segment*, a result of `unlearned_pages`; *vectors* are by `texts_of`.
+    """Return the lesson of a model's findings in *segment*, a result of `unlearned_pages`; *vectors* are by `texts_of`.
 
     A finding on the user belongs to the object of its page. Traits of the agent belong to its own persona, and facts
     about it to the object ("agent", its id); both note the user of the page. A finding that names a page is based on
