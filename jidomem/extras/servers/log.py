@@ -103,8 +103,8 @@ class SharedLog(Protocol):
     """An append-only list of documents for each stream, to which any number of processes write concurrently.
 
     It is the commit point: an acknowledged `append` is as durable as the store promises, and every call of `positions`
-    that begins later, in any process, includes it. It does not validate documents. It is thread-safe. Each call raises Failed
-    `store_unreachable`, with a hint, while the store cannot be reached or refuses to answer.
+    that begins later, in any process, includes it. It does not validate documents. It is thread-safe. Each call
+    raises Failed `store_unreachable`, with a hint, while the store cannot be reached or refuses to answer.
     """
 
     @property
