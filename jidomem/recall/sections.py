@@ -183,16 +183,10 @@ class BriefingBuilder:
         return page.rows, page.cursor is not None
 
     def _strict(self) -> BriefingResult:
-        """Return the strict conventions; those about other places than the files come last."""
-        rows, more = self._rows("strict-conventions")
-        names = [row["conv"] for row in rows]
-        if self._about:
-            places = dict[str, int]()
-            for row in self._details(names):
-                is_elsewhere = self._nearness(str(row["about"] or "")) == _ELSEWHERE
-                places[row["item"]] = min(places.get(row["item"], 1), int(is_elsewhere))
-            names.sort(key=lambda name: places.get(name, 0))
-        return self._result([(name, "strict convention", ()) for name in names], more)
+        """Return the strict conventions, ordered like the others."""
+        rows, more = self._newest("strict-conventions", self._looked_at)
+        ranked = self._ranked({row["conv"] for row in rows})
+        return self._result([(row["item"], "strict convention", ()) for row in ranked], more)
 
     def _page(self, name: str, column: str, label: str) -> BriefingResult:
         rows, more = self._rows(name)

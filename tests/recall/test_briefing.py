@@ -225,7 +225,7 @@ def test_the_smallest_budget_has_the_strict_conventions_and_one_line_of_omission
     least = int(re.search(r"\d+", refusal.value.hint)[0])
     briefing = memory.briefing("p", budget_tokens=least)
     assert briefing.tokens <= least
-    assert by_section(briefing)["rules"] == ["Never promise a date", "Never name Bluebird"]
+    assert by_section(briefing)["rules"] == ["Never name Bluebird", "Never promise a date"]
     assert re.search(r"```\n\nLeft out, as the budget is small: [34] of 'Open tasks', 10 of 'Facts'\n$", briefing.text)
     assert briefing.for_tools().text == briefing.text
 
@@ -561,6 +561,20 @@ def test_a_reader_that_has_read_nothing_yet_lists_the_newest_and_the_longest_due
         assert ([row["summary"] for row in rows], more) == (["a fact"], False)
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as other:
         assert [row["summary"] for row in other.reader.longest_due("p", 1)] == ["an old task"]
+
+
+def test_the_newest_strict_and_required_conventions_come_first_also_of_more_than_are_ranked(memory):
+    record(memory, *(strict(f"old rule {n}") for n in range(60)))
+    record(memory, strict("new rule"), strict("rule of the pump") | {"about": ["src/pump.py"]})
+    record(memory, *(strict(f"page {n}") | {"enforcement_level": "Required"} for n in ("old", "new")))
+
+    sections = by_section(memory.briefing("p", budget_tokens=400))
+    with_file = by_section(memory.briefing("p", about=["src/pump.py"], budget_tokens=600))
+
+    assert sections["rules"][:3] == ["rule of the pump", "new rule", "old rule 59"]
+    assert sections["binding"][:2] == ["page new", "page old"]
+    assert with_file["rules"][:2] == ["new rule", "old rule 59"]
+    assert with_file["files"][0] == "rule of the pump"
 
 
 def test_every_section_has_an_entry_before_another_has_three(memory):
