@@ -141,11 +141,11 @@ def ask(
 
 def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, params: Mapping[str, str]) -> None:
     """Print the rows of one named query."""
-    asked: dict[str, Any] = {"as_of": app.as_of, "valid_at": app.valid_at, "include_inactive": include_inactive}
-    asked |= params
+    options: dict[str, Any] = {"as_of": app.as_of, "valid_at": app.valid_at, "include_inactive": include_inactive}
+    options |= params
 
     def read(limit: int | None, cursor: str | None) -> Page:
-        return memory.reader.ask_page(name, project=memory.project, limit=limit, cursor=cursor, **asked)
+        return memory.reader.ask_page(name, project=memory.project, limit=limit, cursor=cursor, **options)
 
     page, left = read_listed(app, read)
     query = memory.playbook.get(name)

@@ -80,8 +80,8 @@ def _schema(name: str, schema: JsonObject) -> str:
         [code(each), type_of(found), "yes" if each in needed else "", found.get("description", "")]
         for each, found in properties.items()
     ]
-    said = f"{schema['description']}\n\n" if "description" in schema else ""
-    return f"\n### {name}\n\n{said}" + (table(["field", "takes", "always", ""], rows) or f"{type_of(schema)}.\n")
+    text = f"{schema['description']}\n\n" if "description" in schema else ""
+    return f"\n### {name}\n\n{text}" + (table(["field", "takes", "always", ""], rows) or f"{type_of(schema)}.\n")
 
 
 def type_of(schema: JsonObject) -> str:

@@ -64,8 +64,8 @@ def _tool(tool: types.Tool) -> str:
     takes = _fields(tool.input_schema, ["argument", "takes", "must", ""])
     gives = _fields(tool.output_schema or {}, ["gives", "", "always", ""])
     description = (tool.description or "").rstrip(".")
-    said = "\n".join(part for part in (f"{description}. {does}\n", takes, gives) if part)
-    return f"\n### {tool.name}\n\n{said}"
+    text = "\n".join(part for part in (f"{description}. {does}\n", takes, gives) if part)
+    return f"\n### {tool.name}\n\n{text}"
 
 
 def _fields(schema: Mapping[str, Any], head: list[str]) -> str:

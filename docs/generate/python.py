@@ -173,11 +173,11 @@ def _given_a_value(module: ModuleType) -> set[str]:
 def _module(module: ModuleType) -> str:
     names = [(name, getattr(module, name)) for name in public(module)]
     things = [(name, value) for name, value in names if inspect.isclass(value) or callable(value)]
-    said = "".join(_class(name, value) if inspect.isclass(value) else _function(name, value) for name, value in things)
+    text = "".join(_class(name, value) if inspect.isclass(value) else _function(name, value) for name, value in things)
     first = inspect.cleandoc(module.__doc__ or "").partition("\n\n")[0]
     values = [(f"`{name}`", _value(value)) for name, value in names if not callable(value)]
     constants = "\n" + table(["constant", "is"], values) if values else ""
-    return f"\n## {module.__name__}\n\n{_text(first)}{constants}{said}"
+    return f"\n## {module.__name__}\n\n{_text(first)}{constants}{text}"
 
 
 def _value(value: Any) -> str:

@@ -70,7 +70,7 @@ def _word(graph: rdflib.Graph, value: rdflib.term.Node) -> str:
     if (value, RDF.first, None) in graph:
         return ", ".join(_word(graph, each) for each in Collection(graph, value))
     if isinstance(value, rdflib.BNode):
-        held = ", ".join(sorted(_constraints(graph, value)))
+        constraints = ", ".join(sorted(_constraints(graph, value)))
         path = graph.value(value, SH.path)
-        return f"({held})" if path is None else f"({_word(graph, path)}: {held})"
+        return f"({constraints})" if path is None else f"({_word(graph, path)}: {constraints})"
     return code(short(iri(str(value))) if isinstance(value, rdflib.URIRef) else value)

@@ -457,9 +457,9 @@ def move(source: str, target: str) -> None:
 
 def flush_above(path: str) -> None:
     """Make the entries of a folder and its parents on the same file system durable."""
-    here = device(path)
+    own_device = device(path)
     for above in map(str, Path(path).parents):
-        if device(above) != here:
+        if device(above) != own_device:
             break
         with suppress(PermissionError):  # a folder that this process cannot read has no entries made by it
             flush(above)

@@ -134,28 +134,28 @@ def check_overlay(root: Path, given: Sequence[Path] = (), *, queries: bool = Tru
     own = [path for path in _own(root) if queries or path.suffix != ".rq"]
     wanted = {path.resolve() for path in given} or {path.resolve() for path in own}
     files = {path.resolve(): path for path in [*own, *given]}
-    brought: list[OverlayAdditions] = []
+    additions: list[OverlayAdditions] = []
     for path in files.values():
         if path.suffix != ".rq":
             try:
-                brought.append(_read_turtle(path, len(brought)))
+                additions.append(_read_turtle(path, len(additions)))
             except InvalidRequest as error:
                 number, name = line_of_error(error), f"{path.parent.name}/{path.name}"
                 text = f"{error.detail.removeprefix(f'{path}:').removeprefix(f'{number}:').strip()}: {error.hint}"
                 broken = Problem(name, SYNTAX, "violation", text, str(path), number)
                 _add(report, broken, path.resolve() in wanted)
-    asked = [path for path in files.values() if path.suffix == ".rq"]
-    for path, problem in check_queries(asked, root):
+    query_files = [path for path in files.values() if path.suffix == ".rq"]
+    for path, problem in check_queries(query_files, root):
         _add(report, problem, path.resolve() in wanted)
     if not given:
         report.problems += unread(root)
     with time_limited(f"judging the overlay of {root}"):
-        schema, findings = _judged(brought)
+        schema, findings = _judged(additions)
     for path, problem in _undeclared_in(
-        asked if queries else [path for path in _own(root) if path.suffix == ".rq"], schema
+        query_files if queries else [path for path in _own(root) if path.suffix == ".rq"], schema
     ):
         _add(report, problem, not queries or path.resolve() in wanted)
-    for place, problem in _placed(findings, brought):
+    for place, problem in _placed(findings, additions):
         if place is None or place.resolve() in wanted:
             report.problems.append(problem)
     report.judged = len(wanted)
@@ -221,12 +221,12 @@ def unread(root: Path) -> Iterator[Problem]:
                 yield Problem(str(path.relative_to(root)), READ, "warning", text, str(path))
 
 
-def _judged(brought: Sequence[OverlayAdditions]) -> tuple[Schema, list[UnplacedFinding]]:
+def _judged(additions: Sequence[OverlayAdditions]) -> tuple[Schema, list[UnplacedFinding]]:
     """Return the ontology with all files, and the findings about their terms and shapes."""
     findings: list[UnplacedFinding] = []
     terms: dict[Path, list[Triple]] = {}
     rules: dict[Path, list[Triple]] = {}
-    for each in brought:
+    for each in additions:
         triples_of_file = (rules if each.is_rules else terms).setdefault(each.path, [])
         for triple in each.triples:
             objection = schemas.find_violation(triple)
@@ -246,17 +246,17 @@ def _judged(brought: Sequence[OverlayAdditions]) -> tuple[Schema, list[UnplacedF
 
 
 def _placed(
-    findings: Iterable[UnplacedFinding], brought: Sequence[OverlayAdditions]
+    findings: Iterable[UnplacedFinding], additions: Sequence[OverlayAdditions]
 ) -> Iterator[tuple[Path | None, Problem]]:
     """Yield each finding with its file, and as a problem with its line; a blank node is reported at its owner."""
     about: dict[Term, list[int]] = {}
     owner: dict[Term, Term] = {}
-    for number, each in enumerate(brought):
+    for number, each in enumerate(additions):
         for subject, _, value in each.triples:
             about.setdefault(subject, []).append(number)
             if value.startswith("_:"):
                 owner.setdefault(value, subject)
-    lines = [by_subject(each.source.statements_with_lines) for each in brought]
+    lines = [by_subject(each.source.statements_with_lines) for each in additions]
     for one in findings:
         places = dict.fromkeys(about.get(one.item, ()))
         named, seen = one.item, {one.item}
@@ -267,16 +267,16 @@ def _placed(
         if not places:
             yield None, problem
             continue
-        number = _file_of(one, list(places), brought)
+        number = _file_of(one, list(places), additions)
         local = replace(one, item=_label(one.item), value=_label(one.value))
-        path = brought[number].path
+        path = additions[number].path
         yield path, replace(problem, path=str(path), line=line_in(lines[number], local))
 
 
-def _file_of(finding: UnplacedFinding, places: Sequence[int], brought: Sequence[OverlayAdditions]) -> int:
+def _file_of(finding: UnplacedFinding, places: Sequence[int], additions: Sequence[OverlayAdditions]) -> int:
     """Return the file with the faulty triple, else the first with the node."""
     triple = (finding.item, finding.property, finding.value)
-    return next((number for number in places if triple in brought[number].triples), places[0])
+    return next((number for number in places if triple in additions[number].triples), places[0])
 
 
 def _label(term: Term | None) -> Term:

@@ -583,9 +583,9 @@ def chains(source: TripleSource) -> list[UnplacedFinding]:
         disagreeing = {*product(ends, withdrawals), *_withdrawn_later(source, item, lines, ends, withdrawn, inactive)}
         for pair in sorted(disagreeing):
             end, withdrawal = (short_id(plain_value(each)) for each in pair)
-            said = " and withdrawn by ".join(map(source.described, pair))
+            described = " and withdrawn by ".join(map(source.described, pair))
             text = (
-                f"superseded by {said}, and both are active: jidomem review accept {end} --against {withdrawal}"
+                f"superseded by {described}, and both are active: jidomem review accept {end} --against {withdrawal}"
                 f" --reason WHY, or jidomem review accept {withdrawal} --against {end} --reason WHY"
             )
             findings.append(UnplacedFinding(item, SUCCESSORS, "violation", text, _BY, None, pair))

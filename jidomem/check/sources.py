@@ -121,11 +121,11 @@ class TripleSource:
         for name in ("hasTaskStatus", "hasErrorStatus"):
             shown += "".join(f", {local_name(status)}" for status in self.values(item, jido(name)))
         moment = self.recorded_at(item)
-        said = [
+        facts = [
             ", ".join(map(local_name, self.values(item, jido("assertedBy")))),
             f"{moment:%Y-%m-%d}" if moment else "",
         ]
-        return f"{short_id(plain_value(item))} {shown} ({', '.join(filter(None, said))})"
+        return f"{short_id(plain_value(item))} {shown} ({', '.join(filter(None, facts))})"
 
     def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:
         """Return *findings* with their places."""

@@ -493,8 +493,8 @@ def _unsatisfiable(own: Collection[Term], schema: Schema) -> Iterator[UnplacedFi
 def _counts(shape: Term, rows: Mapping[Term, list[tuple[Term, Term]]]) -> Iterator[_Count]:
     """Yield the counts of the parts of *shape*, and of itself if it has a path."""
     for part in (shape, *(value for name, value in rows.get(shape, ()) if name == _SHAPE_PROPERTY)):
-        said = dict(rows.get(part, ()))
-        path, least, most = (said.get(name) for name in (_SHAPE_PATH, _MIN_COUNT, _MAX_COUNT))
+        values = dict(rows.get(part, ()))
+        path, least, most = (values.get(name) for name in (_SHAPE_PATH, _MIN_COUNT, _MAX_COUNT))
         if path is not None and is_iri(path) and (least or most):
             yield _Count(shape, part, path, _whole(least) or 0, _whole(most))
 

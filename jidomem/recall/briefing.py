@@ -572,5 +572,5 @@ def _line(hit: Hit, show: str = _SHOW, beside: Collection[str] = ()) -> str:
     words = [status, *dates, rivals, *values.values(), about, author, day, metadata.get("source", ""), stale, score]
     head = f"{quoted_name(short)} {quoted_name(metadata['kind'])}"
     reasons = "".join(f"  - {reason}\n" for reason in (*contrast_lines(hit, beside), *(hit.reasons or ())))
-    said = "; ".join(filter(None, (f"{head}: {text}", outcome))) + answer + mark
-    return f"- {said} ({', '.join(filter(None, words))})\n{reasons}"
+    text_line = "; ".join(filter(None, (f"{head}: {text}", outcome))) + answer + mark
+    return f"- {text_line} ({', '.join(filter(None, words))})\n{reasons}"

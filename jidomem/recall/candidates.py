@@ -121,11 +121,11 @@ class QueryCache:
 
     def matches(self, count: int, *, about: bool = False) -> list[tuple[int, float]]:
         """Return *count* best word matches, or fewer if there are no more, with their reach; those *about* a file."""
-        known, asked = self._matches.get(about, ([], 0))
-        if asked < count:
-            asked = MORE * count  # a longer list takes no longer, as all matches are scored
-            known = self._file.matches(*self._stems(about), asked, self.about if about else None)
-            self._matches[about] = known, asked
+        known, limit = self._matches.get(about, ([], 0))
+        if limit < count:
+            limit = MORE * count  # a longer list takes no longer, as all matches are scored
+            known = self._file.matches(*self._stems(about), limit, self.about if about else None)
+            self._matches[about] = known, limit
         return known[:count]
 
     def matches_within(self, within: SearchFilter, count: int, *, about: bool) -> list[tuple[int, float]]:
@@ -222,8 +222,8 @@ class _Gathering:
         file, within, cache = self._file, self._within, self._cache
         first = self._first()
         if spans := self._requested_spans(first):
-            asked = within._replace(agents=self._agents) if self._agents else within
-            first = [*dict.fromkeys([*file.during(spans, asked, self._query.limit + 1), *first])]
+            own_filter = within._replace(agents=self._agents) if self._agents else within
+            first = [*dict.fromkeys([*file.during(spans, own_filter, self._query.limit + 1), *first])]
         runs = self._runs(first)
         around = _contexts(runs)
         known = cache.rows({number for run, _ in runs for number in run})

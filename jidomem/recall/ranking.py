@@ -256,8 +256,8 @@ class _PreparedQuery(NamedTuple):
         whole = bm25.total_weight([*stems, *unknown], question.counts)
         kinds = answer_kinds(question.text)
         silent = {sign for sign, kind in _OF_KIND.items() if kind not in kinds} | ({*_OF_DAYS} if not days else set())
-        asked = [stem for stem, word in {**unknown, **stems}.items() if is_subject(word)] if days else []
-        subject = {stem: weight.get(stem, 0.0) for stem in asked}
+        subject_stems = [stem for stem, word in {**unknown, **stems}.items() if is_subject(word)] if days else []
+        subject = {stem: weight.get(stem, 0.0) for stem in subject_stems}
         codes = {*identifiers(question.text)}
         holding = {stem: question.counts.holding.get(stem, 0) for stem, word in {**unknown, **stems}.items()
                    if word in codes}  # fmt: skip
@@ -294,8 +294,8 @@ def names_time(text: str, now: str) -> bool:
     (True, False)
     """
     day = day_of(now)
-    asked, words = requested_days(text, day, [day.year]) if day else ([], frozenset())
-    return bool(asked and not words) or bool(spoken_of(text, day, [(day or date.min).year]))
+    days, words = requested_days(text, day, [day.year]) if day else ([], frozenset())
+    return bool(days and not words) or bool(spoken_of(text, day, [(day or date.min).year]))
 
 
 def _moment(one: Candidate) -> _Moment:
@@ -472,9 +472,10 @@ def _matched(query: _PreparedQuery, one: Candidate) -> float:
 
 def _instruction(query: _PreparedQuery, one: Candidate) -> float:
     """Return whether it is a standing instruction of a person, near to the question, which asks for help."""
-    said = one.passage
-    is_near = bool(said.words) or (said.cosine or 0.0) > USUAL
-    return float("help" in query.answer_kinds and is_near and is_instruction(said.text) and not answers_question(one))
+    passage = one.passage
+    is_near = bool(passage.words) or (passage.cosine or 0.0) > USUAL
+    is_sought = "help" in query.answer_kinds
+    return float(is_sought and is_near and is_instruction(passage.text) and not answers_question(one))
 
 
 def _is_prompt(query: _PreparedQuery, one: Candidate) -> float:

@@ -423,8 +423,8 @@ class SimilarMemory(NamedTuple):
         """Return a warning of a memory that says the same and ended, was rejected or is over; empty for others."""
         if self.relation != REPEATS or not self.note:
             return ""
-        said = "said the same and" if self.likeness == 1.0 else "said nearly the same and"
-        return f"{self.id} {said if self.is_inactive else 'says the same,'} {self.note}"
+        verb = "said the same and" if self.likeness == 1.0 else "said nearly the same and"
+        return f"{self.id} {verb if self.is_inactive else 'says the same,'} {self.note}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain JSON values, without an empty status, note and successor."""

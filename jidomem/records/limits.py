@@ -232,8 +232,8 @@ def _parts(statement: StatementTokens) -> Sequence[_Part]:
 
 def _part(words: Sequence[Token]) -> _Part:
     signs = [word for at, word in enumerate(words) if _is_sign(words, at)]
-    said = [word for word in words if is_content(word) and word not in signs and not _is_weak(word)]
-    return _Part(words, said, signs)
+    content = [word for word in words if is_content(word) and word not in signs and not _is_weak(word)]
+    return _Part(words, content, signs)
 
 
 def _without_shared(part: _Part, other: _Part) -> _Part:
@@ -242,8 +242,8 @@ def _without_shared(part: _Part, other: _Part) -> _Part:
     if not shared:
         return part
     signs = [word for word in part.signs if word.key not in shared]
-    said = [word for word in part.words if word in part.said or (word in part.signs and word not in signs)]
-    return _Part(part.words, said, signs)
+    words = [word for word in part.words if word in part.said or (word in part.signs and word not in signs)]
+    return _Part(part.words, words, signs)
 
 
 def _is_sign(words: Sequence[Token], at: int) -> bool:

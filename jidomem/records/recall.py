@@ -333,8 +333,8 @@ class MemoryRecall(RecallResult):
 
     def lists_notice(self, has_commands: bool = False) -> str:
         """Return the sentence on the named queries that list all that the question asks for."""
-        asked = [f"{'jidomem ' * has_commands}ask {name}" for name in self.metadata.get("questions", ())]
-        return f"all of them, in order: {' or '.join(asked)}" if asked else ""
+        commands = [f"{'jidomem ' * has_commands}ask {name}" for name in self.metadata.get("questions", ())]
+        return f"all of them, in order: {' or '.join(commands)}" if commands else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain JSON values."""

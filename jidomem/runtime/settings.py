@@ -124,9 +124,9 @@ def load(
     config = root_config.read(folder / CONFIG, own)
     user = user_config.read(own) if own.exists() else UserConfig()
     requested = project or os.environ.get("JIDOMEM_PROJECT") or None
-    here = _repository() if found == OWN and not config.get("project") else None
-    if here is not None:
-        default = _own_project(folder, here, requested)
+    repository = _repository() if found == OWN and not config.get("project") else None
+    if repository is not None:
+        default = _own_project(folder, repository, requested)
     else:
         default = config.get("project") or default_project(folder, is_shared=address is not None)
     owner = os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name()
@@ -143,7 +143,7 @@ def load(
         read_log=config.get("read_log", True),
         host=config.get("host"),
         port=config.get("port"),
-        folder=None if requested else here,
+        folder=None if requested else repository,
         limits=user.limits,
         embedder=_embedder(user.embedder),
         model=user.model,

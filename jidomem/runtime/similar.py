@@ -603,12 +603,12 @@ def _ended_alike(intent: IntentInput, item: str, view: WriteSnapshot) -> tuple[S
     if not text or not found:
         return ()
     item = found[max(found)]
-    place, said = _place_taken(item, view), plain_value(view.first(item, _SUMMARY) or item)
+    place, summary = _place_taken(item, view), plain_value(view.first(item, _SUMMARY) or item)
     if place is not None and (plain_value(place) in known or _says(place, text, view)):
         return ()
     author = next(iter(view.recorded_by(item)), None)
     name = local_name(plain_value(author)) if author else ""
-    return (_with_standing(SimilarMemory(plain_value(item), said, 1.0, REPEATS, name), view),)
+    return (_with_standing(SimilarMemory(plain_value(item), summary, 1.0, REPEATS, name), view),)
 
 
 def _ended_nearly_alike(
@@ -644,8 +644,8 @@ def _last(item: Term, view: WriteSnapshot) -> str:
 
 
 def _says(item: Term, text: str, view: WriteSnapshot) -> bool:
-    said = view.first(item, _SUMMARY)
-    return said is not None and normal_text(plain_value(said).removesuffix(".")) == normal_text(text.removesuffix("."))
+    own = view.first(item, _SUMMARY)
+    return own is not None and normal_text(plain_value(own).removesuffix(".")) == normal_text(text.removesuffix("."))
 
 
 def _with_standing(similar: SimilarMemory, view: WriteSnapshot) -> SimilarMemory:

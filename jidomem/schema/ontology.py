@@ -426,10 +426,10 @@ def _fits(schema: Schema, classes: frozenset[Term], wanted: frozenset[Term]) -> 
 
 def _in_words_of_its_shape(schema: Schema, finding: Finding) -> Finding:
     """Return *finding* with the message of its own shape, if the validator made one up for a part without message."""
-    said, texts = _messages(schema)
-    if finding.shape not in schema.shape_files or finding.message in texts or finding.shape not in said:
+    messages, texts = _messages(schema)
+    if finding.shape not in schema.shape_files or finding.message in texts or finding.shape not in messages:
         return finding
-    return finding._replace(message=said[finding.shape])
+    return finding._replace(message=messages[finding.shape])
 
 
 @lru_cache(maxsize=8)

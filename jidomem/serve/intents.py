@@ -135,8 +135,8 @@ def _each(site: RequestContext, project: str, values: list[Any], dry_run: bool) 
     _count(g.seen, outcomes)
     if outcomes and all(_stops(outcome) for outcome in outcomes):
         raise _error(outcomes[0])
-    kept = [isinstance(outcome, Receipt) and outcome.commit is not None for outcome in outcomes]
-    return wire.answer([wire.outcome(outcome, project) for outcome in outcomes], 201 if kept and all(kept) else 200)
+    new = [isinstance(outcome, Receipt) and outcome.commit is not None for outcome in outcomes]
+    return wire.answer([wire.outcome(outcome, project) for outcome in outcomes], 201 if new and all(new) else 200)
 
 
 def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:

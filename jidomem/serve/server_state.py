@@ -572,8 +572,8 @@ class Operation:
     def log_fault(self, error: JidomemError, agent: str = "", request_id: str = "") -> None:
         """Log the reason of an error of which *agent*, on another machine, is told the code only."""
         fields = {"request_id": request_id, "agent": agent, "code": error.code}
-        told = {"detail": error.detail, "hint": error.hint}
-        self.log_event("warning", "fault", {**{name: text for name, text in fields.items() if text}, **told})
+        described = {"detail": error.detail, "hint": error.hint}
+        self.log_event("warning", "fault", {**{name: text for name, text in fields.items() if text}, **described})
 
     def damage(self, memory: Jidomem, project: str) -> tuple[JournalDamaged, ...]:
         """Return the damage that stops writes of *project*, reported to the log and the workers when it changes."""

@@ -532,8 +532,8 @@ class _Unsettling(NamedTuple):
         """Return the relations of *proposal* pending again: on the *restored* memories in place of those that ended."""
         item, links = plain_value(proposal), {"revives": [plain_value(proposal)]}
         for name, named in ((name, restated_in(self.view, item).get(name)) for name in _ENDS.values()):
-            kept = [each for each in named or () if iri(each) not in self.settled]
-            links |= {name: [restored.get(iri(each), each) for each in kept]} if kept else {}
+            unsettled = [each for each in named or () if iri(each) not in self.settled]
+            links |= {name: [restored.get(iri(each), each) for each in unsettled]} if unsettled else {}
         return links
 
     @property
@@ -560,9 +560,9 @@ class _Unsettling(NamedTuple):
         paired = [*zip(done, receipts, strict=True)]
         main = self.main
         (receipt,) = [each for (old, _), each in paired if old == main]
-        said = [_named(old, what, "" if is_dry else each.iri) for (old, what), each in paired if old != main]
+        descriptions = [_named(old, what, "" if is_dry else each.iri) for (old, what), each in paired if old != main]
         warnings = [warning for _, each in paired if each is not receipt for warning in each.warnings]
-        return replace(receipt, warnings=(*said, *receipt.warnings, *warnings))
+        return replace(receipt, warnings=(*descriptions, *receipt.warnings, *warnings))
 
 
 class _JointUndo(_Unsettling):

@@ -647,8 +647,8 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
             return _of_undeclared_class(subject, min(classes), name, schema)
         message = f"{name} is a property of {_or_joined(domain)}, and {plain_value(subject)} is not one"
         kinds = " or ".join(sorted(schema.compact(cls) for cls in domain)) if schema.fits(classes, _ITEM) else ""
-        kept = "" if name.startswith(vocab.JIDO) else "; a correction keeps it: empty it, or change its domain first"
-        hint = f"give {kinds} as `type`, or leave out `{schema.compact(predicate)}`{kept}" if kinds else ""
+        repair = "" if name.startswith(vocab.JIDO) else "; a correction keeps it: empty it, or change its domain first"
+        hint = f"give {kinds} as `type`, or leave out `{schema.compact(predicate)}`{repair}" if kinds else ""
         return _misplaced(triple, message, schema, hint=hint)
     if not range_:
         return None

@@ -359,11 +359,11 @@ class MirroredJournal(FileJournal):
 
     def _fault(self, stream: Stream, fault: LogFault, copied: Mapping[int, Commit]) -> JournalDamaged:
         """Return the error for a fault of the log; *copied* are the commits that the copy has, by number."""
-        commit, here = copied.get(fault.number), f"the copy here ({self.folder})"
+        commit, copy = copied.get(fault.number), f"the copy here ({self.folder})"
         if commit is None:
-            return self._damaged_entry(stream, fault.number, f"{fault.problem}; {here} lacks it, too", fault.commit)
+            return self._damaged_entry(stream, fault.number, f"{fault.problem}; {copy} lacks it, too", fault.commit)
         hint = "put it back: jidomem journal restore"
-        return self._damaged_entry(stream, fault.number, f"{fault.problem}; {here} has it", commit.id, hint)
+        return self._damaged_entry(stream, fault.number, f"{fault.problem}; {copy} has it", commit.id, hint)
 
     def _damaged_entry(
         self, stream: Stream, number: int, problem: str, commit: str = "", hint: str = _ASK_COPIES

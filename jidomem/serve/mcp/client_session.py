@@ -357,10 +357,10 @@ def _in_form(tool: Tool, given: Arguments) -> Arguments | None:
             continue
         repaired[place[0]] = _of_type(value, tool.takes[place[0]])
     if inner:
-        held = repaired.get(_holder(tool), {})
-        if not isinstance(held, dict) or held.keys() & inner.keys():
+        repaired_fields = repaired.get(_holder(tool), {})
+        if not isinstance(repaired_fields, dict) or repaired_fields.keys() & inner.keys():
             return None
-        repaired[_holder(tool)] = {**held, **inner}
+        repaired[_holder(tool)] = {**repaired_fields, **inner}
     return None if repaired == given or any(_faults(tool, repaired)) else repaired
 
 

@@ -356,8 +356,8 @@ def _repaired_question(given: Arguments, error: JidomemError) -> Arguments | Non
     if not (beside or inside) or others or not {*inside} <= known:
         return None
     rest = {name: value for name, value in given.items() if name in ASK.takes}
-    held = {**{name: value for name, value in params.items() if name not in beside}, **inside}
-    return {**rest, **beside, "params": held}
+    arguments = {**{name: value for name, value in params.items() if name not in beside}, **inside}
+    return {**rest, **beside, "params": arguments}
 
 
 def _status(session: ClientSession, given: Arguments) -> ToolResult:
