@@ -21,6 +21,7 @@ from urllib.parse import unquote
 
 from jidomem.base.disk import LARGEST
 from jidomem.base.words import UNSPACED, normal_text
+from jidomem.index.cache_file import project_of
 from jidomem.index.search_documents import ENTRY
 from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
 from jidomem.rdf import vocab
@@ -40,7 +41,6 @@ IN_A_NAME = "with the separators of a name"
 OTHER_SEPARATORS = "with other separators"
 #: Invisible characters: soft hyphen, zero-width spaces and joiners, byte order mark.
 _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
-_LINE_END = re.compile(r"[ \t]*-?[ \t]*\r?\n[ \t>|#*/]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _TOKEN, _WORD_START, _WORD_END = re.compile(r"[^\W_]+"), re.compile(r"\A[^\W_]*"), re.compile(r"[^\W_]*\Z")
@@ -125,8 +125,21 @@ def variants(text: str) -> Iterator[tuple[str, str]]:
             break
         yield form, fold(decoded)
     if "\n" in decoded:
+        lines = _bare_lines(decoded)
         for between in ("", " "):
-            yield OVER_LINE_ENDS, fold(_LINE_END.sub(between, decoded))
+            yield OVER_LINE_ENDS, fold(between.join(lines))
+
+
+def _bare_lines(text: str) -> list[str]:
+    r"""Return the lines of *text* without a hyphen and space at their end, and the marks of a quotation or comment.
+
+    >>> _bare_lines("the kes- \r\n# > trel\n")
+    ['the kes', 'trel', '']
+    """
+    first, *others = text.split("\n")
+    lines = [first, *(line.lstrip(" \t>|#*/") for line in others)]
+    ended = (line.removesuffix("\r").rstrip(" \t") for line in lines[:-1])
+    return [*(line.removesuffix("-").rstrip(" \t") for line in ended), lines[-1]]
 
 
 def form_of(text: str, given: Iterable[TextForms]) -> str | None:
@@ -192,13 +205,19 @@ class FileMatch:
 def leftovers(
     root: Path, texts: Iterable[str], project: str, others: Collection[str] = (), *, parts: bool = False
 ) -> list[FileMatch]:
-    """Return the files below *root* that contain a text, without the journal of *project* and the index.
+    """Return the files below *root* that contain a text, without the journal of *project*, the index, and the caches of
+    other projects, which their journals stand for.
 
     A text in the name of any file or folder counts too, also one in the name of *project*. The working state of the
     projects *others* has a text. With *parts* a text also counts within a longer word.
     """
     given = [TextForms(text, parts) for text in texts]
-    paths = (path for path in sorted(root.rglob("*")) if path.relative_to(root).parts[0] != _DERIVED)
+    projects = {path.name for path in (root / _JOURNAL).glob("*")} - {project}
+    folder_of = {path: path.relative_to(root).parts[0] for path in sorted(root.rglob("*"))}
+    paths = (
+        path for path, folder in folder_of.items()
+        if folder != _DERIVED and not (folder == "cache" and path.is_file() and project_of(path) in projects)
+    )  # fmt: skip
     files = [leftover for path in paths if (leftover := _leftover(root, path, given, project)) is not None]
     of_others = "; ".join(_elsewhere(other) for other in others)
     return [
@@ -425,6 +444,7 @@ class Occurrences:
     ) -> None:
         self._wanted = wanted
         self._versions = versions
+        self._matches: dict[str, dict[Triple, str]] = {}  # by commit id: the triples that contain one, with its form
         self._named: set[Term] = set()  # nodes that are named after a text
         self._file_digests: set[str] = set()  # digests in the blank node IRIs of files that contained one
         self._touched: dict[Term, set[Term]] = {}  # memories that contain one -> the properties with it
@@ -436,7 +456,7 @@ class Occurrences:
     def collect(self, commits: Iterable[Commit]) -> None:
         """Collect the nodes that contain one of the texts, or are named after one: the first pass."""
         for commit in filter(self._may_contain, commits):
-            matching = self._matching(commit)
+            matching = self._matches[commit.id] = self._matching(commit)
             for triple in matching:
                 self._record(triple, commit)
             for s, p, o in commit.triples - matching.keys():
@@ -445,9 +465,9 @@ class Occurrences:
             self._record_sources({subject for subject, _, _ in matching}, commit)
 
     def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:
-        """Yield all triples to remove: the second pass."""
-        for commit in filter(lambda commit: self._may_contain(commit) or self._may_name(commit), commits):
-            matching = self._matching(commit)
+        """Yield all triples to remove: the second pass, over the commits of the first."""
+        for commit in filter(lambda commit: commit.id in self._matches or self._may_name(commit), commits):
+            matching = self._matches.get(commit.id, {})
             reasons = dict.fromkeys(matching, SAYS)
             entries = {subject for subject, _, _ in matching if (subject, TYPE, ENTRY) in commit.triples}
             rest = {each for each in commit.triples if each[0] in entries and each[1] not in ENTRY_STAYS}

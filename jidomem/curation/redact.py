@@ -84,12 +84,13 @@ class RedactionPlan:
 
     `working_state` counts the entries of the working state that contain a text, by kind; `emptied` are the active
     memories that lose all their texts. `other_projects` have a text in their working state. `left_out` are longer words
-    of which a text is only a part, which stay.
+    of which a text is only a part, which stay. `versions` are those of the streams before they were read.
     """
 
     project: str
     wanted: TextsToRemove
     traces: tuple[tuple[Stream, Trace], ...]
+    versions: Mapping[Stream, Version] = field(default_factory=dict)
     working_state: Mapping[str, int] = field(default_factory=dict)
     emptied: tuple[str, ...] = ()
     other_projects: tuple[str, ...] = ()
@@ -143,7 +144,7 @@ class RedactionPlan:
 class JournalMaintenance(NamedTuple):
     """The maintenance of the journal of `follower`, permitted to the curators of `writer`'s policy.
 
-    `delete_caches` deletes the files, other than the index, that are derived from the journal, and yields the fault of
+    `delete_caches` deletes the files, other than the index, that are derived from a project, and yields the fault of
     each that stays; `remove_from_logs` deletes the names that a predicate accepts from the read log of a project, and
     `working_texts` counts them in its working state. `tree` is the git repository with the files whose blob ids
     memories have.
@@ -154,7 +155,7 @@ class JournalMaintenance(NamedTuple):
     policy: Policy
     sources: Sources
     writer: MemoryWriter
-    delete_caches: Callable[[], Iterable[Failed]]
+    delete_caches: Callable[[str], Iterable[Failed]]
     remove_from_logs: Callable[[str, Callable[[str], bool]], object]
     working_texts: Callable[[str, Callable[[str], bool]], Mapping[str, int]] = lambda project, shows: {}
     tree: Worktree | None = None
@@ -180,6 +181,7 @@ class JournalMaintenance(NamedTuple):
             wanted = self._wanted_texts(project, item, texts, parts)
         else:
             wanted = self._wanted_of_item(project, item, properties)
+        versions = self._versions(project)
         traces, left_out = self._traces(project, wanted)
         working_state = self.working_texts(project, _shown_by(wanted)) if wanted.texts else {}
         if not working_state and not any(trace.why == SAYS for _, trace in traces):
@@ -199,7 +201,8 @@ class JournalMaintenance(NamedTuple):
         view, removed = self._view(project), {trace.triple for _, trace in traces}
         saying = sorted({subject for subject, predicate, _ in removed if predicate in _FREE})
         emptied = tuple(plain_value(item) for item in saying if _is_emptied(item, view, removed))
-        return RedactionPlan(project, wanted, tuple(traces), working_state, emptied, tuple(having), tuple(left_out))
+        others_and_words = tuple(having), tuple(left_out)
+        return RedactionPlan(project, wanted, tuple(traces), versions, working_state, emptied, *others_and_words)
 
     def emptied(self, project: str) -> list[str]:
         """Return the active memories, sorted, that have lost all their texts to some redaction."""
@@ -243,8 +246,8 @@ class JournalMaintenance(NamedTuple):
         """
         self.check_may_redact(plan, agent=agent, reason=reason)
         self._unlog_texts(plan.project, plan.wanted)
-        made, traces = list[Commit](), [*plan.traces]
-        while traces:  # another process may have written a text meanwhile
+        made, traces, versions = list[Commit](), [*plan.traces], {**plan.versions}
+        while traces:
             by_stream = grouped(traces)
             pending = {stream: self._leaves(stream, of_stream) for stream, of_stream in by_stream.items()}
             for stream, of_stream in by_stream.items():
@@ -254,9 +257,15 @@ class JournalMaintenance(NamedTuple):
                 places = sorted((s, p, without_blob(o)) for s, p, o in lost if p == SOURCE_BLOB)
                 named = dict(chain.from_iterable(leaves_of.items() for leaves_of in pending.values()))
                 removed = pending.pop(stream)
-                made.append(self._erase(stream, removed, about, places, named, agent=agent, reason=reason))
+                record = self._erase(stream, removed, about, places, named, agent=agent, reason=reason)
+                made.append(record)
+                if stream in versions and record.parents == tuple(sorted(versions[stream].ids)):
+                    versions[stream] = Version.of([record.head])
+            if versions == (present := self._versions(plan.project)):
+                break
+            versions = present  # another process may have written a text meanwhile
             traces, _ = self._traces(plan.project, plan.wanted)
-        self._rebuild_copies()
+        self._rebuild_copies(plan.project)
         return made
 
     def check_may_redact(self, plan: RedactionPlan, *, agent: str, reason: str | None = None) -> None:
@@ -300,7 +309,7 @@ class JournalMaintenance(NamedTuple):
                 about = _subjects(rest, TextsToRemove(frozenset()))
                 made.append(self._erase(stream, removed, about, agent=agent, reason=reason))
         if made:
-            self._rebuild_copies()
+            self._rebuild_copies(project)
         return made
 
     def _exposed(self, project: str) -> dict[Stream, list[ExposedForm]]:
@@ -396,8 +405,8 @@ class JournalMaintenance(NamedTuple):
         if wanted.texts:
             self.remove_from_logs(project, _shown_by(wanted))
 
-    def _rebuild_copies(self) -> None:
-        """Rebuild the index, and delete all other files that are derived from the journal.
+    def _rebuild_copies(self, project: str) -> None:
+        """Rebuild the index, and delete the other files that are derived from the journal of *project*.
 
         Raises Failed if one of them stays; the journal is redacted all the same.
         """
@@ -406,7 +415,7 @@ class JournalMaintenance(NamedTuple):
             self.follower.rebuild()
         except Failed as fault:
             faults.append(fault)
-        faults += self.delete_caches()
+        faults += self.delete_caches(project)
         if faults:
             copies = "; ".join(fault.detail for fault in faults)
             hint = "; ".join(fault.hint or "" for fault in faults)
@@ -479,6 +488,9 @@ class JournalMaintenance(NamedTuple):
     def _streams(self, project: str) -> list[Stream]:
         streams = (Stream(project, name) for name in NAMES)
         return [stream for stream in streams if self.follower.journal.exists(stream)]
+
+    def _versions(self, project: str) -> dict[Stream, Version]:
+        return {stream: self.follower.journal.head(stream) for stream in self._streams(project)}
 
     def _catch_up(self, project: str) -> None:
         for stream in self._streams(project):

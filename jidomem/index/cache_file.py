@@ -35,8 +35,18 @@ def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[at : at + CHUNK] for at in range(0, len(values), CHUNK))
 
 
-def delete_folder(folder: Path) -> None:
-    """Delete *folder*, if it exists, with its files; raises Failed if one stays."""
+def project_of(path: Path) -> str:
+    """Return the project whose memories a file below `cache/` is derived from, by its name.
+
+    >>> [project_of(Path(name)) for name in ("text/p-1.history.sqlite", "guard/p-1.json", "guard/p-1-0a1b.sqlite")]
+    ['p-1', 'p-1', 'p-1']
+    """
+    name = path.name.partition(".")[0]
+    return name.rpartition("-")[0] if path.parent.name == "guard" and path.suffix == ".sqlite" else name
+
+
+def delete_folder(folder: Path, keeps: Callable[[Path], bool] = lambda path: False) -> None:
+    """Delete *folder*, if it exists, with its files, or the files but those it *keeps*; raises Failed if one stays."""
     from shutil import rmtree  # slow to load
 
     faults = list[Failed]()
@@ -45,7 +55,15 @@ def delete_folder(folder: Path) -> None:
         if getattr(fault[1], "errno", None) not in (ENOENT, ENOTEMPTY):  # another process deletes, or adds a new file
             faults.append(_undeleted(path, fault[1], folder))
 
-    rmtree(folder, onerror=note)
+    others = [path for path in folder.glob("*") if not keeps(path)]
+    if any(map(keeps, folder.glob("*"))):
+        for path in others:
+            try:
+                path.unlink()
+            except OSError as error:
+                note(None, str(path), (type(error), error, None))
+    else:
+        rmtree(folder, onerror=note)
     if faults:
         raise faults[0]
 
@@ -247,9 +265,9 @@ class CacheFolder(Generic[F]):
                 for end in ("-wal", "-shm", ""):  # a left-over log must not be applied to the next file
                     path.with_name(path.name + end).unlink(missing_ok=True)
 
-    def discard_all(self, beginning: str = "") -> None:
-        """Delete all files whose name starts with *beginning*; raises Failed if one cannot be deleted."""
-        for name in (name for name in self.names() if name.startswith(beginning)):
+    def discard_all(self, project: str = "") -> None:
+        """Delete all files, or those of one *project*; raises Failed if one cannot be deleted."""
+        for name in (name for name in self.names() if project in ("", project_of(self.path(name)))):
             try:
                 self.discard(name)
             except OSError as error:

@@ -274,7 +274,7 @@ CREATE INDEX near_cosine ON near (cosine);
 
 def delete_vectors(root: Path, project: str = "") -> None:
     """Delete the vectors below *root*, or those of one *project*; raises Failed if some cannot be deleted."""
-    CacheFolder(root / VECTOR_FOLDER, "vectors", VectorFile).discard_all(f"{project}." if project else "")
+    CacheFolder(root / VECTOR_FOLDER, "vectors", VectorFile).discard_all(project)
 
 
 #: The folder of the text files, relative to the root.

@@ -71,10 +71,10 @@ def redacted_leaves(records: Iterable[Commit]) -> Mapping[str, frozenset[str]]:
 
 def leaves(commit: Commit) -> dict[Triple, str]:
     """Return the leaf of each remaining triple of *commit*, in hexadecimal digits."""
-    salts = _salts(commit)
+    lines = _lines(commit)
+    salts = _salts(commit, lines)
     return {
-        triple: blake2b(line.encode(), digest_size=32, key=salts[line]).hexdigest()
-        for triple, line in _lines(commit).items()
+        triple: blake2b(line.encode(), digest_size=32, key=salts[line]).hexdigest() for triple, line in lines.items()
     }
 
 
@@ -89,7 +89,8 @@ def without(commit: Commit, removed: Collection[str]) -> Commit:
 
     Raise FormatError for a triple of the commit's own description, and where no triple has such a leaf.
     """
-    leaf_of, salts, lines = leaves(commit), _salts(commit), _lines(commit)
+    leaf_of, lines = leaves(commit), _lines(commit)
+    salts = _salts(commit, lines)
     remaining = {triple for triple, leaf in leaf_of.items() if leaf not in removed}
     bare = removed_leaves(commit) | {leaf for leaf in leaf_of.values() if leaf in removed}
     own_iri = iri(commit.iri)
@@ -106,9 +107,9 @@ def _lines(commit: Commit) -> dict[Triple, str]:
     return {(s, p, o): f"{THIS if s == own else s} {p} {THIS if o == own else o} ." for s, p, o in commit.triples}
 
 
-def _salts(commit: Commit) -> dict[str, bytes]:
+def _salts(commit: Commit, by_triple: Mapping[Triple, str]) -> dict[str, bytes]:
     """Return the salt of each digest line: derived from the nonce, or read from a redacted document."""
-    lines, head = sorted(_lines(commit).values()), salt_lines(commit.data.decode())
+    lines, head = sorted(by_triple.values()), salt_lines(commit.data.decode())
     if commit.redacted:
         salts = (bytes.fromhex(line.removeprefix(_SALT)) for line in head if line.startswith(_SALT))
         return dict(zip(lines, salts, strict=True))

@@ -138,14 +138,17 @@ class GovernanceApi:
             memory.tree,
         )
 
-    def _delete_caches(self) -> Iterator[Failed]:
+    def _delete_caches(self, project: str) -> Iterator[Failed]:
+        """Delete the caches that are derived from the memories of *project*; those of other projects stay."""
         from jidomem.index import search_index
-        from jidomem.index.cache_file import delete_folder
+        from jidomem.index.cache_file import delete_folder, project_of
 
         root = self._memory.settings.root
         guard = root / "cache" / "guard"  # its rules quote memories
-        for delete in (self._memory.texts.files.discard_all, partial(search_index.delete_vectors, root),
-                       partial(delete_folder, guard)):  # fmt: skip
+        others = {stream.project for stream in self._memory.journal.streams()} - {project}
+        for delete in (partial(self._memory.texts.files.discard_all, project),
+                       partial(search_index.delete_vectors, root, project),
+                       partial(delete_folder, guard, lambda path: project_of(path) in others)):  # fmt: skip
             try:
                 delete()
             except Failed as fault:

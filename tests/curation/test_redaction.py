@@ -14,11 +14,13 @@ import jidomem
 from jidomem.check.check import check_project
 from jidomem.check.journal_integrity import anchored, journal_findings
 from jidomem.check.report import JOURNAL
-from jidomem.curation.find_text import DIGEST, NAME, SAYS, leftovers
+from jidomem.curation.find_text import DIGEST, NAME, SAYS, Occurrences, leftovers
 from jidomem.curation.redact import JournalMaintenance
 from jidomem.curation.review_queue import queue
 from jidomem.errors import Busy, Failed, IntentRefused, InvalidRequest, NotFound, PolicyDenied, RequestRedacted
+from jidomem.guard.guard import Guard
 from jidomem.index import follower as limits
+from jidomem.index.cache_file import project_of
 from jidomem.journal import rewrite
 from jidomem.journal.commit import parse
 from jidomem.journal.journal import FileJournal, Stream
@@ -29,6 +31,7 @@ from jidomem.read.derived import pending
 from jidomem.records.entry import Entry, ToolUse, WriteRequest
 from jidomem.records.intent import digest
 from jidomem.records.policy import PolicyChange
+from jidomem.runtime.settings import load
 from jidomem.write.settlement import Settlement
 
 STREAM = Stream("p")
@@ -449,7 +452,7 @@ def test_a_redaction_names_a_copy_that_cannot_be_deleted_once_all_else_is_done(m
 def test_the_agent_and_role_of_a_token_apply_to_a_redaction(memory):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     components = (memory.follower, memory.schema, memory.settings.policy, memory.sources)
-    maintenance = lambda writer: JournalMaintenance(*components, writer, lambda: (), lambda *_: None)  # noqa: E731
+    maintenance = lambda writer: JournalMaintenance(*components, writer, lambda _: (), lambda *_: None)  # noqa: E731
     plan, arguments = memory.maintenance.plan("p", None, texts=["hunter2"]), {"reason": "a password"}
 
     for role, agent in (("agent", "bob"), ("reader", "bob"), ("agent", "rita")):
@@ -480,6 +483,44 @@ def test_an_abandoned_index_of_a_killed_process_is_removed_by_a_redaction(memory
     (abandoned / "store" / "000007.sst").write_bytes(b"hunter2")
     abandoned.with_name(f"{abandoned.name}.lock").touch()
     memory.maintenance.redact(memory.maintenance.plan("p", None, texts=["hunter2"]), agent="ana", reason="a password")
+    assert b"hunter2" not in bytes_below(memory.settings.root)
+
+
+def test_a_redaction_leaves_the_caches_of_other_projects_as_they_are(tmp_path):
+    root, strict = tmp_path / "root", {"type": "convention", "enforcement_level": "Strict", "about": ["src/a.py"]}
+    (root).mkdir()
+    with jidomem.open(root, sources=fixed_sources()) as memory:
+        for project in ("p", "p-2", "q"):
+            memory.writer.submit_intent(
+                project, intent(**strict, summary=f"{project} never logs hunter2", applies_to_project=project)
+            )
+            assert memory.recall("never logs", project).entries
+            assert Guard(load(root, project), memory.sources.now, lambda _: False).governing(["src/a.py"])["src/a.py"]
+        files = {path: path.read_bytes() for path in (root / "cache").rglob("*") if path.suffix in (".json", ".sqlite")}
+        assert {path.name.partition(".")[0] for path in files} >= {"p", "p-2", "q"}
+
+        memory.maintenance.redact(memory.maintenance.plan("p", None, texts=["hunter2"]), agent="ana", reason="a secret")
+
+        left = {path: path.read_bytes() for path in files if path.exists()}
+        assert left == {path: data for path, data in files.items() if project_of(path) != "p"}
+        assert {project_of(path) for path in left} == {"p-2", "q"}
+        assert {each.path.parents[1].name for each in leftovers(root, ["hunter2"], "p")} == {"p-2", "q"}  # of journals
+        assert memory.recall("never logs", "q").entries[0].content == "q never logs hunter2"
+        assert not memory.recall("never logs", "p").entries
+
+
+def test_a_redaction_searches_the_journal_again_only_if_something_was_written_after_the_plan(memory, monkeypatch):
+    for number in range(3):
+        memory.writer.submit_intent("p", intent(summary=f"door {number} opens to hunter2"))
+    plan, searched = memory.maintenance.plan("p", None, texts=["hunter2"]), []
+    collect = Occurrences.collect
+    monkeypatch.setattr(
+        Occurrences, "collect", lambda self, commits: collect(self, (searched.append(each) or each for each in commits))
+    )
+
+    memory.maintenance.redact(plan, agent="ana", reason="a password")
+
+    assert searched == []
     assert b"hunter2" not in bytes_below(memory.settings.root)
 
 

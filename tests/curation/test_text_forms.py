@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from random import Random
 
 import pytest
 from conftest import fixed_sources, intent
@@ -9,7 +10,7 @@ from conftest import fixed_sources, intent
 import jidomem
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import fold_separators
-from jidomem.curation.find_text import leftovers
+from jidomem.curation.find_text import OVER_LINE_ENDS, fold, leftovers, variants
 from jidomem.errors import NotFound
 from jidomem.rdf.terms import parse_literal
 from jidomem.rdf.vocab import jido
@@ -27,6 +28,14 @@ FORMS = {  # text -> the form in which it contains the number
     "call \uff0b\uff14\uff19 170\u200b 1234567": "in other case, white space or Unicode form",
 }
 SIMILAR = ("call +49 170 12345678", "call 1 49 170 12345 678", "on 2049-170, 1234567x", "49 and 170 and 1234567")
+
+
+def test_lines_are_joined_as_by_a_pattern_over_their_ends():
+    random, line_end = Random(8), re.compile(r"[ \t]*-?[ \t]*\r?\n[ \t>|#*/]*")
+    for _ in range(2_000):
+        text = "".join(random.choices(" \t-\r\n\n>|#*/ab", k=random.randint(1, 14))) + "\n"
+        joined = [other for form, other in variants(text) if form == OVER_LINE_ENDS]
+        assert joined == [fold(line_end.sub(between, text)) for between in ("", " ")]
 
 
 def content_below(root):
