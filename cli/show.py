@@ -259,6 +259,8 @@ def _redaction(row: dict[str, Any]) -> str:
 
 
 _LOG_COLUMNS = ("version", "recorded_at", "graph", "agents", "sessions", "brought")
+#: The agents, and the sessions, of a commit that are shown without -v.
+_FEW = 3
 _FULL_LOG_COLUMNS = (
     "version", "recorded_at", "commit", "graph", "committer", "ontology", "agents", "sessions", "brought", "redacted",
     "reason",
@@ -287,11 +289,16 @@ def log(app: App, agent: str | None) -> None:
         ),
     )
     if app.form in READ:
-        show_rows(
-            app, [{**row, "brought": _commit_text(row)} for row in page.rows], _LOG_COLUMNS, page.cursor, left=left
-        )
+        rows = [{**row, "brought": _commit_text(row), **_first_names(app, row)} for row in page.rows]
+        show_rows(app, rows, _LOG_COLUMNS, page.cursor, left=left)
     else:
         show_rows(app, page.rows, _FULL_LOG_COLUMNS, page.cursor)
+
+
+def _first_names(app: App, row: dict[str, Any]) -> dict[str, str]:
+    """Return the first agents and sessions of a commit, and the number of the others, as texts."""
+    parts = {name: app.first(row[name], _FEW) for name in ("agents", "sessions")}
+    return {name: short(shown) + f" and {left} more" * (left > 0) for name, (shown, left) in parts.items()}
 
 
 def _commit_text(row: dict[str, Any]) -> str:

@@ -25,6 +25,7 @@ from jidomem.errors import STOPPING, Conflict, InvalidRequest, TooLarge
 from jidomem.rdf.vocab import JIDO
 from jidomem.records.active import REASON as UNSAID
 from jidomem.records.active import corrected_instead
+from jidomem.write.group_commit import BEGINS_PROJECT
 from jidomem_cli.errors import Options, RefusedIntents, acting, as_changes, as_options, print_refusal
 from jidomem_cli.fields import given_fields, intent_options, memory_iri, present_fields, set_option, with_memory_paths
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
@@ -203,8 +204,9 @@ class _PrintedOutcomes:
         else:
             self._accepted += 1
             show_json(outcome.to_dict()) if self._door.json else click.echo(outcome.iri)
-            for warning in () if self._door.json else outcome.warnings:
-                self._warned.setdefault(warning, []).append(self.count + 1)
+            for warning in outcome.warnings:
+                if not self._door.json or warning.startswith(BEGINS_PROJECT):
+                    self._warned.setdefault(warning, []).append(self.count + 1)
         self.count += 1
         if self._bar:
             self._bar.show(self.count, self.count - self._accepted)

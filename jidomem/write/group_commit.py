@@ -34,8 +34,8 @@ BLOCK_TRIPLES = 1_000
 BLOCK_CHARACTERS = 1_000_000
 #: The triples of a cached snapshot, about 18 MB, beyond which a new one replaces it, at twice as many at the latest.
 VIEW_TRIPLES = 50_000
-#: The most projects that a warning names.
-_PROJECTS_NAMED = 3
+#: The beginning of the warning that a write makes a project, and the most other projects that it names.
+BEGINS_PROJECT, _PROJECTS_NAMED = "this begins the project", 3
 
 #: A function that returns the submissions of one commit, from the rows under the lock. It may be a generator:
 #: each submission is judged before the next one is requested.
@@ -361,10 +361,10 @@ class CommitQueue:
             return ()
         project = self._stream.project
         if pipeline.speaker is not None:
-            return (f"this begins the project {project}, which this root did not have",)
+            return (f"{BEGINS_PROJECT} {project}, which this root did not have",)
         nearest = (nearest_names(project, others) or ["one of them"])[0]
         named = ", ".join(others[:_PROJECTS_NAMED]) + (" ..." if len(others) > _PROJECTS_NAMED else "")
-        text = f"this begins the project {project} beside {named}; if you meant {nearest}, write it there"
+        text = f"{BEGINS_PROJECT} {project} beside {named}; if you meant {nearest}, write it there"
         return (f"{text}, and remove projects/{project} from the root",)
 
     def _commit_planned(self, pipeline: Pipeline, plan: Plan) -> list[Receipt] | None:

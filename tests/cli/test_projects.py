@@ -159,6 +159,18 @@ def test_the_first_receipt_of_another_project_has_a_warning_and_later_ones_have_
     assert "warning" not in second.stderr
 
 
+def test_many_submissions_into_another_project_print_its_warning_once_also_as_json(repository, tmp_path):
+    fact = {"type": "fact", "summary": "one", "confidence": "high", "applies_to_project": "billing"}
+    lines = [json.dumps({**fact, "summary": f"fact {number}"}) for number in range(3)]
+    (tmp_path / "facts.jsonl").write_text("\n".join(lines))
+
+    first, second = (run("submit", str(tmp_path / "facts.jsonl"), "--project", "billing", "--json") for _ in range(2))
+
+    assert first.stderr.count("this begins the project billing beside p, parcel") == 1
+    assert "remove projects/billing" in first.stderr
+    assert (len(first.stdout.splitlines()), "warning" in second.stderr) == (3, False)
+
+
 def test_check_covers_all_projects_unless_one_is_named(repository):
     run("remember", "API is v2", "--project", "billing")
     (commit,) = (repository / ".jidomem" / "projects" / "billing" / "memory").glob("*.ttl")

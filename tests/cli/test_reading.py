@@ -735,3 +735,26 @@ def test_a_backup_reports_its_number_of_commits(tmp_path):
     backup = run("root", "backup", tmp_path / "memory.tar")
 
     assert f": {len(rows('journal', 'log'))} commits; working state" in backup.stderr
+
+
+def test_the_log_names_three_agents_of_a_commit_by_many_and_all_of_them_for_programs(tmp_path):
+    lines = [
+        {
+            "type": "fact",
+            "summary": f"by {number}",
+            "confidence": "high",
+            "applies_to_project": "p",
+            "asserted_by": f"agent-{number}",
+        }
+        for number in range(5)
+    ]
+    (tmp_path / "facts.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    result = run("submit", str(tmp_path / "facts.jsonl"))
+    assert result.exit_code == 0, result.stderr + result.stdout
+
+    shown, whole = (run("journal", "log", "--limit", "1", *more).stdout for more in ((), ("-v",)))
+    (row,) = rows("journal", "log", "--limit", "1")
+
+    assert "agent-0, agent-1, agent-2 and 2 more  " in shown
+    assert "agent-4" in whole
+    assert len(row["agents"]) == 5
