@@ -67,6 +67,8 @@ CONFIG = """\
 # jidomem: the memory of this repository. Every key has a default; unknown keys are an error.
 project = "{project}"
 
+# Terms, rules and queries of your own go into folders beside this file, which you make: ontology/, shapes/, queries/.
+
 # What happens when an intent disagrees with an active memory: "refuse" (default), "propose" or "warn".
 # [conflicts]
 # decision = "propose"
