@@ -35,6 +35,8 @@ _MOST_EXPLAINED, _MOST_RANGES = 1000, 20
 _LIKE = 0.7
 #: Fields whose options have another name.
 _OPTION_OF = {"path": "about", "agent": "whom"}
+#: The password in an argument that is an address.
+_PASSWORD = re.compile(r"(?<=://)([^\s/@:]*):\S*(?=@)")
 Options = Callable[[Mapping[str, Any]], str]
 
 
@@ -215,7 +217,7 @@ def _corrected_options(error: JidomemError, options: Options | None) -> str:
 
 def _usage_error(error: click.ClickException) -> InvalidRequest:
     """Return a usage error as an error of ours, with an example if arguments are missing or too many."""
-    context, detail = getattr(error, "ctx", None), error.format_message()
+    context, detail = getattr(error, "ctx", None), _PASSWORD.sub(r"\1", error.format_message())
     hint = f"see: {context.command_path if context else 'jidomem'} --help"
     if isinstance(error, click.NoSuchOption):
         near = _options_for(error)
@@ -332,8 +334,13 @@ def _plain(value: Any) -> str:
 
 
 def place(app: App) -> str:
-    """Return the options by which a pasted command uses the same memory."""
-    values = {"--root": app.root, "--project": app.project}
+    """Return the options by which a pasted command uses the same memory; the address of a shared one has no secrets."""
+    root = app.root
+    if root is not None and "://" in root:
+        from jidomem.extras.servers.addresses import without_secrets  # imported here, as most roots are folders
+
+        root = without_secrets(root)
+    values = {"--root": root, "--project": app.project}
     return "".join(f" {name} {shlex.quote(value)}" for name, value in values.items() if value)
 
 
@@ -344,7 +351,8 @@ def acting(app: App) -> str:
 
 def unknown_command(word: str, names: Sequence[str], context: click.Context) -> InvalidRequest:
     """Return the refusal of *word*, which is none of *names*, with the intended command or the nearest name."""
-    detail, path, word = f"no such command: {word}", context.command_path, word.lower()
+    detail = _PASSWORD.sub(r"\1", f"no such command: {word}")
+    path, word = context.command_path, word.lower()
     safe = {name: f"{path} {name}" for name in names if name not in DESTRUCTIVE}
     from jidomem_cli import main  # which loads this module
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 _FIRST = 'jidomem remember "what an agent should know"'
+_KNOWN = "it exists already, nothing changed"
 _COLUMNS = ("found", "what", *CHANGES, "refused", "pending")
 #: The columns that are left out if they are empty.
 _RARE = ("moved", "removed", "conflict", "redacted", "refused")
@@ -519,13 +520,13 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
         _refuse_sources(sources)
         _init_named(app) if address is None else _init_shared(app, address)
         return 0
+    if is_named and not folder.exists():
+        _refuse_kind(str(folder), sources)
     if app.root is not None:
         hint = f"jidomem init {quote(str(folder))} makes {folder / settings.FOLDER}, --root PATH alone the root PATH"
         raise InvalidRequest("--root and FOLDER exclude each other", hint=hint)
     if not is_named:
         _refuse_home(sources)
-    elif not folder.exists():
-        _refuse_kind(str(folder), sources)
     if not sources:
         made = _make(app, location.place(folder)) | {"importable": _importable(folder)}
         _print_result(app, made, folder, address)
@@ -593,13 +594,7 @@ def _create_project(memory: Jidomem) -> list[str]:
     return [f"projects/{memory.project}"]
 
 
-def _print_result(
-    app: App,
-    made: dict[str, Any],
-    folder: Path,
-    address: str | None,
-    known: str = "it exists already, nothing changed",
-) -> None:
+def _print_result(app: App, made: dict[str, Any], folder: Path, address: str | None, known: str = _KNOWN) -> None:
     """Print the created files, or *known* if there are none, and warnings."""
     show_result(app, made, made["root"])
     fresh = made["made"]
@@ -639,7 +634,9 @@ def _refuse_home(sources: tuple[str, ...]) -> None:
 
 
 def _refuse_kind(folder: str, sources: tuple[str, ...]) -> None:
-    """Raise InvalidRequest if a source was named in place of the folder."""
+    """Raise InvalidRequest if a source or an address was named in place of the folder."""
+    if ":/" in folder:
+        raise InvalidRequest("an address is not a folder", hint="jidomem init --root ADDRESS")
     if folder in (AUTO, *SOURCE_KINDS):
         words = " ".join(f"--from {quote(each)}" for each in (*sources, folder))
         raise InvalidRequest(f"{folder}: no such folder", hint=f"jidomem init {words}")
@@ -670,7 +667,7 @@ def _first(made: dict[str, Any]) -> str:
     return _FIRST if is_default else f"{_FIRST} --project {made['project']}"
 
 
-def _made(made: dict[str, Any], known: str = "it exists already, nothing changed") -> str:
+def _made(made: dict[str, Any], known: str = _KNOWN) -> str:
     return f"made {', '.join(made['made'])}" if made["made"] else known
 
 
@@ -696,5 +693,5 @@ def _init_shared(app: App, address: str) -> None:
     show_result(
         app, {"root": log.name, "project": project, "made": made, "kept": [] if made else [settings.CONFIG]}, log.name
     )
-    app.info(f"project {project}: " + ("created" if made else "it exists already, nothing changed"))
+    app.info(f"project {project}: " + ("created" if made else _KNOWN))
     app.info(f"next: set JIDOMEM_ROOT to that address, then: {_FIRST}")

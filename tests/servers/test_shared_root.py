@@ -9,14 +9,15 @@ from functools import partial
 import pytest
 from click.testing import CliRunner
 from conftest import decision, files, intent
+from postgres_server import PASSWORD
 
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.errors import Conflict, Failed, JournalDamaged, NotFound
-from jidomem.extras.servers import addresses
+from jidomem.extras.servers import addresses, postgres_connection
 from jidomem.extras.servers.object_log import Bucket
 from jidomem.journal.journal import Stream
-from jidomem.runtime import tokens
+from jidomem.runtime import similar, tokens
 from jidomem_cli.main import cli
 
 
@@ -197,6 +198,45 @@ def test_the_verbs_run_on_a_shared_root_and_show_no_password(address, tmp_path):
         in run("journal", "verify", "--quarantine", "abcdef123456", "--reason", "x", expected=2).stderr
     )
     assert "a shared root belongs to none" in run("guard", "x.py", expected=1).stderr
+
+
+def test_no_command_prints_the_password_of_the_address_in_its_arguments(address, tmp_path, monkeypatch):
+    monkeypatch.setattr(similar, "DEFAULT", "ask")
+    monkeypatch.chdir(tmp_path)
+    environment, outputs = {"JIDOMEM_HOME": str(tmp_path / "home")}, {}
+
+    def run(*words):
+        result = CliRunner().invoke(cli, list(words), env=environment)
+        outputs[words] = result.stdout + result.stderr
+        return outputs[words]
+
+    root = ("--root", address)
+    assert ": created" in run(*root, "init", "--project", "p")
+    first = run(*root, "remember", "the build needs Rust 1.80", "--agent", "ana").partition("\n")[0]
+    again = run(*root, "remember", "the build needs Rust 1.81", "--agent", "ana")
+    assert f"jidomem review --root '{postgres_connection.read(address).name}'" in again
+    run(*root, "remember", "the build needs Rust 1.82", "--json")
+    run(*root, "review", "accept", first)
+    run(*root, "edit", first, "--confirm")
+    assert "in its place: jidomem show --root" in run(*root, "show", first)
+    run(*root, "journal", "redact", first, "--text", "Rust", "--reason", "r", "--dry-run")
+    for words in (
+        "review", "review --conflicts", "review supersede x --against y", "show x", "ask facts", "ask x", "check",
+        "status", "status --doctor", "access policy show", "access policy grant ana admin", "access token add ana",
+        "access token list", "journal restore --dry-run", "journal verify", "ontology check", "root files",
+        "root pull files", "root push files", "root backup b.tar", "root restore b.tar", "guard x.py", "setup claude",
+        "init folder", "x", "serve --port x", f"access trust {address}", f"root migrate x {address}",
+        f"root migrate {address} {address}", f"root migrate {address} {address} {address}", f"init {address}", address,
+        f"setup claude --server {address}", f"remember {address} --x",
+    ):  # fmt: skip
+        run(*root, *words.split())
+    run("init", address)
+    for wrong in ("x", "?x=y", "?schema=X"):
+        run("--root", address.partition("?")[0] + wrong, "status")
+    run("--root", address.replace(PASSWORD, f"{PASSWORD}/x"), "status")
+
+    assert [words for words, output in outputs.items() if PASSWORD in output] == []
+    assert [each.name for each in tmp_path.iterdir() if PASSWORD in each.name or each.name == "postgresql:"] == []
 
 
 def test_init_creates_a_project_in_the_root_of_the_environment_and_another_root_in_a_folder(
