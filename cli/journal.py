@@ -512,9 +512,9 @@ def verify(app: App, heads: str | None, quarantine: str | None, reason: str | No
     findings_ += [each for stream, ids in wanted.items() for each in anchored(journal, stream, ids)]
     _print_damage(app, memory, damage, findings_, anchored_to=bool(wanted))
     for folder in sorted(memory.settings.root.glob("cut/*.[0-9]*")) if memory.place.is_shared else ():
-        app.warn(
-            f"the log lost its last commits; they are in {folder}: jidomem journal restore {folder}, then delete it"
-        )
+        cut = FileJournal(folder)
+        if not all(journal.holds(stream, cut.head(stream)) for stream in cut.streams()):
+            app.warn(f"the log lost its last commits; they are in {folder}: jidomem journal restore {folder}")
     if any(errors for _, errors in damage) or any(
         each.kind in ("missing", "unrecorded", "stray") for each in findings_
     ):
@@ -589,12 +589,9 @@ def restore(app: App, folder: Path | None, dry_run: bool) -> int:
     log, home = open_log(address, app.wait)
     try:
         journal, source = MirroredJournal(log, home, wait=app.wait), folder or home
-        streams = {*log.streams(), *FileJournal(source).streams()}
-        results = {
-            stream: journal.restore(stream, source, dry_run=dry_run)
-            for stream in sorted(streams)
-            if app.project in (None, stream.project)
-        }
+        streams = sorted({*log.streams(), *FileJournal(source).streams()})
+        named = [stream for stream in streams if app.project in (None, stream.project)]
+        results = journal.restore(named, source, dry_run=dry_run)
     finally:
         log.close()
     rows = [

@@ -12,4 +12,4 @@ if __name__ == "__main__":
     home, log, writes = sys.argv[1:]
     fatal = Fatal(log)
     fatal.writes_left = int(writes)
-    MirroredJournal(fatal, Path(home)).restore(STREAM)
+    MirroredJournal(fatal, Path(home)).restore([STREAM])

@@ -50,6 +50,10 @@ def change(log_path, number, document, commit=None):
         store.execute("UPDATE entries SET document = ?, id = coalesce(?, id) WHERE number = ?", row)
 
 
+def restore(journal, *arguments, **options):
+    return journal.restore([STREAM], *arguments, **options)[STREAM]
+
+
 def damaged_numbers(damages):
     return [int(damage.path.partition(": entry ")[2].partition(" ")[0]) for damage in damages]
 
@@ -75,11 +79,11 @@ def test_restore_puts_lost_and_changed_entries_back_and_every_open_process_write
         assert journal is late or refused.value.detail.endswith(
             f"this entry is missing; a copy has it, on {gethostname()}: {here.folder}"
         )
-    planned = here.restore(STREAM, dry_run=True)
+    planned = restore(here, dry_run=True)
     assert ([entry.number for entry in planned.entries], planned.damage) == ([1, 3, 4, 6, 7], ())
     assert damaged_numbers(here.verify(STREAM)) == [1, 3, 4, 6, 7]
 
-    restored = here.restore(STREAM)
+    restored = restore(here)
 
     assert (restored.entries, restored.damage) == (planned.entries, ())
     for journal in (here, there, late, open_journal("new")):
@@ -100,7 +104,7 @@ def test_two_copies_each_with_a_part_of_the_lost_entries_restore_all(open_journa
     assert damaged_numbers(kept.verify(STREAM)) == [2, 3, 6]
     assert ["has it" in each.detail for each in kept.verify(STREAM)] == [True, True, False]
     assert ids(kept.read(STREAM)) == ids(commits[:4])  # a damaged log takes nothing from a better copy
-    restored = kept.restore(STREAM)
+    restored = restore(kept)
 
     assert [entry.number for entry in restored.entries] == [2, 3]
     assert damaged_numbers(restored.damage) == [6]
@@ -111,7 +115,7 @@ def test_two_copies_each_with_a_part_of_the_lost_entries_restore_all(open_journa
     backup = FileJournal(tmp_path / "backup")
     for commit in commits[:7]:
         backup.append(STREAM, backup.head(STREAM), commit)
-    assert [entry.number for entry in new.restore(STREAM, backup.folder).entries] == [6]
+    assert [entry.number for entry in restore(new, backup.folder).entries] == [6]
     assert (ids(new.read(STREAM)), new.verify(STREAM)) == (ids(commits), ())
 
 
@@ -129,7 +133,7 @@ def test_verify_and_reads_keep_a_better_copy_that_is_behind(open_journal, log_pa
     for _ in range(2):
         assert ids(there.read(STREAM))[:3] == ids(commits)
         assert damaged_numbers(there.verify(STREAM))[0] == 2
-    assert [entry.number for entry in there.restore(STREAM).entries] == [2]
+    assert [entry.number for entry in restore(there).entries] == [2]
     assert ids(there.read(STREAM)) == ids([*commits, other])
 
 
@@ -138,7 +142,7 @@ def test_after_an_older_log_was_restored_a_copy_puts_its_later_commits_back(open
     commits = [add(here, f"n{number}") for number in range(5)]
     lose(log_path, 3, 4, 5)
 
-    restored = open_journal().restore(STREAM)
+    restored = restore(open_journal())
 
     assert ([entry.number for entry in restored.entries], restored.damage) == ([3, 4, 5], ())
     for journal in (there, here):
@@ -160,10 +164,10 @@ def test_what_was_redacted_is_restored_without_its_text(open_journal, log_path, 
     lose(log_path, 2)
 
     for source in ("backup", "before", "here"):
-        planned = here.restore(STREAM, tmp_path / source, dry_run=True)
+        planned = restore(here, tmp_path / source, dry_run=True)
         assert list(planned.entries) == [whole[1]]
         assert b'"n1"' not in planned.entries[0].document
-    assert here.restore(STREAM, tmp_path / "before").damage == ()
+    assert restore(here, tmp_path / "before").damage == ()
     assert list(here.log.read(STREAM)) == whole
 
 
@@ -190,12 +194,58 @@ def test_a_copy_that_is_not_whole_or_of_another_root_restores_nothing(open_journ
             add(FileJournal(source), f"other{number}")
 
     with pytest.raises((JournalDamaged, InvalidRequest)) as refused:
-        here.restore(STREAM, source)
+        restore(here, source)
 
     of_whole = isinstance(refused.value, JournalDamaged)
     assert of_whole == (harm in ("edited", "gone"))
     assert ("not whole" if of_whole else "another root") in refused.value.detail
     assert list(here.log.read(STREAM)) == before
+
+
+@pytest.mark.parametrize("project", ["a", "z"])
+def test_a_copy_without_a_project_of_the_root_restores_the_streams_that_it_has(open_journal, log_path, project):
+    here, there = open_journal(), open_journal("there")
+    commits = [add(here, f"n{number}") for number in range(4)]
+    lose(log_path, 3, 4)
+    other = Stream(project)
+    add(there, "beside", stream=other)
+
+    restored = open_journal().restore([STREAM, other])
+
+    assert [entry.number for entry in restored[STREAM].entries] == [3, 4]
+    assert (restored[other].entries, restored[other].damage) == ((), ())
+    assert (ids(there.read(STREAM)), len(ids(there.read(other)))) == (ids(commits), 1)
+
+
+@pytest.mark.parametrize("harm", ["edited", "of another root"])
+def test_a_restore_writes_nothing_if_any_stream_of_the_copy_is_refused(open_journal, log_path, tmp_path, harm):
+    here, other, backup = open_journal(), Stream("z"), FileJournal(tmp_path / "backup")
+    for number in range(3):
+        for stream in (STREAM, other):
+            add(here, f"{stream.project}{number}", stream=stream)
+    shutil.copytree(here.folder / "projects", backup.folder / "projects")
+    lose(log_path, 2)
+    if harm == "edited":
+        file = max(backup.path(other).glob("*.ttl"))
+        file.write_bytes(file.read_bytes().replace(b"z2", b"zz"))
+    else:
+        shutil.rmtree(backup.path(other))
+        add(FileJournal(backup.folder), "foreign", stream=other)
+
+    with pytest.raises((JournalDamaged, InvalidRequest)):
+        here.restore([STREAM, other], backup.folder)
+
+    assert [entry.number for entry in here.log.read(STREAM, with_gaps=True)] == [1, 3]
+
+
+def test_a_folder_with_no_commit_of_the_root_is_refused(open_journal, tmp_path):
+    here = open_journal()
+    add(here, "first")
+    add(FileJournal(tmp_path / "backup"), "other", stream=Stream("another"))
+
+    for source in (tmp_path / "empty", tmp_path / "backup"):
+        with pytest.raises(InvalidRequest, match="has no commits of"):
+            here.restore([STREAM, Stream("another")], source)
 
 
 def test_an_entry_replaced_by_another_commit_is_reported_and_no_copy_overwrites_it(open_journal, log_path):
@@ -206,7 +256,7 @@ def test_an_entry_replaced_by_another_commit_is_reported_and_no_copy_overwrites_
     before = list(here.log.read(STREAM))
 
     assert damaged_numbers(here.verify(STREAM)) == [3]
-    restored = here.restore(STREAM)
+    restored = restore(here)
 
     assert (restored.entries, damaged_numbers(restored.damage)) == ((), [3])
     assert (list(here.log.read(STREAM)), ids(here.read(STREAM))) == (before, ids(commits))
@@ -230,7 +280,7 @@ def test_a_restore_killed_at_any_step_is_finished_by_the_next(open_journal, log_
 
         restored, other = (MirroredJournal(FileLog(log), each) for each in (folder, tmp_path / f"other{writes}"))
         if other.damage(STREAM):
-            assert restored.restore(STREAM).damage == ()
+            assert restore(restored).damage == ()
         for journal in (restored, other):
             assert (ids(journal.read(STREAM)), journal.damage(STREAM)) == (ids(commits), ())
         assert add(other, "next").position == 7
@@ -368,13 +418,13 @@ def test_what_a_shorter_log_cuts_from_a_copy_is_put_back_beside_what_was_written
 
     (cut,) = (here.folder / "cut").iterdir()
     assert not (elsewhere.folder / "cut").exists()
-    restored = here.restore(STREAM, cut)
+    restored = restore(here, cut)
     assert [entry.commit for entry in restored.entries] == ids(commits[2:])
     assert restored.damage == ()
     for journal in (here, elsewhere, open_journal("new")):
         assert {*ids(journal.read(STREAM))} == {*ids(commits), *([other.id] if is_continued else [])}
         assert (journal.verify(STREAM), len(journal.head(STREAM).heads)) == ((), 1 + is_continued)
-    assert here.restore(STREAM, cut).entries == ()
+    assert restore(here, cut).entries == ()
 
 
 def test_a_redaction_removes_what_was_cut_from_a_copy(open_journal, log_path):
@@ -395,3 +445,23 @@ def test_a_redaction_removes_what_was_cut_from_a_copy(open_journal, log_path):
     for journal in (here, there):
         assert len(list(journal.read(STREAM))) == 3
         assert [*(journal.folder / "cut").iterdir()] == []
+
+
+def test_the_command_that_verify_names_for_lost_commits_works_beside_another_project_and_ends_the_warning(
+    postgres, address, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "here"))
+    with jidomem.open(address, project="p") as memory:
+        for number in range(3):
+            memory.writer.submit_intent("p", intent(summary=f"fact {number}", about=[f"f{number}"]))
+        memory.writer.submit_intent("a", intent(summary="beside", applies_to_project="a"))
+    postgres.sql(f"DELETE FROM {address.rpartition('=')[2]}.commits WHERE stream = 'p/memory' AND number = 3")
+    verified = jidomem_here(address, tmp_path / "here", "journal", "verify")
+    (cut,) = (tmp_path / "here" / "cut").iterdir()
+    assert f"jidomem journal restore {cut}\n" in verified.stderr
+
+    restored = jidomem_here(address, tmp_path / "here", "journal", "restore", str(cut))
+
+    assert (restored.exit_code, "1 entries put back" in restored.stderr) == (0, True)
+    after = jidomem_here(address, tmp_path / "here", "journal", "verify")
+    assert (after.exit_code, "lost its last commits" in after.stderr) == (0, False)

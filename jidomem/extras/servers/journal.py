@@ -222,16 +222,37 @@ class MirroredJournal(FileJournal):
         damage = super().verify(stream, seen)
         return tuple(self._fault(stream, each, copied) for each in surveyed.faults) if copied or not damage else damage
 
-    def restore(self, stream: Stream, source: Path | None = None, *, dry_run: bool = False) -> RestoredEntries:
-        """Put the entries that the log of a stream lacks, or has damaged, back from the root in *source*.
+    def restore(
+        self, streams: Iterable[Stream], source: Path | None = None, *, dry_run: bool = False
+    ) -> dict[Stream, RestoredEntries]:
+        """Put the entries that the log lacks, or has damaged, back from the root in *source*: the result by stream.
 
         The default is the copy here. From a copy of this log, commits that followed the last entry are put back as
-        well. What was redacted stays redacted. If it is interrupted, the same call continues.
+        well. What was redacted stays redacted. All streams are judged before the first entry is written. If it is
+        interrupted, the same call continues.
 
-        Raise JournalDamaged if the source is damaged, InvalidRequest if it is of another log, Busy if others wrote
-        meanwhile.
+        Raise JournalDamaged if the source is damaged, InvalidRequest if it is of another log or has none of *streams*,
+        Busy if others wrote meanwhile.
         """
         home = source or self.folder
+        plans = {stream: self._plan_restore(stream, home) for stream in streams}
+        has_entries = any(surveyed.entries for surveyed, _, _ in plans.values())
+        if has_entries and not any(is_shared for _, _, is_shared in plans.values()):
+            raise self._foreign(home)
+        restored = dict[Stream, RestoredEntries]()
+        for stream, (surveyed, entries, _) in plans.items():
+            if not dry_run and entries:
+                if not self.log.restore(stream, entries):
+                    raise Busy(f"{self.log.name} was written to meanwhile", hint="run the same command again")
+                surveyed = self._survey(stream)
+            if not dry_run:
+                self._mark(stream, surveyed)
+            left = () if dry_run else tuple(self._fault(stream, each, {}) for each in surveyed.faults)
+            restored[stream] = RestoredEntries(tuple(entry for entry, _ in entries), left)
+        return restored
+
+    def _plan_restore(self, stream: Stream, home: Path) -> tuple[LogSurvey, list[tuple[LogEntry, bytes | None]], bool]:
+        """Return the survey of a stream, the entries to put back from *home*, and whether that has commits of it."""
         self._reaches([stream])
         folder = Folder(home / "projects" / stream.project / stream.name, stream.graph)
         for damage in folder.verify():
@@ -239,15 +260,11 @@ class MirroredJournal(FileJournal):
             hint = "nothing was put back; use the copy of another machine: jidomem journal restore FOLDER"
             raise JournalDamaged(f"{detail}: this copy is not whole", path=damage.path, commit=damage.commit, hint=hint)
         position, surveyed = checkpoints.load(checkpoints.path_of(str(home), stream)), self._survey(stream)
-        ids = {entry.head.id for entry in surveyed.entries.values()}
+        logged, copied = {each.head.id for each in surveyed.entries.values()}, {head.id for head in folder.named("")}
         is_copy = position is not None and position.life == self._life
-        if (position is not None and not is_copy) or (
-            ids and not ids.intersection(head.id for head in folder.named(""))
-        ):
-            raise InvalidRequest(
-                f"{home} has commits of another root, not of {self.log.name}",
-                hint="name the folder of a copy of it (JIDOMEM_HOME of another machine), or of a restored backup",
-            )
+        is_shared = is_copy or not logged.isdisjoint(copied)
+        if (position is not None and not is_copy) or (logged and copied and not is_shared):
+            raise self._foreign(home)
         filled = _intact(folder, surveyed, with_end=is_copy)
         leaves = redacted_leaves([*redaction_records(folder), *surveyed.records])
         replaced = {fault.number: fault.document for fault in surveyed.faults}
@@ -255,14 +272,13 @@ class MirroredJournal(FileJournal):
             (LogEntry(number, commit.id, _redacted(commit, leaves).data), replaced.get(number))
             for number, commit in sorted(filled.items())
         ]
-        if not dry_run and entries:
-            if not self.log.restore(stream, entries):
-                raise Busy(f"{self.log.name} was written to meanwhile", hint="run the same command again")
-            surveyed = self._survey(stream)
-        if not dry_run:
-            self._mark(stream, surveyed)
-        left = () if dry_run else tuple(self._fault(stream, each, {}) for each in surveyed.faults)
-        return RestoredEntries(tuple(entry for entry, _ in entries), left)
+        return surveyed, entries, is_shared
+
+    def _foreign(self, home: Path) -> InvalidRequest:
+        return InvalidRequest(
+            f"{home} has no commits of {self.log.name}: it is empty, or the copy of another root",
+            hint="name the folder of a copy of it (JIDOMEM_HOME of another machine), or of a restored backup",
+        )
 
     def holds(self, stream: Stream, version: Version) -> bool:
         """Return whether the heads of *version* are in the copy, after an update if necessary."""
