@@ -157,9 +157,13 @@ def open_log(address: str, wait: float) -> tuple[SharedLog, Path]:
     from jidomem.extras.servers import addresses
 
     environment = settings.environment()
-    home = addresses.home_of(address, environment)
-    addresses.claim(home, address, environment)
-    return addresses.open_log(address, environment, wait=wait), home
+    home, log = addresses.home_of(address, environment), addresses.open_log(address, environment, wait=wait)
+    try:
+        addresses.claim(home, address, environment)  # once the store was reached: a mistyped address claims nothing
+    except BaseException:
+        log.close()
+        raise
+    return log, home
 
 
 #: Seconds between two checks whether a checkpoint is due, and those that `close` waits for one.

@@ -324,6 +324,14 @@ def test_a_home_with_other_content_is_refused_and_unchanged(address, tmp_path, m
     jidomem.open(address).close()
 
 
+def test_an_address_that_was_not_reached_claims_no_home(address, tmp_path):
+    for unreachable in ("postgresql://ana@127.0.0.1:1/x", "s3://bucket"):
+        refused = jidomem_here(unreachable, tmp_path / "home", "init", "--root", unreachable)
+        assert (refused.exit_code, (tmp_path / "home").exists()) != (0, True)
+
+    assert jidomem_here(address, tmp_path / "home", "init", "--root", address).exit_code == 0
+
+
 def test_the_home_of_a_root_depends_on_its_place_and_not_on_credentials(monkeypatch):
     home = partial(addresses.home_of, environment={})
     assert home("postgresql://ana:x@db/team") == home("postgres://ben:y@DB/team/?sslmode=require")

@@ -290,6 +290,22 @@ def test_a_second_move_replaces_the_working_state_until_it_is_used_at_the_target
         assert len(memory.agent("ben").get().spaces["tasks"].data) == 2
 
 
+def test_a_database_is_moved_to_another_and_backed_up_with_the_home_of_neither(root, tmp_path, monkeypatch, postgres):
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
+    first, second = postgres.address(), postgres.address()
+    migrate(str(root), first)
+
+    moved = migrate(first, second)
+
+    assert {each.stream: each.extent.commits for each in moved.streams} == {MEMORY: 5, HISTORY: 3}
+    assert backup(second, tmp_path / "memory.tar")[0].streams == [
+        each._replace(came=each.extent.commits) for each in moved.streams
+    ]
+    assert not (tmp_path / "home").exists()
+    with open_root(second, 50) as memory:
+        assert len(list(memory.journal.read(MEMORY))) == 5
+
+
 def test_tokens_are_moved_with_a_root_and_absent_from_backups(root, tmp_path, monkeypatch, postgres):
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
     target = postgres.address()

@@ -21,14 +21,15 @@ from jidomem.base import disk
 from jidomem.base.disk import LockedFile, move, prepare, writing
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.extras.memoryos import jobs, storage
+from jidomem.extras.servers import addresses
 from jidomem.extras.servers.log import StreamExtent
 from jidomem.extras.transfer import endpoints
 from jidomem.extras.transfer.endpoints import CopiedStream, FolderEnd, LogEnd, Progress, TransferEndpoint, copy_streams
 from jidomem.journal.journal import Stream
 from jidomem.providers.stores import TABLES as KV
 from jidomem.runtime import agent_memory, logs
-from jidomem.runtime.location import opened_log
-from jidomem.runtime.settings import find, own_config
+from jidomem.runtime.location import open_log
+from jidomem.runtime.settings import address_of, environment, find, own_config
 from jidomem.runtime.state import FILE, State
 from jidomem.runtime.tokens import OwnTokens, SharedTokens
 from jidomem.runtime.user_config import ApiToken
@@ -271,15 +272,14 @@ def _row(stream: Stream, extent: StreamExtent) -> dict[str, Any]:
 @contextmanager
 def _opened(place: str) -> Iterator[_Place]:
     """Yield the root at *place*, a folder or an address, which need not exist."""
-    folder, opened = find(place)[0], opened_log(place, _WAIT)
-    if opened is None:
+    folder, address = find(place)[0], address_of(place)
+    if address is None:
         yield _Place(FolderEnd(folder), folder, OwnTokens(own_config(), folder))
         return
-    log, _ = opened
-    try:
-        yield _Place(LogEnd(log), folder if place.startswith("s3:") else DatabasePlace(place), SharedTokens(log))
-    finally:
-        log.close()
+    is_bucket = address.startswith("s3:")  # its working state is in the copy here; a database needs no copy to be moved
+    log = open_log(address, _WAIT)[0] if is_bucket else addresses.open_log(address, environment(), wait=_WAIT)
+    with closing(log):
+        yield _Place(LogEnd(log), folder if is_bucket else DatabasePlace(address), SharedTokens(log))
 
 
 def _refuse_nothing(end: TransferEndpoint) -> None:
