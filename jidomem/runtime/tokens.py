@@ -41,6 +41,7 @@ class Keyring:
         self._storage = storage
         #: Reports why the tokens cannot be read.
         self.on_fault: Callable[[JidomemError], object] = _report
+        self._fault = ""  # the code of the reported one
         self._seen = storage.state()
         self._tokens, is_needed = storage.read()
         self._needs: MutableSequence[int] | memoryview = [is_needed]
@@ -120,22 +121,26 @@ class Keyring:
         return token in self._tokens and token.is_valid(now())
 
     def _catch_up(self) -> None:
-        """Read the tokens again if they changed; if that fails, write the reason to stderr and raise Failed."""
-        state = self._storage.state()
-        if state == self._seen:
-            return
+        """Read the tokens again if they changed; raise Failed, without the reason, if that fails.
+
+        The reason is reported once until they are read again: the caller may be anybody.
+        """
         try:
-            self._tokens, is_needed = self._storage.read()
+            if (state := self._storage.state()) != self._seen:
+                self._tokens, is_needed = self._storage.read()
+                self._seen = state
+                if is_needed:
+                    self._needs[0] = 1
         except JidomemError as error:
-            self.on_fault(error)
+            if error.code != self._fault:
+                self._fault = error.code
+                self.on_fault(error)
             raise Failed(
                 "the tokens of this server cannot be read",
                 hint="tell its operator: the reason is in its log",
-                code="invalid_config",
+                code="store_unreachable" if error.code == "store_unreachable" else "invalid_config",
             ) from error
-        self._seen = state
-        if is_needed:
-            self._needs[0] = 1
+        self._fault = ""
 
     def requires_token(self) -> bool:
         """Return whether a token is needed now."""

@@ -186,7 +186,7 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
     )
     if site.operation.readiness.has_changed_to(fault.detail if fault else "") and fault:
         site.operation.log_event("warning", "unwritable", {"detail": fault.detail, "hint": fault.hint})
-    shown = wire.for_callers(fault, memory.settings.place) if fault and site.caller else fault
+    shown = wire.for_callers(fault, memory.place.name) if fault and site.caller else fault
     states = {"damaged": damaged, "behind": behind, "rules": problem, "unwritable": fault}
     return {
         "status": next((name for name, found in states.items() if found), "ok"),
@@ -234,10 +234,15 @@ def lock_fault(site: RequestContext) -> Busy | None:
 
 
 def _is_ready(site: RequestContext) -> bool:
+    """Return whether the server is ready; the log has the reason of a check that fails, once until one succeeds."""
+    problem, state = None, {}
     try:
-        return bool(_readiness(site)["status"] == "ok")
-    except JidomemError:
-        return False
+        state = _readiness(site)
+    except JidomemError as error:
+        problem = error
+    if site.operation.readiness.has_changed_to(problem.code if problem else "", "/readyz") and problem:
+        site.operation.log_fault(problem)
+    return state.get("status") == "ok"
 
 
 def metrics(site: RequestContext) -> Response:

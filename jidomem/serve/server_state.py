@@ -620,7 +620,7 @@ class RequestContext:
         """Return *error* as the caller may see it: one with a token without paths and commands of this machine."""
         if self.caller is None:
             return error
-        shown = wire.for_callers(error, self.memory.settings.place)
+        shown = wire.for_callers(error, self.memory.place.name)
         if shown is not error:
             self.operation.log_fault(error, self.caller.agent, self.request_id)
         return shown

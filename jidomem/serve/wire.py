@@ -233,6 +233,7 @@ _AT_SERVER: Mapping[str, str] = {
     "store_unavailable": "the store of the server is not available",
     "store_unreachable": "the server cannot reach its store",
     "store_unfit": "the store of the server is unfit",
+    "outcome_unknown": "the server lost its store, and whether the change was stored is not known",
     "busy": "another writer has locked the memory",
 }
 _NOTHING = "nothing was stored"
@@ -248,12 +249,12 @@ def for_callers(error: JidomemError, place: str) -> JidomemError:
     if error.code == "payload_too_large":
         error.hint = _OWN_FILE.sub("ask the operator of the server for a higher limit", error.hint)
     named = place in error.detail or place in error.hint
-    if error.code not in _AT_SERVER or _TELL in error.hint or (error.code == "busy" and not named):
+    again = {"busy": "submit again; if this persists, ", "outcome_unknown": f"{error.hint}; if this persists, "}
+    if error.code not in _AT_SERVER or _TELL in error.hint or (error.code in again and not named):
         error.detail, error.hint = (text.replace(place, "the memory") for text in (error.detail, error.hint))
         return error
     detail = _AT_SERVER[error.code] + (f"; {_NOTHING}" if _NOTHING in error.detail else "")
-    again = "submit again; if this persists, " if error.code == "busy" else ""
-    shown = JidomemError(detail, hint=f"{again}{_TELL}", code=error.code)
+    shown = JidomemError(detail, hint=again.get(error.code, "") + _TELL, code=error.code)
     shown.position = error.position
     return shown
 

@@ -113,7 +113,7 @@ class ClientSession:
 
     def shown(self, error: JidomemError) -> JidomemError:
         """Return *error* as the client may see it: one with a token without paths and commands of this machine."""
-        shown = error if self._caller is None else for_callers(error, self.memory.settings.place)
+        shown = error if self._caller is None else for_callers(error, self.memory.place.name)
         if shown is not error:
             self._log_fault(error, self.agent)
         return shown

@@ -260,7 +260,10 @@ class _Door:
             caller = self._caller(scope, seen)
             _check_read(scope)
             site = RequestContext(self._site.memory, self._site.keyring, caller, self._site.operation)
-            return Response(figures(site), 200, media_type=TYPE)
+            try:
+                return Response(figures(site), 200, media_type=TYPE)
+            except JidomemError as error:
+                raise site.visible_error(error) from error
         except JidomemError as error:
             return _refused(error, seen)
 

@@ -1,0 +1,147 @@
+"""A server of a shared root whose PostgreSQL server is away or refuses writes."""
+
+import json
+from io import StringIO
+
+import pytest
+from conftest import intent
+from postgres_server import PASSWORD
+
+import jidomem
+from jidomem.base.clock import Sources
+from jidomem.runtime import tokens
+from jidomem.serve import server_state
+from jidomem.serve.app import create_app
+from jidomem.serve.log import Log
+from jidomem.serve.server_state import Operation
+
+ROLE, SECRET = "served", "s3cret-of-served"
+
+
+class Store:
+    """A root of a role of its own, which PostgreSQL admits until `leave`."""
+
+    def __init__(self, postgres):
+        self.postgres, self.address = postgres, postgres.address().replace(f"jido:{PASSWORD}", f"{ROLE}:{SECRET}")
+        self.schema = self.address.rpartition("=")[2]
+
+    def leave(self):
+        self.postgres.sql(f"ALTER ROLE {ROLE} NOLOGIN")
+        self.disconnect()
+
+    def come_back(self):
+        self.postgres.sql(f"ALTER ROLE {ROLE} LOGIN")
+
+    def disconnect(self):
+        self.postgres.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{ROLE}'")
+
+
+@pytest.fixture
+def store(postgres):
+    postgres.sql(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{SECRET}'")
+    postgres.sql(f"GRANT CREATE ON DATABASE memory TO {ROLE}")
+    yield Store(postgres)
+    postgres.sql(f"DROP OWNED BY {ROLE} CASCADE")
+    postgres.sql(f"DROP ROLE {ROLE}")
+
+
+class Served:
+    """The application of a root, with its log; `with_token` are the headers of a caller with a token."""
+
+    def __init__(self, memory):
+        self._sink = StringIO()
+        self._operation = Operation(Log(self._sink))
+        keyring = memory.place.keyring()
+        secret, _ = keyring.issue("ana", "agent", ("p",), Sources())
+        self.with_token = {"Authorization": f"Bearer {secret}"}
+        self.client = create_app(memory, keyring=keyring, operation=self._operation).test_client()
+
+    def events(self):
+        """Stop logging, and return the logged events by name."""
+        self._operation.close()
+        events = [json.loads(line) for line in self._sink.getvalue().splitlines()]
+        return {name: [each for each in events if each["event"] == name] for name in ("fault", "request", "unwritable")}
+
+
+@pytest.fixture
+def served(store, tmp_path, monkeypatch):
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tokens, "TOKENS_FOR", 0)
+    monkeypatch.setattr(server_state, "FRESH", 0)
+    with jidomem.open(store.address, project="p", wait=0.1) as memory:
+        memory.writer.submit_intent("p", intent())
+        yield Served(memory)
+
+
+def test_nobody_is_told_the_place_of_a_lost_store_and_the_log_has_its_reason_once_an_outage(store, served):
+    client = served.client
+    pages = {"Accept": "text/html"}
+    wrong = {"Authorization": "Bearer jido_wrong"}
+    assert client.get("/projects/p", headers=served.with_token).status_code == 200
+    answers, neutral = [], ("/projects/p", "/projects/p/queries/facts", "/nowhere", "/readyz", "/metrics", "/")
+    for _ in range(2):
+        store.leave()
+        answers += [client.get(path, headers=headers)
+                    for path in neutral for headers in ({}, wrong, pages, served.with_token)]  # fmt: skip
+        store.come_back()
+        assert client.get("/projects/p", headers=served.with_token).status_code == 200
+    faults = [each for each in served.events()["fault"] if "agent" not in each]
+
+    for answer in answers:
+        assert answer.status_code == 503, answer.text
+        for part in ("postgresql", ROLE, "127.0.0.1", "psql", "FATAL", store.schema):
+            assert part not in answer.text
+    assert {answer.json.get("detail", "") for answer in answers if answer.is_json} == {
+        "", "the tokens of this server cannot be read",
+    }  # fmt: skip
+    assert [(each["code"], "not permitted to log in" in each["detail"]) for each in faults] == 2 * [
+        ("store_unreachable", True)
+    ]
+    assert SECRET not in str(faults)
+
+
+def test_the_log_has_the_reason_once_why_a_probe_without_token_fails_while_tokens_are_cached(
+    store, served, monkeypatch
+):
+    monkeypatch.setattr(tokens, "TOKENS_FOR", 60)
+    assert served.client.get("/projects/p", headers=served.with_token).status_code == 200
+    assert served.client.get("/readyz").json == {"status": "ok"}
+    store.leave()
+    away = [served.client.get("/readyz") for _ in range(2)]
+    told = served.client.get("/projects/p/queries/facts", headers=served.with_token)
+    store.come_back()
+    assert served.client.get("/readyz").json == {"status": "ok"}
+    store.leave()
+    away.append(served.client.get("/readyz"))
+    store.come_back()
+
+    assert [(each.status_code, each.json) for each in away] == 3 * [(503, {"status": "not ready"})]
+    assert (told.status_code, told.json["detail"]) == (503, "the server cannot reach its store")
+    faults = served.events()["fault"]
+    assert [each.get("agent") for each in faults] == [None, "ana", None]
+    assert all("not permitted to log in" in each["detail"] for each in faults)
+
+
+def test_of_an_unknown_outcome_a_caller_is_told_how_to_repeat_the_request_and_no_address(served, store, monkeypatch):
+    monkeypatch.setattr(tokens, "TOKENS_FOR", 60)
+    body, key = intent(summary="another", asserted_by="ana"), {"Idempotency-Key": "k"}
+    function, table = f"{store.schema}.die", f"{store.schema}.commits"
+    store.postgres.sql(
+        f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(1); RETURN new; END'"
+    )
+    store.postgres.sql(f"GRANT pg_signal_backend TO {ROLE}")
+    store.postgres.sql(f"CREATE TRIGGER die BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {function}()")
+
+    def submit():
+        return served.client.post("/projects/p/intents", json=body, headers={**served.with_token, **key})
+
+    lost = submit()
+    store.postgres.sql(f"DROP TRIGGER die ON {table}")
+    again = submit()
+
+    assert (lost.status_code, lost.json["code"], again.status_code) == (503, "outcome_unknown", 201), lost.text
+    assert "the same idempotency key" in lost.json["hint"]
+    assert not [part for part in ("postgresql", ROLE, "terminating") if part in lost.text]
+    (fault,) = served.events()["fault"]
+    assert "terminating connection" in fault["detail"]
