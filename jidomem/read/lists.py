@@ -321,7 +321,8 @@ class Lists:
             return self._among(query, project, bindings, [*names]), len(names) < len(keys)
         if keys is not None:
             return self._among(query, project, bindings, keys), False
-        rows = _valued(query, self.terms(query, project, bindings, f"{query.text}\nLIMIT {count + 1:d}"))
+        text = self._text(query, project, bindings)
+        rows = _valued(query, self.terms(query, project, bindings, f"{text}\nLIMIT {count + 1:d}"))
         return rows[:count], len(rows) > count
 
     def longest_due(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], count: int) -> Rows:
@@ -501,13 +502,10 @@ class Lists:
         return self._read_at_once(project, lambda file: file.projection.page(order, "", moment, inactive, count))
 
     def _text(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> str:
-        """Return the text of *query*, restricted to the kind, and to the memories with the text, that it names."""
-        condition, order, text = query.contains, query.list_order, query.text
+        """Return the text of *query* with its values, or restricted to the memories with the text that it names."""
+        condition, order = query.contains, query.list_order
+        text = query.text if self._remote is not None else query.with_values(bindings)
         if condition is None or order is None:
-            kinds = [each for each in query.params if each.type == "kind" and self._remote is None]
-            for param in kinds:  # the engine plans the joins without bindings, and would read all memories
-                if WRITABLE.fullmatch(kind := bindings.get(param.variable, "")):
-                    text = text.replace("WHERE {", f"WHERE {{ VALUES ?{param.variable} {{ {kind} }}", 1)
             return text
         wanted = plain_value(bindings[condition.parameter])
         items = self._projected(project, lambda file: file.projection.containing(order, wanted))

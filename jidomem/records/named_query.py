@@ -55,6 +55,9 @@ _UNLESS = lazy(rf"\?\w+ {_NAME} \?(\w+)")
 _CONTAINS = lazy(r"\?(\w+) \?(\w+)")
 _UNION = lazy(r"\{ [^{}]* \}(?: UNION \{ [^{}]* \})+")
 _TOKEN = lazy(r'"(?:[^"\\\n]|\\.)*"|<[^<>"{}|^`\\\s]*>|#.*|[{}]|\w+|\S')
+#: A term that stays as it is in a query: it has no escapes, which SPARQL decodes first, nor parts that it resolves.
+_SIMPLE_IRI = r"<[a-z][a-z0-9+-]*:(?:[\w#?=&@+~:-]|/(?!\.)|\.)*>"
+_WRITABLE = lazy(rf'{_SIMPLE_IRI}|"[^"\\\n\r]*"(?:\^\^{_SIMPLE_IRI})?', re.ASCII)
 _PREFIX = lazy(r"PREFIX (\w*): <([^<>]*)>")
 _PARAM = lazy(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
 #: The parameters that have the same type and default in every query.
@@ -197,6 +200,14 @@ def _is_steady(text: str) -> bool:
 
 
 @lru_cache(maxsize=256)
+def _group(text: str) -> int | None:
+    """Return the offset after the opening of the pattern of a query; None if the pattern is a subquery."""
+    tokens = (token for token in _TOKEN.finditer(text) if not token[0].startswith("#"))
+    place = next((token.end() for token in tokens if token[0] == "{"), None)
+    return None if next(tokens, [""])[0].upper() == "SELECT" else place
+
+
+@lru_cache(maxsize=256)
 def _openings(variable: str, pattern: str, prologue: str) -> tuple[Opening, ...] | None:
     parts = pattern.strip("{ }").split(" } UNION { ") if _UNION.fullmatch(pattern) else [pattern]
     openings: list[Opening] = []
@@ -301,6 +312,24 @@ class NamedQuery(NamedTuple):
             parts.append(self.text[start:branch])
             start = branch
         return f" {candidates} ".join((*parts, self.text[start:]))
+
+    def with_values(self, bindings: Mapping[str, Term]) -> str:
+        """Return the text of the query with the values of its parameters: the engine plans joins by the text alone.
+
+        All variables have to be bound beside that: the text lacks the project, by which nearly all memories are
+        selected, values that need escapes, and parameters that a query of a root assigns.
+        """
+        place = _group(self.text)
+        values = {
+            param.variable: bindings[param.variable]
+            for param in self.params
+            if param.type != "project" and _WRITABLE.fullmatch(bindings.get(param.variable, ""))
+            and not re.search(rf"\bAS\s+[?$]{param.variable}\b", self.text, re.IGNORECASE)
+        }  # fmt: skip
+        if place is None or not values:
+            return self.text
+        names = " ".join(f"?{name}" for name in values)
+        return f"{self.text[:place]} VALUES ({names}) {{ ({' '.join(values.values())}) }}{self.text[place:]}"
 
     def bind(self, values: Mapping[str, object], queries: Container[str] = ()) -> dict[str, Term]:
         """Return a term for every parameter, except one without value and default.

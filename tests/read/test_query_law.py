@@ -12,8 +12,9 @@ from reader_world import DATA, new_index, reader_of, triples
 from jidomem.base.clock import parse_moment
 from jidomem.errors import NotFound
 from jidomem.rdf.terms import plain_value
-from jidomem.rdf.vocab import JIDO, RDFS, TYPE, graph_iri, jido, local_name
+from jidomem.rdf.vocab import JIDO, RDFS, TYPE, graph_iri, graphs_of, jido, local_name
 from jidomem.read.playbook import Playbook
+from jidomem.records.named_query import snake
 
 PLAYBOOK = Playbook()
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -301,6 +302,26 @@ def test_every_query_as_of_a_moment_answers_as_the_memory_of_that_moment(seed):
 
     for number in range(len(history)):
         assert answers(reader_of(growing, playbook=PLAYBOOK), worlds, as_of=at(number)) == then[number]
+
+
+@settings(max_examples=examples(2))
+@given(st.integers(0, 2**32))
+def test_every_query_has_the_same_rows_with_its_values_in_the_text_now_and_as_of_a_moment(seed):
+    scribe, index, graphs = Scribe(), new_index(), graphs_of("demo")
+    for number, news in enumerate(drawn_history(Random(seed))):
+        for graph, rows in scribe.commit(number, news).items():
+            index.apply(graph, str(number), rows)
+
+    for query, given_values in ((each, values) for each in PLAYBOOK for values in questions(each)):
+        named = {"project": "demo", **given_values}
+        values = {param.name: named[name] for param in query.params if (name := snake(param.name)) in named}
+        for moment in ({}, {"asOf": at(3)}):
+            bindings = query.bind({**values, **moment, **({"validAt": at(4)} if query.takes("validAt") else {})})
+            text = query.with_values(bindings)
+            assert text != query.text
+            assert index.query(text, graphs=graphs, bindings=bindings) == index.query(
+                query.text, graphs=graphs, bindings=bindings
+            )
 
 
 OWN = "https://example.org/own#"

@@ -1,8 +1,12 @@
 from datetime import UTC, datetime
 
 import pytest
+from conftest import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jidomem.errors import InvalidRequest
+from jidomem.index.store import OxigraphIndex
 from jidomem.read.playbook import Playbook
 from jidomem.records.named_query import FOREVER, parse, snake, to_term
 
@@ -106,3 +110,52 @@ def test_an_unknown_parameter_is_refused_with_the_query_of_its_value():
         playbook.get("tasks").bind({"status": "Completed"}, playbook)
 
     assert refusal.value.hint.startswith("the query completed-tasks has these; open-tasks takes as_of, ")
+
+
+#: Parts of values that would leave a literal or an IRI, or that a parser of SPARQL changes.
+HOSTILE = ['"', "'", "\\", "\\u0022", "\\u003E", "} UNION { ?a ?b ?c }", "#", "\n", "\r", "\0"]
+HOSTILE += ["/../", "%2", "?a", "\u00e9", "\U0001d11e", "@en"]
+OF = parse(
+    "of", "curator", "#+ summary: s\n#+ params: project what:string=x who:iri=urn:x\n#+ columns: a\n#+ order: a\n"
+    "# WHERE { of a comment\nSELECT ?project ?what ?who ?a WHERE { OPTIONAL { ?a <urn:p> ?what } ?a <urn:q> ?who }",
+)  # fmt: skip
+
+
+@settings(max_examples=examples(300))
+@given(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=3), max_size=6).map("".join))
+def test_a_value_in_the_text_of_a_query_selects_what_the_bound_variable_selects(value):
+    index = OxigraphIndex()
+    values: list[dict[str, str]] = [{"what": value}, {"who": f"urn:{value}"}, {"who": f"http://e.x/{value}"}]
+    for given_values in values:
+        try:
+            bindings = OF.bind({"project": "demo", **given_values})
+            index.apply("urn:g", repr(given_values), [("<urn:1>", "<urn:p>", bindings["what"])])
+            index.apply("urn:g", f"q{given_values}", [("<urn:1>", "<urn:q>", bindings["who"])])
+            wanted = index.query(OF.text, graphs=["urn:g"], bindings=bindings)
+        except (InvalidRequest, ValueError, SyntaxError):  # no text, or no IRI
+            continue
+
+        assert index.query(OF.with_values(bindings), graphs=["urn:g"], bindings=bindings) == wanted
+
+
+def test_the_text_has_the_values_of_all_parameters_but_the_project():
+    text = OF.with_values(OF.bind({"project": "demo", "what": "1", "who": "urn:a"}))
+
+    assert 'WHERE { VALUES (?what ?who) { ("1" <urn:a>) } OPTIONAL' in text
+    assert "demo" not in text
+
+
+@pytest.mark.parametrize("who", ["urn:a>", "urn:a\\u003E", "http://e.x/../a", "http://e.x/%zz"])
+def test_a_value_that_is_not_the_same_in_a_query_stays_out_of_the_text(who):
+    assert "?who)" not in OF.with_values({"what": '"1"', "who": f"<{who}>"})
+    assert OF.with_values({"what": '"a\\u0022"'}) == OF.text
+
+
+@pytest.mark.parametrize(
+    "pattern", ["WHERE { SELECT ?a ?who { ?a ?b ?who } }", "(1 AS ?n) { ?a ?b ?n BIND(<urn:b> AS ?who) }"]
+)
+def test_a_subquery_and_a_parameter_that_the_query_assigns_stay_as_they_are(pattern):
+    header = "#+ summary: s\n#+ params: project who:iri\n#+ columns: a\n#+ order: a\n"
+    query = parse("of", "curator", f"{header}SELECT ?project ?a ?who {pattern}")
+
+    assert query.with_values(query.bind({"project": "demo", "who": "urn:a"})) == query.text
