@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import click
 
 from jidomem.base.clock import json_value
+from jidomem.errors import Busy
 from jidomem.rdf.vocab import short_id
 from jidomem.recall.briefing import contrast_lines, markdown, stale_files
 from jidomem.records.active import DUE, OUTCOME, UNTIL
@@ -25,8 +27,7 @@ from jidomem_cli.paths import Paths
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
 _OPTION = "--include-inactive"
-#: Seconds for which the command waits for a search index that is being built, and its progress.
-AWAITED, _BUILDING = 8.0, "the search index is being built: {:,} of {:,} commits"
+_BUILDING = "the search index is being built: {:,} of {:,} commits"
 _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "status", "time")
 
 
@@ -57,7 +58,7 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     Matches word stems, and parts of names and paths; not every word has to match. Memories that govern a file of
     --about rank higher. The default of --limit is 5. The score is the probability that the memory answers TEXT; if
     none reaches --min-score, only the nearest is named. --format md prints quoted data for an agent, which is the text
-    that --budget-tokens limits; a token is three bytes.
+    that --budget-tokens limits; a token is three bytes. It waits for a new search index; without one it exits with 6.
 
     Examples:
       jidomem recall "which index did we choose?"
@@ -65,7 +66,14 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
       jidomem recall "release process" --budget-tokens 400 --format md
     """
     memory = app.read()
-    memory.await_index(AWAITED, lambda added, commits: app.info(_BUILDING.format(added, commits)))
+    tenths = set[int]()
+
+    def show_progress(added: int, commits: int) -> None:
+        if (tenth := 10 * added // commits) not in tenths:
+            tenths.add(tenth)
+            app.info(_BUILDING.format(added, commits))
+
+    memory.await_index(inf, show_progress)
     result = memory.recall(
         text,
         limit=limit,
@@ -75,6 +83,10 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
         valid_at=app.valid_at,
         **filters,
     )
+    hint = "repeat the command, or let jidomem root reindex add all"
+    partial = Busy(text, hint=hint, code="index_behind") if (text := result.index_notice()) else None
+    if partial and not result.entries:
+        raise partial
     form, notice = app.form, result.inactive.notice(_OPTION)
     if form == "json":
         show_json(json_value({**result.to_dict(), "inactive": result.inactive.to_dict(_OPTION)}))
@@ -121,8 +133,6 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
     ):
         if text and form not in ("json", "md"):
             app.info(text)
-    if form not in ("json", "md") and (text := result.index_notice()):
-        app.info(f"{text}, or let jidomem root reindex add all")
     vectors = result.metadata.get("vectors", {})
     if form != "json" and (error := vectors.get("error")):
         app.info(f"the embedder failed: {error}")
@@ -130,6 +140,8 @@ def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, 
         former = vectors.get("former")
         meanwhile = f"; the vectors of {former} answer meanwhile" if former else " and match by words only"
         app.info(f"{pending:,} pieces of text have no vector yet{meanwhile}: jidomem root reindex makes all")
+    if partial:
+        raise partial
 
 
 def _row(hit: Hit) -> Row:

@@ -1,12 +1,17 @@
 """`jidomem recall`, and the search index in the output of other verbs."""
 
 import json
+import re
+import sqlite3
+from itertools import count
+from threading import Timer
 
 import pytest
 from cli_world import FACT, OLD, build, run
 from conftest import intent
 
 import jidomem
+from jidomem.index import cache_file, search_index
 from jidomem.models.local_embedder import _read
 
 
@@ -173,3 +178,37 @@ def test_a_question_is_answered_by_similarity_and_status_and_reindex_report_the_
 
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "somewhere")
     assert "JIDOMEM_EMBEDDER='somewhere' is none of local, none" in run("recall", "car").stderr
+
+
+@pytest.fixture
+def locked(root, monkeypatch):
+    """Return the search file of a killed process, which another one has locked."""
+    run("recall", "cache")
+    monkeypatch.setattr(search_index, "MAX_AWAITED", 0)
+    file = sqlite3.connect(root / "cache" / "text" / "p.sqlite", isolation_level=None, check_same_thread=False)
+    file.execute("UPDATE metadata SET value = 'false' WHERE name = 'is_whole'")
+    file.execute("UPDATE metadata SET value = '0' WHERE name = 'memories'")
+    file.execute("DELETE FROM metadata WHERE name = 'mark'")
+    file.execute("BEGIN IMMEDIATE")
+    yield file
+    file.close()
+
+
+def test_a_recall_waits_until_a_new_search_index_has_all_memories(locked, monkeypatch):
+    locked.execute("DELETE FROM memory")
+    locked.execute("DELETE FROM metadata WHERE name IN ('memories', 'length')")
+    seconds = count(step=1_000)
+    monkeypatch.setattr(search_index, "monotonic_time", lambda: next(seconds))
+    Timer(0.5, lambda: locked.execute("COMMIT")).start()
+    result = run("recall", "cache")
+    assert (result.exit_code, FACT in result.stdout) == (0, True), result.stderr
+    assert "were searched" not in result.stderr
+
+
+@pytest.mark.parametrize("form", ["table", "json", "md"])
+def test_a_recall_from_a_part_of_the_memories_exits_with_6_and_says_how_many_were_searched(locked, monkeypatch, form):
+    monkeypatch.setattr(cache_file, "BUSY_TIMEOUT", 0.05)
+    result = run("recall", "xylophone", "--format", form)
+    assert (result.exit_code, result.stdout) == (6, "")
+    assert re.search(r"only the memories of \d+ of \d+ commits were searched; try again", result.stderr)
+    assert "none" not in result.stderr

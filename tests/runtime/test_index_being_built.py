@@ -23,6 +23,7 @@ def test_recall_answers_while_the_index_is_built_and_reports_its_progress(tmp_pa
         first = memory.recall("zebra")
         progress = first.metadata["index"]
         assert 0 <= progress["added"] < progress["commits"] == 1
+        assert first.to_dict()["metadata"]["index"] == progress  # as HTTP and MCP answer
         assert "only the memories of 0 of 1 commits were searched" in markdown(first)
         assert {hit.content for hit in first.entries} <= {f"zebra {number}" for number in range(100)}
 
