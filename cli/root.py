@@ -177,7 +177,12 @@ def _check_files(folder: Path) -> None:
 T = TypeVar("T")
 
 #: State of the working state after a move -> its description.
-_STATES = {"brought": "copied", "none": "none", "kept": "not copied"}
+_STATES = {
+    "brought": "copied",
+    "none": "none",
+    "kept": "not copied",
+    "left": "not copied, nor are configuration and tokens",
+}
 _STATE_IN_USE = "the working state of the target has been used since the last copy, and is not replaced"
 _OTHERS = "tokens are valid at the target only: issued there, or revoked at the source; see jidomem access token list"
 _FILE = click.Path(path_type=Path)
@@ -193,15 +198,17 @@ def migrate(app: App, source: str, target: str) -> None:
 
     Copies commits byte for byte with their ids, configuration, working state and tokens; SOURCE is only read. TARGET
     has to be empty, or an earlier copy of SOURCE: run the command again to resume, or to copy new commits. Both ends
-    are verified at the end.
+    are verified at the end. With --project it copies the commits of that project only, and TARGET may have others:
+    configuration, overlay, working state and tokens of SOURCE are left there.
 
     Examples:
       jidomem root migrate .jidomem elsewhere
       jidomem root migrate .jidomem elsewhere --json
+      jidomem --project billing root migrate .jidomem postgresql://db/teams
     """
     from jidomem.extras.transfer import move
 
-    moved = _with_progress(app, partial(move.migrate, source, target))
+    moved = _with_progress(app, partial(move.migrate, source, target, project=app.project))
     _print_move(app, moved)
     if moved.grew:
         app.warn(f"{moved.source} was written to meanwhile: stop its writers, and run this again")
@@ -248,7 +255,10 @@ def restore(app: App, file: Path) -> None:
 
 
 def _root(app: App) -> str:
-    """Return the root of the command, a folder or an address."""
+    """Return the root of the command, a folder or an address; raises InvalidRequest for --project."""
+    if app.project is not None:
+        hint = f"leave it out; one project: jidomem --project {quote(app.project)} root migrate SOURCE TARGET"
+        raise InvalidRequest("a backup is of the whole root: --project does not apply", hint=hint)
     return settings.address_of(app.root) or str(settings.find(app.root)[0])
 
 

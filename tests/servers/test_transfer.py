@@ -29,6 +29,7 @@ from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, copy_streams
 from jidomem.extras.transfer.move import backup, migrate, restore
 from jidomem.journal import rewrite
 from jidomem.journal.journal import FileJournal, Stream
+from jidomem.records.policy import PolicyChange
 from jidomem_cli.main import cli
 
 MEMORY, HISTORY = Stream("p"), Stream("p", "history")
@@ -306,6 +307,56 @@ def test_a_database_is_moved_to_another_and_backed_up_with_the_home_of_neither(r
         assert len(list(memory.journal.read(MEMORY))) == 5
 
 
+@pytest.mark.parametrize("kind", ["folder", "postgres", "bucket"])
+def test_a_project_is_moved_beside_others_with_its_history_and_policy_and_back(
+    root, tmp_path, monkeypatch, request, kind
+):
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
+    target = str(tmp_path / "target")
+    if kind != "folder":
+        server = request.getfixturevalue(kind)
+        target = server if kind == "bucket" else server.address()
+    with jidomem.open(target, project="q", sources=fixed_sources(START)) as memory:
+        memory.writer.submit_intent("q", intent(iri="urn:m:q", applies_to_project="q"))
+        memory.place.change_file("config.toml", lambda before: 'project = "q"\n')
+    with open_root(root, 50) as memory:
+        memory.writer.agent = "ana"
+        memory.writer.change_policy("p", (PolicyChange(agent="ana", grants="Administrator"),), reason="as agreed")
+        administrators = memory.writer.authority("p").administrators
+    whole = journal_of(root)
+    (root / "projects" / "p" / "memory" / "x.ttl.aside").write_text("quarantined")
+
+    with pytest.raises(InvalidRequest, match=r"other content: q/memory") as refused:
+        migrate(str(root), target)
+    moved = migrate(str(root), target, project="p")
+
+    assert "--project ID root migrate" in refused.value.hint
+    assert {each.stream: each.extent.commits for each in moved.streams} == {MEMORY: 6, HISTORY: 3}
+    assert (moved.state, moved.tokens, migrate(str(root), target, project="p").streams[0].came) == ("left", 0, 0)
+    with open_root(target, 60) as memory:
+        assert memory.projects() == ["p", "q"]
+        assert memory.writer.authority("p").administrators == administrators
+        assert memory.settings.configured == "q"
+        memory.writer.submit_intent("p", intent(iri="urn:m:60", summary="written there"))
+
+    back = migrate(target, str(tmp_path / "back"), project="p")
+
+    assert {each.stream: each.extent.commits for each in back.streams} == {MEMORY: 7, HISTORY: 3}
+    assert whole[MEMORY].items() <= journal_of(tmp_path / "back")[MEMORY].items()
+    assert not (tmp_path / "back" / "projects" / "q").exists()
+    assert (tmp_path / "back" / "projects" / "p" / "memory" / "x.ttl.aside").read_text() == "quarantined"
+    with pytest.raises(NotFound, match="no project 'z'"):
+        migrate(target, str(tmp_path / "other"), project="z")
+
+
+def test_a_backup_or_restore_of_one_project_is_refused(root, tmp_path):
+    for words in (["backup", str(tmp_path / "memory.tar")], ["restore", str(tmp_path / "memory.tar")]):
+        named = ["--root", str(root), "--project", "p", "root", *words]
+        refused = CliRunner().invoke(cli, named)
+        assert (refused.exit_code, "--project does not apply" in refused.stderr) == (2, True)
+    assert not (tmp_path / "memory.tar").exists()
+
+
 def test_tokens_are_moved_with_a_root_and_absent_from_backups(root, tmp_path, monkeypatch, postgres):
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
     target = postgres.address()
@@ -358,7 +409,8 @@ def test_a_target_with_other_content_is_refused_and_unchanged(root, tmp_path, co
     with pytest.raises(InvalidRequest, match="has other content") as refusal:
         migrate(str(root), str(target))
 
-    assert refusal.value.hint == "name an empty place"
+    assert refusal.value.hint.startswith("name an empty place")
+    assert ("--project ID root migrate" in refusal.value.hint) == (content != "commit")
     assert files(target / "projects") == before
 
 

@@ -387,9 +387,14 @@ class LogEnd:
 TransferEndpoint = FolderEnd | LogEnd
 
 
-def other(where: str, what: str) -> InvalidRequest:
+_EMPTY = "name an empty place"
+#: The hint for a target that has another root, which may take a project of the source.
+_BESIDE = f"{_EMPTY}; into a root with other projects: jidomem --project ID root migrate SOURCE TARGET"
+
+
+def other(where: str, what: str, hint: str = _BESIDE) -> InvalidRequest:
     """Return the error of an end that has other content."""
-    return InvalidRequest(f"{where} has other content: {what}", hint="name an empty place")
+    return InvalidRequest(f"{where} has other content: {what}", hint=hint)
 
 
 #: Commits that are copied in one step, and attempts if the source is redacted meanwhile.
@@ -408,23 +413,29 @@ class CopiedStream(NamedTuple):
 
 
 def copy_streams(
-    source: TransferEndpoint, target: TransferEndpoint, progress: Progress = id, mode: int | None = None
+    source: TransferEndpoint,
+    target: TransferEndpoint,
+    progress: Progress = id,
+    mode: int | None = None,
+    project: str | None = None,
 ) -> list[CopiedStream]:
     """Copy all commits of *source*, which is only read, to *target*; return the result for each stream.
 
-    A folder that is made for them has *mode*, by default that of the source.
+    A folder that is made for them has *mode*, by default that of the source. With a *project* only its streams and
+    quarantined files are copied, and *target* may have other projects.
     Commits that the target has are skipped, so that a second call continues an interrupted one. Raises InvalidRequest
     if the target has content that the source has not, before anything is written; JournalDamaged if either end fails
     the verification; Busy if the source is redacted repeatedly.
     """
-    streams = source.streams()
-    for stream in target.streams():
+    streams, present = ([each for each in end.streams() if project in (None, each.project)] for end in (source, target))
+    for stream in present:
         if stream not in streams:
             raise other(target.name, f"{stream.project}/{stream.name}")
-    target_chains = {stream: _target_chain(source, target, stream) for stream in target.streams()}
+    target_chains = {stream: _target_chain(source, target, stream) for stream in present}
     target.make(source.mode if mode is None else mode)
     for name, data in source.files():
-        target.put(name, data)
+        if project is None or name.startswith(f"projects/{project}/"):
+            target.put(name, data)
     return [_bring_stream(source, target, stream, target_chains.get(stream), progress) for stream in streams]
 
 
@@ -433,7 +444,7 @@ def _target_chain(source: TransferEndpoint, target: TransferEndpoint, stream: St
     chain = target.verified_chain(stream)
     foreign = chain.forms.keys() - {bytes.fromhex(commit.id) for commit in source.commits(stream)}
     if foreign:
-        raise other(target.name, f"commit {min(foreign).hex()} of {stream.project}/{stream.name}")
+        raise other(target.name, f"commit {min(foreign).hex()} of {stream.project}/{stream.name}", _EMPTY)
     return chain
 
 
@@ -466,7 +477,7 @@ def _copy(
     while step := list(islice(commits, STEP)):
         redacted = [commit for commit in step if bytes.fromhex(commit.id) in target_chain.forms]
         if whole := next((commit for commit in redacted if not commit.redacted), None):
-            raise other(target.name, f"commit {whole.id} of {stream.project}/{stream.name}, redacted")
+            raise other(target.name, f"commit {whole.id} of {stream.project}/{stream.name}, redacted", _EMPTY)
         if fresh := [commit for commit in step if bytes.fromhex(commit.id) not in target_chain.forms]:
             target.add(stream, _with_progress(fresh, progress))
         if redacted:  # last: the records that order the redaction are among the commits just added

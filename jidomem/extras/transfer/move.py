@@ -157,7 +157,7 @@ class MoveReport(NamedTuple):
     source: str
     target: str
     streams: Sequence[CopiedStream]
-    state: str  # brought, none, kept: the target's own
+    state: str  # brought, none, kept: the target's own, left: at the source, as that of a whole root
     tokens: int = 0
     other_tokens: int = 0  # valid at the target, but not at the source
     removed: Sequence[str] = ()
@@ -189,20 +189,28 @@ class _Place(NamedTuple):
     tokens: OwnTokens | SharedTokens
 
 
-def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
+def migrate(source: str, target: str, progress: Progress = id, *, project: str | None = None) -> MoveReport:
     """Copy *source*, which is only read, to *target*, verify both, and return the report.
 
-    A second run continues the first, or copies later commits. Raises NotFound if there is no root at the source,
-    InvalidRequest if the target has other content or is the source, JournalDamaged if either fails the verification.
+    With a *project* only its streams are copied, also into a root with other projects: not the configuration, the
+    tokens and the working state, which are of the whole root. A second run continues the first, or copies later
+    commits. Raises NotFound if there is no root or project at the source, InvalidRequest if the target has other
+    content or is the source, JournalDamaged if either fails the verification.
     """
     with _opened(source) as origin, _opened(target) as destination:
         if origin.end.name == destination.end.name:
             raise InvalidRequest(f"{origin.end.name} is source and target", hint="name another target")
         _refuse_nothing(origin.end)
+        projects = sorted({stream.project for stream in origin.end.streams()})
+        if project not in (None, *projects):
+            detail = f"no project {project!r} in {origin.end.name}"
+            raise NotFound(detail, hint=f"there is {', '.join(projects) or 'none'}", code="unknown_project")
         # before the journal: the state refers to memories, not the other way round
-        state = state_snapshot(origin.state)
+        state = state_snapshot(origin.state) if project is None else None
         with _filling(f"{destination.end.name} is not complete", _CONTINUE):
-            streams = copy_streams(origin.end, destination.end, progress)
+            streams = copy_streams(origin.end, destination.end, progress, project=project)
+        if project is not None:
+            return MoveReport(origin.end.name, destination.end.name, streams, "left")
         issued, closes = origin.tokens.read()
         tokens = add_tokens(issued, destination.tokens, closes=closes)
         return MoveReport(origin.end.name, destination.end.name, streams, copied(state, destination.state), *tokens)
