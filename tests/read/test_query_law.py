@@ -300,8 +300,9 @@ def test_every_query_as_of_a_moment_answers_as_the_memory_of_that_moment(seed):
         reader = reader_of(growing, playbook=PLAYBOOK, now=partial(parse_moment, at(number)))
         then.append(answers(reader, worlds))
 
+    reader = reader_of(growing, playbook=PLAYBOOK)
     for number in range(len(history)):
-        assert answers(reader_of(growing, playbook=PLAYBOOK), worlds, as_of=at(number)) == then[number]
+        assert answers(reader, worlds, as_of=at(number)) == then[number]
 
 
 @settings(max_examples=examples(2))
@@ -349,11 +350,12 @@ def test_a_memory_of_an_own_kind_is_listed_as_one_of_ours_by_that_kind(seed):
             kinds = [(s, p, f"<{OWN}{local_name(o)}>") for s, p, o in rows if p == TYPE and local_name(o) in CLASSES]
             ours.apply(graph, str(number), rows)
             own.apply(graph, str(number), [*rows, *kinds])
+    reader, own_reader = reader_of(ours, playbook=PLAYBOOK), reader_of(own, playbook=PLAYBOOK)
 
     for query in PLAYBOOK:
         for arguments in questions(query) if query.name not in ("counts", "agent-activity") else ():  # in both classes
-            listed = answer(reader_of(own, playbook=PLAYBOOK), query.name, arguments)
-            same = answer(reader_of(ours, playbook=PLAYBOOK), query.name, arguments)
+            listed = answer(own_reader, query.name, arguments)
+            same = answer(reader, query.name, arguments)
             assert of_our_kinds(listed) == of_our_kinds(same), query.name
 
 
@@ -374,13 +376,14 @@ def test_a_memory_invalid_at_a_moment_counts_as_withdrawn(seed, number):
     withdrawn.apply(
         CONTEXT, "x", triples(f"m:end jido:hasAssertionStatus jido:Asserted ; jido:recordedAt {moment(0)} .\n{ends}")
     )
+    reader, later = (reader_of(each, playbook=PLAYBOOK) for each in (index, withdrawn))
 
     for query in PLAYBOOK:
         if query.takes("includeInactive") and query.takes("validAt") and query.name not in OTHERWISE:
             for arguments in questions(query):
                 if not arguments["include_inactive"]:
-                    now = answer(reader_of(index, playbook=PLAYBOOK), query.name, {**arguments, "valid_at": at(number)})
-                    then = answer(reader_of(withdrawn, playbook=PLAYBOOK), query.name, arguments)
+                    now = answer(reader, query.name, {**arguments, "valid_at": at(number)})
+                    then = answer(later, query.name, arguments)
                     assert undated(now) == undated(then), query.name
 
 
