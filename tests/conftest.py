@@ -109,7 +109,7 @@ def pytest_collection():
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(10_000, 10, 10)  # the defaults take a fifteenth of the time
+        gc.set_threshold(50_000, 10, 10)  # the defaults take a fifteenth of the time
         gc.enable()
 
 
