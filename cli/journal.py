@@ -6,6 +6,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import click
 
 from jidomem import Jidomem
+from jidomem.base.containers import grouped
 from jidomem.check.journal_integrity import JournalFinding, anchor, anchored, compare_with_git, journal_findings
 from jidomem.check.journal_integrity import replay as replayed
 from jidomem.curation.find_text import (
@@ -33,7 +35,7 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import unverified_entry
 from jidomem.journal.rewrite import beyond
 from jidomem.rdf.terms import Term, iri, plain_value
-from jidomem.rdf.vocab import JIDO, jido, short_id
+from jidomem.rdf.vocab import JIDO, TYPE, jido, local_name, short_id
 from jidomem.read import memory_detail
 from jidomem.records.file_anchor import ANCHOR, anchors_of
 from jidomem.records.intent import SHORT, properties_of
@@ -44,7 +46,7 @@ from jidomem.write.rollback import Rollback
 from jidomem_cli.errors import acting
 from jidomem_cli.fields import memory_iri
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
-from jidomem_cli.output import show_json, show_result, show_rows
+from jidomem_cli.output import Row, show_json, show_result, show_rows
 from jidomem_cli.paths import Paths
 
 DAMAGED = 7
@@ -89,6 +91,9 @@ def pack(app: App) -> int:
 
 
 _REDACTION_COLUMNS = ("stream", "commit", "item", "property", "why", "form")
+_SUMMARY_COLUMNS = ("stream", "kind", "property", "statements", "examples")
+#: The most statements that a preview lists without -v, and the examples of each group of more statements.
+LISTED_STATEMENTS, _EXAMPLES = 50, 3
 _PROPERTIES = properties_of("text", "url", "evidence", "alternative")
 
 
@@ -196,9 +201,12 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
         }
         for stream, trace in plan.traces
     ]
-    show_rows(app, rows, _REDACTION_COLUMNS)
-    commits = len({row["commit"] for row in rows})
-    app.info(f"{len(rows)} statements of {commits} commits would be removed; nothing was written")
+    is_summary = app.form == "table" and not app.verbose and len(rows) > LISTED_STATEMENTS
+    show_rows(
+        app, _summary(memory, plan) if is_summary else rows, _SUMMARY_COLUMNS if is_summary else _REDACTION_COLUMNS
+    )
+    commits, listed = len({row["commit"] for row in rows}), "; -v or --json lists each" * is_summary
+    app.info(f"{len(rows):,} statements of {commits:,} commits would be removed; nothing was written{listed}")
     if plan.fields:
         app.info(
             f"values that would be removed completely, not only the text in them: {_count_redactions(plan.fields)}"
@@ -212,8 +220,31 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     rewritten = [memory.settings.root / name for name in folders]
     every = _remaining_files(memory, plan, _source_paths(memory))
     left = [each for each in every if not any(map(each.path.is_relative_to, rewritten))]
-    _warn_left(app, left)
+    _warn_left(app, memory, left)
     _warn_history(app, memory, left)
+
+
+def _summary(memory: Jidomem, plan: RedactionPlan) -> list[Row]:
+    """Return a row for the statements of each stream, kind of node and property, with some of the nodes."""
+    index = memory.follower.index
+
+    @cache
+    def kind(stream: Stream, node: Term) -> str:
+        return min((local_name(value) for _, _, value in index.triples(stream.graph, node, TYPE)), default="")
+
+    rows = ((stream, *trace.triple[:2]) for stream, trace in plan.traces)
+    nodes = grouped(
+        ((f"{stream.project}/{stream.name}", kind(stream, node), plain_value(name)), node)
+        for stream, node, name in rows
+    )
+    examples = {
+        key: [short_id(plain_value(node)) for node in dict.fromkeys(of_key) if not leaks(node)][:_EXAMPLES]
+        for key, of_key in nodes.items()
+    }
+    return [
+        dict(zip(_SUMMARY_COLUMNS, (*key, len(of_key), examples[key]), strict=True))
+        for key, of_key in sorted(nodes.items())
+    ]
 
 
 def _costs(plan: RedactionPlan) -> Iterator[str]:
@@ -309,8 +340,17 @@ def _remaining_files(memory: Jidomem, plan: RedactionPlan, sources: Collection[s
     ]
 
 
-def _warn_left(app: App, left: Sequence[FileMatch]) -> None:
-    for leftover in left:
+def _warn_left(app: App, memory: Jidomem, left: Sequence[FileMatch]) -> None:
+    """Warn of the files that contain the text, without -v once for the journal of each other project."""
+    journal = memory.settings.root / "projects"
+
+    def is_elsewhere(each: FileMatch) -> bool:
+        return each.path.is_relative_to(journal) and each.path.suffix == ".ttl" and not (each.in_name or app.verbose)
+
+    for leftover, *others in grouped((each.hint if is_elsewhere(each) else each, each) for each in left).values():
+        if others:
+            app.warn(f"{len(others) + 1:,} files of {leftover.path.parents[1]} contain it, too: {leftover.hint}")
+            continue
         where = "the name of " if leftover.in_name else ""
         form = "" if leftover.form == AS_IT_IS else f" ({leftover.form})"
         contains = "may contain" if leftover.form == NOT_SEARCHED else "contains"
@@ -360,7 +400,7 @@ def _print_redaction_result(
     _print_emptied(
         app, sorted({*memory.maintenance.emptied(memory.project), *(plan.emptied if plan else ())}), "without a summary"
     )
-    _warn_left(app, left)
+    _warn_left(app, memory, left)
     if others:
         app.warn(f"{others} other processes have an index of this root open; each discards it at its next query")
     _warn_history(app, memory, left)

@@ -6,11 +6,13 @@ import shutil
 
 import pytest
 from cli_world import FACT, create_repository, run
+from conftest import intent
 
 import jidomem
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import literal
 from jidomem.records.entry import Entry, WriteRequest
+from jidomem_cli import journal
 
 STREAM = Stream("p")
 
@@ -281,6 +283,32 @@ def test_a_preview_of_a_redaction_counts_values_removed_completely(repository):
 
     assert "values that would be removed completely, not only the text in them: 1 rationale, 2 summary" in text
     assert "each value that contains it is removed" in " ".join(run("journal", "redact", "--help").stdout.split())
+
+
+def test_the_preview_of_a_large_redaction_counts_statements_and_the_files_of_other_projects(repository, monkeypatch):
+    with jidomem.open(repository / ".jidomem") as memory:
+        for project, count in (("p", 3), ("q", 5)):
+            for number in range(count):
+                memory.writer.submit_intent(
+                    project, intent(summary=f"Zerlinda drinks {number}", applies_to_project=project)
+                )
+    redact = ("journal", "redact", "--text", "Zerlinda", "--dry-run")
+    rows = run_json(*redact)["rows"]
+    listed = run(*redact)
+    assert listed.stdout.count("\n") == len(rows) + 1
+
+    monkeypatch.setattr(journal, "LISTED_STATEMENTS", len(rows) - 1)
+    result, verbose = run(*redact), run(*redact, "-v")
+
+    assert re.search(r"^p/memory +Fact +summary +3 +\w+, \w+, \w+$", result.stdout, re.MULTILINE)
+    counts = [int(line.split()[3]) for line in result.stdout.splitlines()[1:]]
+    assert sum(counts) == len(rows) > len(counts)
+    assert f"{len(rows)} statements of 3 commits would be removed; nothing was written; -v or --json" in result.stderr
+    (warning,) = [line for line in result.stderr.splitlines() if "another project" in line]
+    assert re.fullmatch("warning: 5 files of .*/projects/q contain it, too: .* --project q --text - .*", warning)
+    assert run_json(*redact)["rows"] == rows
+    assert verbose.stdout == listed.stdout
+    assert verbose.stderr.count("it belongs to another project") == 5
 
 
 def test_a_redaction_says_which_retries_are_refused_and_which_are_no_longer_recognised(repository):
