@@ -29,7 +29,7 @@ class _UsedPattern:
 
 class _UnusedPattern(_UsedPattern):
     def __init__(self, pattern: str, flags: int) -> None:
-        self._compile = partial(re.compile, pattern, flags)
+        self.pattern, self._compile = pattern, partial(re.compile, pattern, flags)
 
     def __getattr__(self, name: str) -> Any:
         pattern = self._compile()

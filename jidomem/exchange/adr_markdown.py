@@ -19,9 +19,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from jidomem.base.clock import parse_moment
+from jidomem.base.regex import lazy
 from jidomem.repository.record_files import number_of_name, record_name
 
-ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
+ISO_DATE = lazy(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 DAY_FIRST, MONTH_FIRST = "day first", "month first"
 _MONTHS = {
     name: number
@@ -33,19 +34,19 @@ _MONTHS = {
     for name in names.split()
 }  # fmt: skip
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_YEAR_FIRST = re.compile(
+_YEAR_FIRST = lazy(
     rf"(?<!\d)(?P<y>\d{{4}})[-/. ]+(?P<m>\d{{1,2}}|{_MONTH})\b[-/. ]+(?P<d>\d{{1,2}})(?!\d)", re.IGNORECASE
 )
-_DAY_FIRST = re.compile(
+_DAY_FIRST = lazy(
     rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[-/. ]+(?P<m>{_MONTH})\b[-/., ]+(?P<y>\d{{4}})(?!\d)",
     re.IGNORECASE,
 )
-_MONTH_FIRST = re.compile(
+_MONTH_FIRST = lazy(
     rf"\b(?P<m>{_MONTH})\b\.?[-/ ]+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?[-/, ]+(?P<y>\d{{4}})(?!\d)", re.IGNORECASE
 )
-_DOTTED = re.compile(r"(?<![\d.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})(?!\d)")
-_NUMBERS = re.compile(r"(?<!\d)(\d{1,2})([-/])(\d{1,2})\2(\d{4})(?!\d)")
-_IN_NAME = re.compile(r"((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
+_DOTTED = lazy(r"(?<![\d.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})(?!\d)")
+_NUMBERS = lazy(r"(?<!\d)(\d{1,2})([-/])(\d{1,2})\2(\d{4})(?!\d)")
+_IN_NAME = lazy(r"((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 
 
 def dates_in(text: str, others: Iterable[str] = ()) -> Iterator[str]:
@@ -127,7 +128,7 @@ def _moment(moment: datetime | None) -> str | None:
 
 _MARKDOWN = MarkdownIt("commonmark")
 #: The placeholder of a link in the text of a line: its index in `links` between two NUL characters.
-MARK = re.compile("\x00(\\d+)\x00")
+MARK = lazy("\x00(\\d+)\x00")
 
 
 class MarkdownLine(NamedTuple):
@@ -212,9 +213,9 @@ def parse_line(number: int, text: str) -> MarkdownLine:
 
 
 #: A line `key: value` of front matter that cannot be parsed, one that may continue it, and a heading below it.
-_PLAIN_FIELD = re.compile(r"([A-Za-z][\w -]{0,40}?)[ \t]*:[ \t]+(\S.*)")
-_CONTINUED = re.compile(r"[A-Za-z][\w -]{0,40}?[ \t]*:(?:\s|\Z)|[ \t]+\S|- ")
-_HEADING_BELOW = re.compile(r"\n\n#{1,6} ")
+_PLAIN_FIELD = lazy(r"([A-Za-z][\w -]{0,40}?)[ \t]*:[ \t]+(\S.*)")
+_CONTINUED = lazy(r"[A-Za-z][\w -]{0,40}?[ \t]*:(?:\s|\Z)|[ \t]+\S|- ")
+_HEADING_BELOW = lazy(r"\n\n#{1,6} ")
 
 
 def _front_matter(lines: Sequence[str]) -> tuple[int, tuple[Field, ...], str]:
@@ -390,7 +391,7 @@ _STATUS: Mapping[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 WORDS = {word: status for status, words in _STATUS.items() for word in words}
-_STATUS_WORD = re.compile(rf"({'|'.join(sorted(WORDS, key=len, reverse=True))})\b")
+_STATUS_WORD = lazy(rf"({'|'.join(sorted(WORDS, key=len, reverse=True))})\b")
 _DATE = (
     rf"(?:{ISO_DATE.pattern}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}|(?:\d{{1,2}}(?:st|nd|rd|th|\.)? )?(?i:{_MONTH})\.?"
     r" (?:\d{1,2}(?:st|nd|rd|th)?,? )?\d{4}|\d{4})"
@@ -399,19 +400,17 @@ _NAME = (
     r"(?:the (?:[\w-]+ ){0,3}(?:team|group|board|council|committee)|[^\W\d_a-z][\w.'’-]*(?: [^\W\d_a-z][\w.'’-]*){0,3})"
 )
 #: A line without a key that is a status: its word, at most with a date, an author and a parenthesis.
-_BARE_STATUS = re.compile(
+_BARE_STATUS = lazy(
     rf"[\W_]*(?i:{'|'.join(map(re.escape, sorted(WORDS, key=len, reverse=True)))})"
     rf"(?:[\s*_,:–—-]+(?:(?:(?:on|until) )?{_DATE}|by @?{_NAME}(?:(?:, | and | & )@?{_NAME})*))*"
     r"(?:[\s*_?]*\([^()]*\))?[\s*_.!?]*"
 )
 #: The words before the date at which a status ends.
-_UNTIL = re.compile(rf"\b(?i:until|till|through|expires|expires on|ends|ends on|bis|bis zum|hasta)[\s*_:]+{_DATE}")
+_UNTIL = lazy(rf"\b(?i:until|till|through|expires|expires on|ends|ends on|bis|bis zum|hasta)[\s*_:]+{_DATE}")
 _LONGEST_STATUS = 100
 #: Words after "accepted" in a status: the first say that the decision has ended, the others that it may not hold.
-NO_LONGER = re.compile(
-    r"\b(?:no longer|not any ?more)\s+(?:valid|relevant|applicable|applies|in (?:force|effect|use))\b"
-)
-_IN_DOUBT = re.compile(
+NO_LONGER = lazy(r"\b(?:no longer|not any ?more)\s+(?:valid|relevant|applicable|applies|in (?:force|effect|use))\b")
+_IN_DOUBT = lazy(
     r"\b(?:no longer|pending|(?:in|under) review|on hold|deferred|postponed|provisional(?:ly)?|tentative(?:ly)?"
     r"|probably|maybe|perhaps|unconfirmed|to be (?:confirmed|reviewed|approved|decided)|tbc|tbd|draft|deprecated"
     r"|obsoleted?|outdated|retired|reverted|expired|discontinued|rejected|withdrawn|revoked|abandoned|cancelled"
@@ -439,7 +438,7 @@ PLACEMENT = frozenset(
 
 _PARTLY = r"(?:part(?:ly|ial(?:ly)?)|(?:mostly|largely)|in[ -]part)"
 #: `superseded by` with its historic spellings, and the other words for a relation between records; see `relation_of`.
-RELATION = re.compile(
+RELATION = lazy(
     rf"\b(?P<before>{_PARTLY}[ ,-]+)?"
     rf"(?:(?P<ended>super[cs]+e+ded(?P<within>[ ,-]+{_PARTLY}\b)?(?:[ -]+(?:by|in|with))?"
     r"|(?:replaced|obsoleted)[ -]+by)"
@@ -447,28 +446,28 @@ RELATION = re.compile(
     r"|(?P<amended>(?:amended|clarified|refined|extended)[ -]+by)|(?P<amends>amends|clarifies|refines|extends))\b\s*:?",
     re.IGNORECASE,
 )
-_IN_PART = re.compile(rf"{_PARTLY}\b[ ,:-]*", re.IGNORECASE)
-_MENTION = re.compile(
+_IN_PART = lazy(rf"{_PARTLY}\b[ ,:-]*", re.IGNORECASE)
+_MENTION = lazy(
     r"[\w./%-]+\.md\b|\bADR[\s_#-]*\d{1,8}\b|#\d{1,8}\b|(?:^|,|&|\band\b)\s*(\d{1,8})\b(?!\.\d)", re.IGNORECASE
 )
-KEY = re.compile(r"\W*([A-Za-z][A-Za-z _-]{0,40}?)\s*:\s*(.*)", re.DOTALL)
-_NUMBERED = re.compile(
+KEY = lazy(r"\W*([A-Za-z][A-Za-z _-]{0,40}?)\s*:\s*(.*)", re.DOTALL)
+_NUMBERED = lazy(
     r"\W*(?:(?:ADR|RFC|decision)[\s#_-]*(\d+)\W*?(?:[.:)\]]\s+|\s*[-–—]\s+|\s+)|(\d+)(?:[.:)]\s+|\s*[-–—]\s+)|(0\d+)\s+)(?=\S)",
     re.IGNORECASE,
 )
-_CHOSEN = re.compile(
+_CHOSEN = lazy(
     r"\W*chosen\s+(?:option|alternative)\W*?:[\s*_]*"
     r"(?:[\"“](?P<double>.+?)[\"”]|['‘](?P<single>.+?)['’]|(?P<plain>.+?))"
     r"(?:[^\w\"'”’]*because\b(?P<why>.*)|[\s*_]*(?:\.\s|\n|$))",
     re.IGNORECASE | re.DOTALL,
 )
 #: Words that introduce a reason; "since" before a date or a version does not.
-_REASON = re.compile(
+_REASON = lazy(
     r"\b(?:because|since(?!\s+(?:then|v?\d|version|release|the (?:release|version|beginning|start)))|so that"
     r"|in order to|due to)\b",
     re.IGNORECASE,
 )
-URL = re.compile(r"https?://[^\s<>\"{}|\\^`]+")
+URL = lazy(r"https?://[^\s<>\"{}|\\^`]+")
 
 
 class Reference(NamedTuple):

@@ -12,6 +12,7 @@ from posixpath import dirname
 from typing import Any, NamedTuple
 
 from jidomem.base.json_values import decode_json
+from jidomem.base.regex import lazy
 from jidomem.errors import InvalidRequest
 from jidomem.exchange.adr_markdown import gives_reason
 from jidomem.exchange.importer import ForeignEntry, ParsedFile, UnreadableEntry, not_utf8
@@ -27,24 +28,24 @@ EVERYWHERE = "**"
 #: The longest word that may be a path, the longest list of patterns that is read, and the most patterns of it.
 _LONGEST, _FRONT_MOST, _GLOBS_MOST = 1024, 16_384, 200
 #: Pages are untrusted, so the patterns are possessive and bounded: no match backtracks without limit.
-_FENCED = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+).*?^[ \t]*+\1", re.DOTALL | re.MULTILINE)
-_NAMED = re.compile(r"`([^`\n]+)`|\]\(<?([^)\s>]{1,1024}+)>?[^)\n]{0,1024}+\)")
+_FENCED = lazy(r"^[ \t]*+(`{3,}+|~{3,}+).*?^[ \t]*+\1", re.DOTALL | re.MULTILINE)
+_NAMED = lazy(r"`([^`\n]+)`|\]\(<?([^)\s>]{1,1024}+)>?[^)\n]{0,1024}+\)")
 #: A web address, also outside brackets or as the target of a reference link.
-_ADDRESS = re.compile(r"https?://[^\s)>\]\"'`]{1,1024}+")
-_PLACE_IN = re.compile(r"(?::\d+(?:[-:]\d+)*|#[\w-]+)$")
-_GLOBS = re.compile(r"^(?:globs|applyTo|paths)[ \t]*:[ \t]*(.*(?:\n[ \t]*-[ \t].*)*)", re.MULTILINE)
-_BRACES = re.compile(r"\{([^{}]*)\}")
+_ADDRESS = lazy(r"https?://[^\s)>\]\"'`]{1,1024}+")
+_PLACE_IN = lazy(r"(?::\d+(?:[-:]\d+)*|#[\w-]+)$")
+_GLOBS = lazy(r"^(?:globs|applyTo|paths)[ \t]*:[ \t]*(.*(?:\n[ \t]*-[ \t].*)*)", re.MULTILINE)
+_BRACES = lazy(r"\{([^{}]*)\}")
 #: Pages of instructions for their own folder, and folders of agents, whose pages are for the folder above.
-_FOR_ITS_FOLDER = re.compile(r"(?:^|/)(?:CLAUDE|AGENTS?|GEMINI)\.md$")
-_OF_AN_AGENT = re.compile(r"(?:^|/)\.(?:agents?|claude|clinerules|codex|copilot|cursor|gemini|windsurf)(?:/|$)")
-_HIDDEN = re.compile(r"(?:^|/)\.")
+_FOR_ITS_FOLDER = lazy(r"(?:^|/)(?:CLAUDE|AGENTS?|GEMINI)\.md$")
+_OF_AN_AGENT = lazy(r"(?:^|/)\.(?:agents?|claude|clinerules|codex|copilot|cursor|gemini|windsurf)(?:/|$)")
+_HIDDEN = lazy(r"(?:^|/)\.")
 #: A pattern of file names without a folder, as `*.pb.go`, `test_*.py`; the extension excludes `*args`.
-_GLOB = re.compile(r"[\w.-]*\*[\w.-]*\.\w[\w.-]*")
+_GLOB = lazy(r"[\w.-]*\*[\w.-]*\.\w[\w.-]*")
 
 #: A path without backticks: with folders, and an extension or a slash at its end. A pattern is none.
 _PLAIN = r"(?<![\w/@:.$~%\\*-])(?:[\w.+-]{1,255}+/){1,32}+(?:[\w+-][\w.+-]{0,254}+)?+(?![\w/*?{\[<@])"
-_PLAIN_PATH = re.compile(_PLAIN)
-_EXTENSION = re.compile(r"(?:/|[^/]\.\w{1,16})\Z")
+_PLAIN_PATH = lazy(_PLAIN)
+_EXTENSION = lazy(r"(?:/|[^/]\.\w{1,16})\Z")
 
 #: Files that a rule exempts: "outside `a.py`", "except in `a.py` and `b.py`", "only `a.py` may", "`a.py` is exempt".
 _FILE_NAME = rf"(?:`[^`\n]{{1,1024}}+`|\[[^\]\n]{{0,256}}+\]\([^)\n]{{1,1024}}+\)|{_PLAIN})"
@@ -57,7 +58,7 @@ _BETWEEN = (
     r"(?:\s(?:of|for|from|in|within|inside|under|by|the|those|files?|code|tests|folder|modules?|it|is|are)){0,4}+"
 )
 _ALLOWED = r"(?:may|can|could|should|must|shall|is allowed|are allowed|is permitted|are permitted)"
-_EXEMPTED = re.compile(
+_EXEMPTED = lazy(
     rf"{_EXEMPTS}{_BETWEEN}\s{_FILE_NAMES}"
     rf"|\bonly{_BETWEEN}\s{_FILE_NAMES}(?=\s{_ALLOWED}\b)"
     rf"|{_FILE_NAMES}(?=\s(?:is|are)\sexempt)",
@@ -189,21 +190,21 @@ _KINDS: Mapping[str, str] = {
     "risk": "risk", "open question": "unknown",
 }  # fmt: skip
 #: Headings above open tasks; "Common tasks" is a heading above instructions.
-_TASKS = re.compile(r"(?:open |current |remaining |pending )?tasks?:?", re.IGNORECASE)
+_TASKS = lazy(r"(?:open |current |remaining |pending )?tasks?:?", re.IGNORECASE)
 #: Pages of instructions, and among them pages that contain only rules.
-_INSTRUCTS = re.compile(r"(?:^|/)(?:(?:CLAUDE|AGENTS?|GEMINI)\.md|[^/]*\.mdc|[^/]*\.instructions\.md)$")
-_RULES = re.compile(
+_INSTRUCTS = lazy(r"(?:^|/)(?:(?:CLAUDE|AGENTS?|GEMINI)\.md|[^/]*\.mdc|[^/]*\.instructions\.md)$")
+_RULES = lazy(
     r"(?:^|/)(?:\.(?:cursor|windsurf|cline)rules|[^/]*\.mdc|[^/]*\.instructions\.md|copilot-instructions\.md"
     r"|\.(?:claude|windsurf)/rules/.*\.md)$"
 )
 #: The line of an export with type, author, date and IRI of a memory.
-_ORIGIN = re.compile(r", confidence \w+, \S+$")
+_ORIGIN = lazy(r", confidence \w+, \S+$")
 #: The rationale of a decision whose page states none.
 NO_REASON = "The file gives no reason."
 #: The largest page that is read, in bytes: the parser needs some 40 s for the worst page of this size.
 _LARGEST = 1_000_000
 #: Check boxes below such words are a checklist for each change; all others are tasks.
-_CHECKLIST = re.compile(
+_CHECKLIST = lazy(
     r"check-?lists?|\bbefore\b|\bwhen(?:ever)?\b|\bensure\b|\bverify\b|\breview|\bpull request|\bPRs?\b|\bdone\b",
     re.IGNORECASE,
 )

@@ -18,37 +18,38 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.tree import SyntaxTreeNode
 
+from jidomem.base.regex import lazy
 from jidomem.exchange.note_words import is_negative
 
 #: Front matter; without the line that closes it, it ends before a blank line or a heading.
-FRONT_MATTER = re.compile(
+FRONT_MATTER = lazy(
     r"\A\ufeff?---\n(?!\n)((?:(?!\n\n(?:#+|[-*]) ).)*?)\n---(?=\n|\Z)"
     r"|\A\ufeff?---((?:\n(?:[A-Za-z][\w-]*:|[ \t]*- )[^\n]*)+)(?=\n\n|\n#)",
     re.DOTALL,
 )
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*)(?:\s[^<>]*)?(/?)>")
-_TAGS_ONLY = re.compile(rf"[ \t>]*(?:{_TAG.pattern}[ \t]*)+")
-_WRAPPED = re.compile(r"\s*<([A-Za-z][\w.:-]*)(?:\s[^<>]*)?>\s*(.*?)\s*</\1>\s*", re.DOTALL)
-_HTML = re.compile(
+_COMMENT = lazy(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_TAG = lazy(r"<(/?)([A-Za-z][\w.:-]*)(?:\s[^<>]*)?(/?)>")
+_TAGS_ONLY = lazy(rf"[ \t>]*(?:{_TAG.pattern}[ \t]*)+")
+_WRAPPED = lazy(r"\s*<([A-Za-z][\w.:-]*)(?:\s[^<>]*)?>\s*(.*?)\s*</\1>\s*", re.DOTALL)
+_HTML = lazy(
     r"</?(?:a|b|big|br|center|code|dd|del|details|div|dl|dt|em|font|hr|i|img|ins|kbd|li|mark|ol|p|pre|q|s|small|span"
     r"|strong|sub|summary|sup|table|tbody|td|th|thead|tr|tt|u|ul|var)(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
-_ADMONITION = re.compile(r"([ \t]*)(?:!!!|\?\?\?)\+?[ \t]+[\w -]*?(?:[ \t]*\"([^\"]*)\")?[ \t]*")
-_DIRECTIVE = re.compile(r"[ \t]*:{3,}.*")
-_BULLET = re.compile(r"([ \t]*)[•‣▪●◦∙·](?=[ \t])")
+_ADMONITION = lazy(r"([ \t]*)(?:!!!|\?\?\?)\+?[ \t]+[\w -]*?(?:[ \t]*\"([^\"]*)\")?[ \t]*")
+_DIRECTIVE = lazy(r"[ \t]*:{3,}.*")
+_BULLET = lazy(r"([ \t]*)[•‣▪●◦∙·](?=[ \t])")
 #: The beginning of a line that may be markup of the page.
-_MARKUP = re.compile(r"[ \t>]*(?:<|!!!|\?\?\?|:::|[•‣▪●◦∙·])")
-_ALERT = re.compile(r"\s*\[!\w+\][-+]?\s*")
+_MARKUP = lazy(r"[ \t>]*(?:<|!!!|\?\?\?|:::|[•‣▪●◦∙·])")
+_ALERT = lazy(r"\s*\[!\w+\][-+]?\s*")
 #: Unmatched brackets cost the parser up to forty times the time of other characters.
-_BRACKETS = re.compile(r"(?:!?\[){20,}")
+_BRACKETS = lazy(r"(?:!?\[){20,}")
 #: A component of documentation pages: a parameter, a card, an update.
-_COMPONENT = re.compile(r"<[A-Z]\w*\s[^<>]*?\b(?:path|body|query|header|type|href|icon|label)=")
-_SAMPLE_TAG = re.compile(r"(?:^|[\W_])(?:examples?|samples?|snippets?|transcripts?)(?:$|[\W_])", re.IGNORECASE)
+_COMPONENT = lazy(r"<[A-Z]\w*\s[^<>]*?\b(?:path|body|query|header|type|href|icon|label)=")
+_SAMPLE_TAG = lazy(r"(?:^|[\W_])(?:examples?|samples?|snippets?|transcripts?)(?:$|[\W_])", re.IGNORECASE)
 _ASKS, _ANSWERS = "user|human|me", r"assistant|claude(?: code)?|chatgpt|gpt-?\d[\w.-]*|gemini|copilot|codex|ai"
 #: The beginning of a turn of a conversation: the speaker before a colon, outside lists, or alone in a heading.
-_TURN = re.compile(
+_TURN = lazy(
     rf"[ \t>]*(?:#{{1,6}}[ \t]+[*_]*(?:({_ASKS})|({_ANSWERS}))[*_:]*[ \t]*$"
     rf"|[*_]*(?:({_ASKS})|({_ANSWERS}))(?::[*_]*|[*_]+:)(?:[ \t]|$))",
     re.IGNORECASE,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from markdown_it.tree import SyntaxTreeNode
 
+from jidomem.base.regex import lazy
 from jidomem.base.words import line_sentences
 from jidomem.exchange.note_page import NotePage, Text, is_sample_section, parse_page, section_words, text_of
 from jidomem.exchange.note_words import (
@@ -44,65 +45,63 @@ _WHOLE, _FRAGMENT = 160, 80
 _NEAR = 120
 #: Bounds of a context, above those of any page written by hand.
 _LONGEST_LEAD, _MOST_LEADS, _MOST_COMMANDS = 1_000, 12, 20
-_BOX = re.compile(r"\[([ xX])\]\s+")
-_VAGUE = re.compile(r"\b(?:following|this|these|below|it|like so)\b", re.IGNORECASE)
-_OPEN_END = re.compile(
+_BOX = lazy(r"\[([ xX])\]\s+")
+_VAGUE = lazy(r"\b(?:following|this|these|below|it|like so)\b", re.IGNORECASE)
+_OPEN_END = lazy(
     r"\b(?:do|be|to|the|for|with|in|on|of|by|and|or|not|never|ever|following|when|if|that|are|is|use|things)\W*$",
     re.IGNORECASE,
 )
 #: The end of a sentence that is continued by the list after it.
-_POINTS_AHEAD = re.compile(rf"{_OPEN_END.pattern}|\b(?:this|these|those|here)\W*$", re.IGNORECASE)
-_SAMPLE = re.compile(r"\W*(?:examples?|samples?|e\.g\.?)\b[^:.`]{0,20}:", re.IGNORECASE)
-_SHOWS_HOW = re.compile(
+_POINTS_AHEAD = lazy(rf"{_OPEN_END.pattern}|\b(?:this|these|those|here)\W*$", re.IGNORECASE)
+_SAMPLE = lazy(r"\W*(?:examples?|samples?|e\.g\.?)\b[^:.`]{0,20}:", re.IGNORECASE)
+_SHOWS_HOW = lazy(
     r"\W*(?:(?:if|when|before|after|for|to)\b[^,]{1,120}, )?(?:use|prefer|avoid|follow|keep|write)\b", re.IGNORECASE
 )
 #: The end of a sentence whose subject is the code after it.
-_OF_THE_CODE = re.compile(
+_OF_THE_CODE = lazy(
     r"\b(?:structure|format|form|shape|follows|layout|schema|syntax|commands?|options|snippets?|examples?|output|with|by"
     r"|via|using|run|is|are|as|to|look|looks|like|returns?|contains?|includes?)\W*$"
     r"|\b(?:looks?|examples?|shows?|see|here|result)\b",
     re.IGNORECASE,
 )
-_ELSEWHERE = re.compile(
+_ELSEWHERE = lazy(
     r"\W*(?:see|check out|refer to|visit|learn more|read more|source:?"
     r"|(?:more|additional|further) (?:details?|information|instructions?|rules|guidelines)"
     r"|(?:for|to learn) (?:more|further|details?|a full|the full|complete)\b.*?\b(?:see|visit|check|refer|read))\b",
     re.IGNORECASE,
 )
-_SEE_THERE = re.compile(
+_SEE_THERE = lazy(
     r"\W*see (?:the )?[^.`/]*\b(?:examples?|sections?|table|diagram|above|below)\b[^.`/]*\.?", re.IGNORECASE
 )
-_SAMPLE_LINK = re.compile(r"(?<=[.)!?])\s+(?:examples?|docs|link|here|details)\.?$", re.IGNORECASE)
-_FOLLOWING = re.compile(r"\b(?:the )?following\b|\bbelow\b|\bthese\b|\bany of\b", re.IGNORECASE)
-_THESE_COMMANDS = re.compile(
+_SAMPLE_LINK = lazy(r"(?<=[.)!?])\s+(?:examples?|docs|link|here|details)\.?$", re.IGNORECASE)
+_FOLLOWING = lazy(r"\b(?:the )?following\b|\bbelow\b|\bthese\b|\bany of\b", re.IGNORECASE)
+_THESE_COMMANDS = lazy(
     r"\b(?:these|the following) (?:[\w-]+ )?(?:commands?|steps|lines|scripts?|tasks?)\b"
     r"|\b(?:run|execute|use|with|by|via) this (?:[\w-]+ )?(?:command|script|task)\b",
     re.IGNORECASE,
 )
 #: Words of a paragraph that refer to the command in the code block after it, without a colon.
-_OF_COMMAND = re.compile(
+_OF_COMMAND = lazy(
     r"\W*this (?:will|does|runs?|starts?|creates?|removes?|imports?|installs?)\b"
     r"|\b(?:an?|the|this|following) (?:rake |make |shell )?(?:task|command|script)\b",
     re.IGNORECASE,
 )
 #: The beginning of an item that refers to something above it.
-_OF_ABOVE = re.compile(
+_OF_ABOVE = lazy(
     r"\W*(?:it|they|its|their)\b|\W*(?:this|these|those|such) (?:(?:type|kind|sort)s? of\b|\w+s\b)",
     re.IGNORECASE,
 )
-_DRAWN = re.compile(r"[│├└┌┐┘┬┴─]{1}|^\$ ")
-_JOINS = re.compile(r"(?:[,;]\s*(?:and|or)?|\s+(?:and|or)|[,;])\s*$")
-_FILLER = re.compile(r"\b(?:and|or|in|at|see|the|via|from|also|plus|default|e\.g|i\.e|etc)\b|[\W\d_]", re.IGNORECASE)
-_SEE = re.compile(
-    r"\W*(?:see|refer to|read|more|links?|references?|resources?|docs|further|related|also)\b", re.IGNORECASE
-)
-_DEFINES = re.compile(r"\S(?:\s+[-–—=→]+>?\s+|:\s+)\S")
+_DRAWN = lazy(r"[│├└┌┐┘┬┴─]{1}|^\$ ")
+_JOINS = lazy(r"(?:[,;]\s*(?:and|or)?|\s+(?:and|or)|[,;])\s*$")
+_FILLER = lazy(r"\b(?:and|or|in|at|see|the|via|from|also|plus|default|e\.g|i\.e|etc)\b|[\W\d_]", re.IGNORECASE)
+_SEE = lazy(r"\W*(?:see|refer to|read|more|links?|references?|resources?|docs|further|related|also)\b", re.IGNORECASE)
+_DEFINES = lazy(r"\S(?:\s+[-–—=→]+>?\s+|:\s+)\S")
 _LISTS, _CODE = ("bullet_list", "ordered_list"), ("fence", "code_block")
 #: A line that names another page to read.
-IMPORT = re.compile(r"@[\w~./-]+")
-_PAGE_AT_END = re.compile(rf"\s{IMPORT.pattern}$")
+IMPORT = lazy(r"@[\w~./-]+")
+_PAGE_AT_END = lazy(rf"\s{IMPORT.pattern}$")
 _SHELLS = frozenset(("sh", "bash", "shell", "zsh", "console", "shell-session", "powershell", "ps1", "cmd"))
-_STRUCK = re.compile(r"~~.+~~", re.DOTALL)
+_STRUCK = lazy(r"~~.+~~", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from jidomem.base.regex import lazy
 from jidomem.base.words import beginning, line_sentences
 
 #: The length in characters above which a text loses sentences; with orders beside limits; with limits.
 LONGEST, _RESTRICTED, _MOST = 300, 500, 1_000
 
-_NEGATION = re.compile(
+_NEGATION = lazy(
     r"\b(?:never|not|no|non|nor|none|neither|nothing|cannot|without|avoid\w*|forbid\w*|forbidden|prohibit\w*"
     r"|disallow\w*|ban(?:ned)?|refus\w*|reject\w*|refrain|omit\w*|skip\w*|exclu\w+|except(?!ional)\w*|unless|instead|rather"
     r"|anti[- ]?patterns?|bad|wrong|incorrect|invalid|unsupported|deprecated|obsolete|removed|legacy|stop|nope?"
@@ -24,8 +25,8 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 #: "can" is not a negation, "can't" is; the pattern above matches both.
-_CAN = re.compile(r"(?:can|don|won)", re.IGNORECASE)
-_CONDITION = re.compile(
+_CAN = lazy(r"(?:can|don|won)", re.IGNORECASE)
+_CONDITION = lazy(
     r"\b(?:if|when(?:ever)?|while|before|after|during|until|once|only|for|in|on|under|inside|within|unless"
     r"|optional(?:ly)?|planned|future|draft|proposed"
     r"|experimental|previous(?:ly)?|old|temporary|how to|examples?|without)\b"
@@ -54,33 +55,31 @@ workflows working you your
     )
 )
 #: Words of such a heading that name an activity.
-_OF_WORK = re.compile(
-    r"\b(?:architecture|coding|contributing|development|engineering|usage|workflows?)\b", re.IGNORECASE
-)
-_NUMBERED = re.compile(
+_OF_WORK = lazy(r"\b(?:architecture|coding|contributing|development|engineering|usage|workflows?)\b", re.IGNORECASE)
+_NUMBERED = lazy(
     r"^[#\s]*(?:(?:\d+|[a-z]|[ivx]+)[.)]\s+|\d+(?:\.\d+)+\s+|(?:step|part|phase)\s+\d+\W+)?", re.IGNORECASE
 )
 #: Lead-ins that only announce a list, and words that add nothing to such a lead-in.
-_POINTS = re.compile(
+_POINTS = lazy(
     r"(?:(?:here|below|these|there) (?:is|are)\b|(?:some|a few|the) examples?\b|see (?:below|also)|as follows|note that"
     r"|(?:high[- ]level )?(?:overview|summary|notes?|details?|important|key points?)\W*$)",
     re.IGNORECASE,
 )
-_THERE = re.compile(r"(?:here|below|these|there) (?:is|are)\b", re.IGNORECASE)
+_THERE = lazy(r"(?:here|below|these|there) (?:is|are)\b", re.IGNORECASE)
 _POINTING = frozenset(
     ("few", "following", "below", "here", "list", "lists", "several", "many", "main", "brief", "useful", "we", "have")
 )
 #: Labels of samples of code.
-_SAMPLE = re.compile(
+_SAMPLE = lazy(
     r"\W*(?:(?:for )?examples?|e\.g|usage|sample|output|expected(?: output)?|result|good|bad|better|best|worse|wrong"
     r"|right|correct|incorrect|before|after|do|don['’ʼ]?ts?|do not|not|yes|no|ok|instead of|like this|preferred"
     r"|avoid|recommended|then|or|and|also|with|where|response|request)"
     r"(?: (?:examples?|usage|code|practice|pattern|way|this|that|like this|style|case|approach|of))*\W*",
     re.IGNORECASE,
 )
-_OF_SAMPLES = re.compile(r"\W*(?:for )?(?:an? )?examples?\b(?!\s+(?:must|should|are|is|have|has)\b)", re.IGNORECASE)
+_OF_SAMPLES = lazy(r"\W*(?:for )?(?:an? )?examples?\b(?!\s+(?:must|should|are|is|have|has)\b)", re.IGNORECASE)
 #: Sentences about the page itself.
-_OF_THE_PAGE = re.compile(
+_OF_THE_PAGE = lazy(
     r"(?:this (?:file|document|doc|guide|page|section|readme|rules? file|overview)"
     r"|these (?:instructions|guidelines|notes|rules))"
     r" (?:provides?|contains?|describes?|covers?|is (?:for|a|an|intended|meant|the)|are (?:for|intended|meant)"
@@ -95,15 +94,15 @@ _OF_THE_PAGE = re.compile(
     r"|welcome to\b|(?:last|auto)[- ]?(?:updated|generated|modified)\b",
     re.IGNORECASE,
 )
-_OF_THE_READER = re.compile(
+_OF_THE_READER = lazy(
     r"(?:you are|i am) an? [^.:;]*\b(?:assistant|expert|engineer|developer|programmer|specialist|architect)\b",
     re.IGNORECASE,
 )
-_OF_UPKEEP = re.compile(
+_OF_UPKEEP = lazy(
     r"\W*when(?: and how)? to (?:add|update|edit|change|extend)\b.{0,20}\bthis (?:file|document|page)\b", re.IGNORECASE
 )
 #: The beginning of a further sentence about the page, after one about the page.
-_STILL_OF_THE_PAGE = re.compile(
+_STILL_OF_THE_PAGE = lazy(
     r"(?:it|i) (?:also )?"
     r"(?:provides?|contains?|covers?|captures?|collects?|describes?|explains?|outlines?|lists?|focus)\b",
     re.IGNORECASE,
@@ -143,26 +142,26 @@ terminate test think throw tidy touch trace track translate treat trigger trust 
 understand unify unwrap update upgrade upload use utilize validate verify version view visit
 wait walk watch work wrap write
 """
-_IMPERATIVE = re.compile(
+_IMPERATIVE = lazy(
     rf"(?:(?:please|then|also|first|finally|next|always|only|just|now|instead|and|or|when possible|in other words"
     rf"|silently|explicitly)\b,? )*"
     rf"(?:{'|'.join(re.findall('[a-z-]+', _ORDERS))}|do(?: not|n['’ʼ]t)?|must|should|no)\b(?![-/])",
     re.IGNORECASE,
 )
-_FINITE = re.compile(
+_FINITE = lazy(
     r"\b(?:is|are|was|were|be|been|has|have|had|must|should|shall|can|cannot|could|will|would|may|might|does|do|did"
     r"|needs?|requires?|uses?|lives?|runs?|means?|makes?|takes?|gets?|goes|comes?|keeps?|works?|supports?|provides?"
     r"|contains?|allows?|exists?|depends?|returns?|handles?|follows?|includes?|applies|apply|stays?|belongs?|never"
     r"|always|only|forbidden|required|prefer|avoid|ensure)\b|n['’ʼ]t\b",
     re.IGNORECASE,
 )
-_RULE = re.compile(
+_RULE = lazy(
     r"\b(?:(?:must|should|need)n['’ʼ]t|must|should|shall|never|always|do not|(?:do|wo)n['’ʼ]t"
     r"|only|avoid|forbidden|required?|requires)\b",
     re.IGNORECASE,
 )
 #: The beginning of a sentence that refers to the one before it, except if it names its subject itself.
-_BACK = re.compile(
+_BACK = lazy(
     r"\W*(?:it|its|they|them|this|that|these|those|then|otherwise|however|but|so|and|or|also|such|both|either"
     r"|(?:in|for|as) (?:this|that|these|such)|if (?:so|not|that|this|it|they)|instead|therefore"
     r"|the (?:same|former|latter)|doing so|again|in other words"
@@ -171,20 +170,20 @@ _BACK = re.compile(
     r"|is an?)\b)",
     re.IGNORECASE,
 )
-_ELLIPTIC = re.compile(r"\W*not to be confused with\b", re.IGNORECASE)
-_RESTATES = re.compile(r"\W*(?:in other words|put differently|that is to say)\b", re.IGNORECASE)
-_CODE = re.compile(r"`[^`]*`")
+_ELLIPTIC = lazy(r"\W*not to be confused with\b", re.IGNORECASE)
+_RESTATES = lazy(r"\W*(?:in other words|put differently|that is to say)\b", re.IGNORECASE)
+_CODE = lazy(r"`[^`]*`")
 _OPENING = " \"'*_>-–—!⚠️✅❌🚫"
 #: Words that forbid, oblige, or limit the sentences beside them.
-_LIMITS = re.compile(
+_LIMITS = lazy(
     r"\b(?:never|not|cannot|unless|except(?:ions?|ing)?|only|must|shall|forbidden|prohibited|skip)\b|n['’ʼ]t\b",
     re.IGNORECASE,
 )
 #: The beginning of a sentence that limits the one before it.
-_CONTRAST = re.compile(r"\W*(?:but|however|although|though|yet)\b", re.IGNORECASE)
-_CLAUSE_ENDS = re.compile(r";\s|\s[-–—]\s")
+_CONTRAST = lazy(r"\W*(?:but|however|although|though|yet)\b", re.IGNORECASE)
+_CLAUSE_ENDS = lazy(r";\s|\s[-–—]\s")
 #: Verbs that begin an order, and are often nouns: "Test files live in `tests/`".
-_NOUNS = re.compile(
+_NOUNS = lazy(
     r"(?:access|address|approach|audit|author|base|batch|break|build|cache|call|change|commit|condense|cover|cut|debug"
     r"|default|design|display|document|end|exit|export|focus|force|format|group|guard|guide|handle|highlight|import"
     r"|index|label|launch|lead|limit|link|list|load|lock|log|look|map|mark|match|measure|mock|model|name|note|offer"
@@ -195,7 +194,7 @@ _NOUNS = re.compile(
     re.IGNORECASE,
 )
 #: The continuation of such a noun: a verb before any subordinate clause, or a word that only follows nouns.
-_OF_A_NOUN = re.compile(
+_OF_A_NOUN = lazy(
     r"\w+(?: of\b|(?: (?:for )?(?!(?:the|an?|all|each|every|any|your|this|these|it|them|and|or|if|when|unless"
     r"|before|after|that|which|who|where|to|with|by|what|how)\b)[\w`./*-]+){0,4}"
     r" (?:is|are|was|were|has|have|can|cannot|will|does|do|goes?|lives?|uses?|runs?|needs?|requires?|contains?|follows?"
@@ -203,7 +202,7 @@ _OF_A_NOUN = re.compile(
     re.IGNORECASE,
 )
 #: Any word before an article is the verb of an order, unless it belongs to a closed word class.
-_VERB = re.compile(
+_VERB = lazy(
     r"(?!(?:about|above|across|after|all|along|although|among|and|another|any\w*|around|as|at|because|before|behind|below"
     r"|beneath|beside|between|beyond|both|but|by|despite|during|each|either|even|every\w*|except|few|for|from|given|half"
     r"|here|how|if|in|inside|into|like|many|more|most|near|neither|no|nor|not|nothing|of|off|on|once|only|onto|or|other"
@@ -213,16 +212,16 @@ _VERB = re.compile(
     r"[A-Za-z][a-z-]+(?<!ing)(?<!ed)(?<!ly)(?<![^s]s) (?:the|an?|your|it|them)\b",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[,;:.(]|\s[-–—]\s")
-_NEEDS = re.compile(r"\bneeds? to\b")
+_CLAUSE = lazy(r"[,;:.(]|\s[-–—]\s")
+_NEEDS = lazy(r"\bneeds? to\b")
 #: Words before "need to" that make the clause a condition or a negation.
-_NO_NEED = re.compile(
+_NO_NEED = lazy(
     r"\b(?:if|when(?:ever)?|where|that|which|who|what|why|how|no|not|never|unless|before|after|because|since|may|might"
     r"|will|would|only|nothing|to)\b|n['’ʼ]t\b",
     re.IGNORECASE,
 )
 #: Words that oblige or forbid anywhere in a sentence, and those that do where an order may begin.
-_OBLIGES = re.compile(
+_OBLIGES = lazy(
     r"\b(?:(?:must|should|need)n['’ʼ]t|must|should|shall"
     r"|may not(?! (?:even|have|yet|know|need|exist|match|want|always)\b)"
     r"|forbidden|prohibited|disallowed|not (?:allowed|permitted)|(?<![-–—:] )required (?:for|to)"
@@ -230,30 +229,30 @@ _OBLIGES = re.compile(
     r"|you (?:need|have) to)\b|^\W*(?:important|mandatory|critical)\W*:",
     re.IGNORECASE,
 )
-_FORBIDS = re.compile(
+_FORBIDS = lazy(
     r"(?:^\W*|[,;:–—(]\s*|\s-\s+|[,;] (?:and|but|so|or|then) |\b(?:please|however,?) )"
     r"(?:do not|(?:do|wo)n['’ʼ]t|never|always|avoid|prefer"
     r"|only (?!for\b|in\b|if\b|when\b)(?=\w+ (?:the|an?|this|it|`)))\b",
     re.IGNORECASE,
 )
-_NOT_TO_DO = re.compile(r"\bnot to (?:do|use)\b|\bdon['’ʼ]?ts\b|\b(?:forbidden|off[- ]limits)\b", re.IGNORECASE)
+_NOT_TO_DO = lazy(r"\bnot to (?:do|use)\b|\bdon['’ʼ]?ts\b|\b(?:forbidden|off[- ]limits)\b", re.IGNORECASE)
 #: The beginning of a sentence that states the condition of its order.
-_WHENCE = re.compile(
+_WHENCE = lazy(
     r"\W*(?:if|when(?:ever)?|before|after|for|in|on|while|once|where|unless|during|at|by|with)\b", re.IGNORECASE
 )
 #: The characters of a sentence in which its order begins.
 _NEAR = 300
-_COMMA = re.compile(r", (?:then )?(?!(?:and|or)\b)")
+_COMMA = lazy(r", (?:then )?(?!(?:and|or)\b)")
 #: The beginning of a sentence that only refers to further information.
-_POINTS_AWAY = re.compile(r"(?:see|check out|refer to|visit|learn more|read more|note that)\b", re.IGNORECASE)
-_LABEL = re.compile(r"\W{0,3}(?P<label>[^.:;]{1,200}):\s+(?P<rest>.*)", re.DOTALL)
+_POINTS_AWAY = lazy(r"(?:see|check out|refer to|visit|learn more|read more|note that)\b", re.IGNORECASE)
+_LABEL = lazy(r"\W{0,3}(?P<label>[^.:;]{1,200}):\s+(?P<rest>.*)", re.DOTALL)
 #: The most words of a label, except before code.
 _SHORT_LABEL = 5
 #: A label that states when to run its commands, and so is an order.
-_WHEN = re.compile(
+_WHEN = lazy(
     r"\b(?:before|after|always|when(?:ever)?|every|each|in order|in sequence|first|then|once)\b", re.IGNORECASE
 )
-_ONLY_CODE = re.compile(r"[\W\d_]*(?:(?:and|then|or)\b[\W\d_]*)*")
+_ONLY_CODE = lazy(r"[\W\d_]*(?:(?:and|then|or)\b[\W\d_]*)*")
 
 
 def is_negative(text: str) -> bool:

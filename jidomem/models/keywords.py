@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from jidomem.base.regex import lazy
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE, beginning, singular
 
@@ -71,7 +72,7 @@ def keywords(stemmer: Stemmer, text: str, most: int) -> tuple[str, ...]:
 
 #: The cues of an important statement, each with its weight; together they never exceed 1.
 CUES: tuple[tuple[float, re.Pattern[str]], ...] = tuple(
-    (weight, re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
+    (weight, lazy(rf"\b(?:{words})\b", re.IGNORECASE))
     for weight, words in (
         (0.6, "must|always|never|mandatory|required|requires|forbidden|prohibited|policy|policies|rules?|standards?"
               "|conventions?|decided|agreed|do not|don't|only"),
@@ -83,12 +84,12 @@ CUES: tuple[tuple[float, re.Pattern[str]], ...] = tuple(
     )
 )  # fmt: skip
 BASE = 0.2
-_PERSONAL = re.compile(
+_PERSONAL = lazy(
     r"(?:(?:really )?(?:likes?|loves?|enjoys?|prefers?|dislikes?|hates?|wants?|hopes?|plans?|feels?|is going|would like"
     r"|went|watched|played|bought|ate|has been)|does not like|i (?:like|love|want|feel|prefer))\b",
     re.IGNORECASE,
 )
-_HEDGED = re.compile(r"\b(?:maybe|perhaps|probably|might|possibly|not sure)\b", re.IGNORECASE)
+_HEDGED = lazy(r"\b(?:maybe|perhaps|probably|might|possibly|not sure)\b", re.IGNORECASE)
 
 
 def importance(statement: str) -> float:
@@ -106,10 +107,10 @@ def importance(statement: str) -> float:
     return round((1 - unimportant) * personal * hedged, 3)
 
 
-_ENDS = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
+_ENDS = lazy(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
 #: A text that ends with an abbreviation: a title, which a name follows; one that never ends a sentence; one that a
 #: number follows; one that may end a sentence, and goes on in lower case; a day before a German month; and initials.
-_ABBREVIATION = re.compile(
+_ABBREVIATION = lazy(
     r"(?:^|[\s(\[\"'„“])(?:(?P<title>(?-i:Dr|Mr|Mrs|Ms|Mx|Prof|St|Mt|Ft|Hr|Fr|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Sen|Gov"
     r"|Pres|Dipl|Ing|Sra?|Dra?|Dña))|(?P<before>vs|cf|vgl|e\.g|i\.e|z\.\s?b|d\.\s?h|viz|approx|(?-i:ca)|bzw)"
     r"|(?P<number>nos?|nr|núm|pp?|figs?|eqs?|vol|ch|sec|abs|art|ext|tel)|(?P<day>\d{1,2})"
@@ -118,14 +119,14 @@ _ABBREVIATION = re.compile(
     r"|(?P<initial>(?-i:[^\W\d_a-zß-ÿ])|[a-z](?:\.[a-z])+))\.$",
     re.IGNORECASE,
 )
-_GOES_ON, _NUMBER = re.compile(r"[\W_]*[a-zß-ÿ]|\d"), re.compile(r"\d")
-_MONTH = re.compile(r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b")
-_NAME = re.compile(r"(?!(?:I|A|My|We|The|It|He|She|You|They|This|That|But|And|So|In|On|If)\b)[^\W\d_a-zß-ÿ]")
+_GOES_ON, _NUMBER = lazy(r"[\W_]*[a-zß-ÿ]|\d"), lazy(r"\d")
+_MONTH = lazy(r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b")
+_NAME = lazy(r"(?!(?:I|A|My|We|The|It|He|She|You|They|This|That|But|And|So|In|On|If)\b)[^\W\d_a-zß-ÿ]")
 #: The share of the weight of a sentence in another from which on the two count as the same.
 SAME = 0.7
 #: The most characters of one sentence, and of all texts together; only the beginning of longer ones is read.
 MAX_SENTENCE_CHARS, MAX_TEXT_CHARS = 1_000, 24_000
-_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CODE = lazy(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
 class _Sentence(NamedTuple):
@@ -286,7 +287,7 @@ _REMEDIES = (
 MEDICINE = rf"\w+(?:{_ENDINGS})|[\w-]+ {_DOSE}|{_REMEDIES}"
 # What is private without a request: access, health, money, where and who somebody is. Words that software has too, such
 # as "disabled", "debt" and "address", count only where they are said of a person.
-_PRIVATE = re.compile(
+_PRIVATE = lazy(
     r"\b(?:passwords?|passcode|pin(?: code| number| is|s?$)|door ?code|gate ?code|entry ?code|alarm ?code|lock code"
     r"|safe code|code (?:of|to|for) (?:my|our|the|their|his|her) (?:front )?(?:door|gate|house|flat|home|alarm|safe"
     r"|phone)|ssn|social security|personal (?:identity )?number|passport number|insurance number|credit card"
@@ -379,7 +380,7 @@ _REQUESTS = (
     r"(?:mant[eé]n|manteng|gu[aá]rd|trat)\w*(?: \w+){0,3} (?:secreto|privado|confidencial|para ti)",
 )
 #: One of these is in each request, so that other sentences are judged quickly.
-_CUE = re.compile(
+_CUE = lazy(
     r"priva[td]|secre|confid|discre|hush|wraps|quiet|off the record|between|yourself|mum|mouth|only|just for|for you"
     r"|rosa|embargo|nda\b|not\b|never|without|no[- ]?one|nobody|none|soul|t[eo]ll?d?\b|word"
     r"|nicht|niemand|kein|behalt|geheim|halt|vertrau|unter|zwischen|stillsch|diskret"
@@ -387,7 +388,7 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 _LABEL = r"(?:private|secret|confidential|vertraulich|geheim|privat|confidencial|privado|secreto)"
-_REQUEST = re.compile(
+_REQUEST = lazy(
     "|".join(rf"\b(?:{each})" for each in _REQUESTS)
     # a heading such as "Confidential:", a remark such as "(private)", and the word alone
     + rf"|^\W*(?:(?:strictly|very|highly|top|please|note|streng) )*(?:{_LABEL}|privately|confidentially)"
@@ -421,21 +422,19 @@ def _requests_secrecy(sentence: str) -> bool:
 
 
 _SHORT_FORMS = (
-    (re.compile("[’‘´`]"), "'"),
-    (re.compile(r"\bI'?m\b", re.IGNORECASE), "I am"),
-    (re.compile(r"\bI'?ve\b", re.IGNORECASE), "I have"),
-    (re.compile(r"\bI'll\b", re.IGNORECASE), "I am going to"),
-    (re.compile(r"\bI'd\b", re.IGNORECASE), "I would"),
-    (re.compile(r"\b(?:can't|cant|can not)\b", re.IGNORECASE), "cannot"),
-    (re.compile(r"\bwon't\b", re.IGNORECASE), "will not"),
+    (lazy("[’‘´`]"), "'"),
+    (lazy(r"\bI'?m\b", re.IGNORECASE), "I am"),
+    (lazy(r"\bI'?ve\b", re.IGNORECASE), "I have"),
+    (lazy(r"\bI'll\b", re.IGNORECASE), "I am going to"),
+    (lazy(r"\bI'd\b", re.IGNORECASE), "I would"),
+    (lazy(r"\b(?:can't|cant|can not)\b", re.IGNORECASE), "cannot"),
+    (lazy(r"\bwon't\b", re.IGNORECASE), "will not"),
     (
-        re.compile(
-            r"\b(do|does|did|is|are|was|were|have|has|had|would|could|should|must|need)(?:n't|nt)\b", re.IGNORECASE
-        ),
+        lazy(r"\b(do|does|did|is|are|was|were|have|has|had|would|could|should|must|need)(?:n't|nt)\b", re.IGNORECASE),
         r"\1 not",
     ),
-    (re.compile(r"\b(it|that|this|mum|my name)'s\b", re.IGNORECASE), r"\1 is"),
-    (re.compile(r"\byou're\b", re.IGNORECASE), "you are"),
+    (lazy(r"\b(it|that|this|mum|my name)'s\b", re.IGNORECASE), r"\1 is"),
+    (lazy(r"\byou're\b", re.IGNORECASE), "you are"),
 )
 
 

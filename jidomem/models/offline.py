@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from jidomem.base.clock import format_timestamp
+from jidomem.base.regex import lazy
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import STILL, TELL_LITTLE, words
 from jidomem.errors import InvalidRequest, ModelUnavailable
@@ -83,7 +84,7 @@ _LASTING = (
 
 
 def _rule(pattern: str, says: str, confidence: float, trait: str | None = None) -> ClaimPattern:
-    return ClaimPattern(re.compile(pattern, re.IGNORECASE), says, confidence, trait)
+    return ClaimPattern(lazy(pattern, re.IGNORECASE), says, confidence, trait)
 
 
 def _i(pattern: str, says: str, confidence: float, trait: str | None = None) -> ClaimPattern:
@@ -177,22 +178,22 @@ class Claim(NamedTuple):
     private: bool = False
 
 
-_END = re.compile(
+_END = lazy(
     r"[;()\[\]—–\"]|[!?](?![\w=&%/])|:(?![\w/\\])|\.\.+|…|(?<!\.[a-zA-Z])\.(?=\W*$)|,(?!\d)|\s-\s"
     r"|\s(?:but|because|so|since|although|though|which|if"
     r"|and (?:I|it|we|he|she|they|you|my)|and that|and then|when I|where I|as I|while I|lol|haha)(?=[\s']|$)",
     re.IGNORECASE,
 )
-_OPENS = re.compile(r"\b(?:I|we|my|call me|keep|be|always|never|remember|note|do not forget)\b", re.IGNORECASE)
+_OPENS = lazy(r"\b(?:I|we|my|call me|keep|be|always|never|remember|note|do not forget)\b", re.IGNORECASE)
 #: A reference to another sentence or to the listener, which is not a claim by itself.
-_POINTS = re.compile(
+_POINTS = lazy(
     r"(?:it|that|this|you|your|yours|them|those|these|how|what|there|here|the way|to (?:hear|see|know)|so much|too"
     r"|a lot|make sure|let you|thank|ask)\b",
     re.IGNORECASE,
 )
-_POINTER = re.compile(r"(?:it|them|you)\b|(?:this|that|these|those)$", re.IGNORECASE)
+_POINTER = lazy(r"(?:it|them|you)\b|(?:this|that|these|those)$", re.IGNORECASE)
 #: The words before an "I" or a "my" that begins a clause; after other words it does not: "the parade I went to".
-_BEFORE_I = re.compile(
+_BEFORE_I = lazy(
     r"(?:^|[^\w\s'’]\s*|\b(?:and|but|so|that|then|because|since|as|when|while|though|although|or|yeah|yes|yep|well|oh|hey|hi"
     r"|today|yesterday|tomorrow|tonight|now|days?|weeks?|months?|years?|mornings?|nights?|evenings?|weekends?|spring|summer"
     r"|fall|autumn|winter|[a-z]+day|january|february|march|april|may|june|july|august|september|october|november|december"
@@ -202,28 +203,28 @@ _BEFORE_I = re.compile(
 _SAY = r"(?:said|says?|told|tells|asked|asks|wrote|writes|replied|answered|shouted|texted|claim(?:s|ed)|whispered)"
 _TO = r"(?: (?:to )?(?:me|us|him|her|them|you|everyone|my \w+))?"
 #: The words of others: a quotation, words after "Ana said:" and "Ana said, ", and words before ", said Ana".
-_QUOTATION = re.compile(
+_QUOTATION = lazy(
     r"(?<!\w)[\"“„«][^\"“”»\n]*(?:[\"“”»]|$)|(?<![\w.])(?:'(?=[a-z])[^\n]{1,500}?(?<=[\w.!?,])'|‘[^\n]{1,500}?’)(?!\w)",
     re.IGNORECASE | re.MULTILINE,
 )
-_QUOTES = re.compile(
+_QUOTES = lazy(
     r"(?!.*\b(?:as|after|since|because|when|what|like)\b[^,]*,\s*$)"
     rf".*(?<!\bI )(?<!\bI have )(?<!\bwe )\b{_SAY}{_TO}(?:(?: [\w-]+){{0,3}}\s*:|\s*,)\s*$",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(rf"[,!]\s*(?:{_SAY} (?!I\b)|(?:my \w+|he|she|they|(?-i:[A-Z]\w+)) {_SAY}\b)", re.IGNORECASE)
-_ONLY_SAYS = re.compile(rf"(?:\w+ ){{1,3}}{_SAY}{_TO}", re.IGNORECASE)
-_SUPPOSED = re.compile(r"\b(?:if|unless|wish|imagine|suppose|would have|could have)\b[^,]*$", re.IGNORECASE)
-_THINKS = re.compile(r"I (?:\w+ )?(?:think|guess|believe|suppose|know|bet|mean) (?:that )?(?:I|my|we)\b", re.IGNORECASE)
+_QUOTED = lazy(rf"[,!]\s*(?:{_SAY} (?!I\b)|(?:my \w+|he|she|they|(?-i:[A-Z]\w+)) {_SAY}\b)", re.IGNORECASE)
+_ONLY_SAYS = lazy(rf"(?:\w+ ){{1,3}}{_SAY}{_TO}", re.IGNORECASE)
+_SUPPOSED = lazy(r"\b(?:if|unless|wish|imagine|suppose|would have|could have)\b[^,]*$", re.IGNORECASE)
+_THINKS = lazy(r"I (?:\w+ )?(?:think|guess|believe|suppose|know|bet|mean) (?:that )?(?:I|my|we)\b", re.IGNORECASE)
 #: The most characters before a clause that decide whether it is a claim.
 _BEFORE_CHARS = 200
-_NEGATED = re.compile(r"\b(?:not|never)\s+$", re.IGNORECASE)
-_HEDGED = re.compile(r"\b(?:maybe|perhaps|probably|might|guess|think|kind of|sort of|not sure)\b", re.IGNORECASE)
+_NEGATED = lazy(r"\b(?:not|never)\s+$", re.IGNORECASE)
+_HEDGED = lazy(r"\b(?:maybe|perhaps|probably|might|guess|think|kind of|sort of|not sure)\b", re.IGNORECASE)
 _SELF = {
     "my": "their", "me": "them", "mine": "theirs", "myself": "themselves", "i": "they", "am": "are", "our": "their",
     "us": "them", "we": "they", "ours": "theirs", "ourselves": "themselves",
 }  # fmt: skip
-_SELVES = re.compile(r"\b(?:" + "|".join(_SELF) + r")\b", re.IGNORECASE)
+_SELVES = lazy(r"\b(?:" + "|".join(_SELF) + r")\b", re.IGNORECASE)
 
 
 def claims(text: str, longest: int, *, asks: bool = True) -> Iterator[Claim]:

@@ -3,6 +3,8 @@ r"""Untrusted patterns: they run in linear time, with the results of the engine 
 import re
 import sys
 import unicodedata
+from importlib import import_module
+from importlib.util import module_from_spec
 
 import pytest
 from conftest import decision
@@ -215,3 +217,18 @@ def test_a_lazy_pattern_behaves_like_the_compiled_pattern():
         _ = late.missing
     with pytest.raises(re.error):
         lazy("(").search("a")
+
+
+#: Modules with many patterns, which most processes that import them never use.
+OF_CUES = ("models.offline", "models.keywords", "exchange.note_words", "exchange.note_statements", "exchange.note_page")
+OF_CUES += ("exchange.adr_markdown", "exchange.memory_md")
+
+
+@pytest.mark.parametrize("name", OF_CUES)
+def test_a_module_of_many_patterns_compiles_none_when_it_is_imported(name, monkeypatch):
+    spec, calls = import_module(f"jidomem.{name}").__spec__, []
+    monkeypatch.setattr(re, "compile", lambda *pattern: calls.append(pattern))
+
+    spec.loader.exec_module(module_from_spec(spec))
+
+    assert calls == []
