@@ -278,6 +278,7 @@ def _root_diagnostics(app: App, full: bool, root: Path, place: FolderPlace | Sha
     journal = place.journal(app.wait)
     tokens_in = place.name if place.is_shared else str(settings.own_config())
     for name, run in (
+        ("writes", lambda: doctor.writes(place)),
         ("permissions", lambda: doctor.permissions(root)),
         ("disk", lambda: doctor.disk(root)),
         ("file system", lambda: doctor.file_system(root)),

@@ -40,7 +40,7 @@ from jidomem.journal.stream import LOCK
 from jidomem.records.intent import Version
 from jidomem.repository import git
 from jidomem.runtime import settings
-from jidomem.runtime.location import ignored_journal
+from jidomem.runtime.location import FolderPlace, SharedLocation, ignored_journal
 from jidomem.runtime.model_choice import config_error, is_remote
 from jidomem.runtime.root import INDEX, open_root
 from jidomem.runtime.settings import Settings
@@ -80,6 +80,8 @@ _INODES = 1_000
 #: File systems to which other machines may write, and whose locks may not apply to them.
 _NETWORK = frozenset(("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "fuse.sshfs", "lustre"))
 _SECONDS = 2.0
+#: The bytes of a commit that the store of a shared root is given to see whether it has room.
+_PROBED = 65_536
 
 
 def programs() -> Iterator[Diagnostic]:
@@ -409,6 +411,13 @@ def store(given: Settings, journal: FileJournal) -> Iterator[Diagnostic]:
         part = "all questions" if fit.proven is None else f"{len(fit.proven)} named questions"
         yield Diagnostic("store", "ok", f"{chosen.shown} answers {part}")
         chosen.close()
+
+
+def writes(place: FolderPlace | SharedLocation) -> Iterator[Diagnostic]:
+    """Yield that the store of a shared root takes commits, by one that is undone; raise its refusal."""
+    if isinstance(place, SharedLocation):
+        place.log.check_writable(_PROBED)
+        yield Diagnostic("writes", "ok", f"{place.name} takes commits")
 
 
 def tokens(keyring: Keyring, where: str) -> Iterator[Diagnostic]:

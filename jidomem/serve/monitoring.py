@@ -25,6 +25,7 @@ from jidomem.journal.journal import NAMES, Stream
 from jidomem.journal.stream import LOCK
 from jidomem.read.derived import authority
 from jidomem.records.intent import Version
+from jidomem.runtime.location import SharedLocation
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve import wire
@@ -201,7 +202,7 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
 def write_fault(memory: Jidomem) -> JidomemError | None:
     """Return the reason why a write would fail: a full or read-only disk, permissions, the clock; None without one.
 
-    A small file is written beside the journal; that of a shared root is on the disk of the copy.
+    A small file is written beside the journal. For a shared root that is the copy, and its store is probed, too.
     """
     root, streams, now = memory.settings.root, memory.journal.streams(), memory.sources.now()
     folders = [memory.journal.path(stream) for stream in streams]
@@ -210,6 +211,8 @@ def write_fault(memory: Jidomem) -> JidomemError | None:
             with suppress(JournalDamaged):  # which is reported as damage
                 moment_after(now, *memory.journal.head(stream).heads)
         memory.journal.check_present()
+        if isinstance(memory.place, SharedLocation):
+            memory.place.log.check_writable()
         disk.check_writable([*folders, *disk.obstacle(root)])
         if root.is_dir():
             disk.try_write(str(root))

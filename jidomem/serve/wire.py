@@ -231,7 +231,7 @@ _AT_SERVER: Mapping[str, str] = {
     "memory_missing": "the memory on the server is gone or was moved",
     "branch_changed": "the journal on the server has commits of another branch",
     "store_unavailable": "the store of the server is not available",
-    "store_unreachable": "the server cannot reach its store",
+    "store_unreachable": "the server cannot use its store",
     "store_unfit": "the store of the server is unfit",
     "outcome_unknown": "the server lost its store, and whether the change was stored is not known",
     "busy": "another writer has locked the memory",

@@ -4,6 +4,7 @@ import json
 from io import StringIO
 
 import pytest
+from click.testing import CliRunner
 from conftest import intent
 from postgres_server import PASSWORD
 
@@ -14,6 +15,7 @@ from jidomem.serve import server_state
 from jidomem.serve.app import create_app
 from jidomem.serve.log import Log
 from jidomem.serve.server_state import Operation
+from jidomem_cli.main import cli
 
 ROLE, SECRET = "served", "s3cret-of-served"
 
@@ -116,7 +118,7 @@ def test_the_log_has_the_reason_once_why_a_probe_without_token_fails_while_token
     store.come_back()
 
     assert [(each.status_code, each.json) for each in away] == 3 * [(503, {"status": "not ready"})]
-    assert (told.status_code, told.json["detail"]) == (503, "the server cannot reach its store")
+    assert (told.status_code, told.json["detail"]) == (503, "the server cannot use its store")
     faults = served.events()["fault"]
     assert [each.get("agent") for each in faults] == [None, "ana", None]
     assert all("not permitted to log in" in each["detail"] for each in faults)
@@ -145,3 +147,65 @@ def test_of_an_unknown_outcome_a_caller_is_told_how_to_repeat_the_request_and_no
     assert not [part for part in ("postgresql", ROLE, "terminating") if part in lost.text]
     (fault,) = served.events()["fault"]
     assert "terminating connection" in fault["detail"]
+
+
+def read_only(store):
+    store.postgres.sql(f"ALTER ROLE {ROLE} SET default_transaction_read_only = on")
+    store.disconnect()
+    yield "read-only transaction"
+    store.postgres.sql(f"ALTER ROLE {ROLE} RESET default_transaction_read_only")
+    store.disconnect()
+
+
+def not_permitted(store):
+    store.postgres.sql(f"REVOKE INSERT ON {store.schema}.commits FROM {ROLE}")
+    yield "permission denied for table commits"
+    store.postgres.sql(f"GRANT INSERT ON {store.schema}.commits TO {ROLE}")
+
+
+def without_room(store):
+    """Refuse documents that need another page of the disk, as a full disk does."""
+    function, table = f"{store.schema}.full", f"{store.schema}.commits"
+    store.postgres.sql(
+        f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF length(new.document) > 100 THEN"
+        " RAISE EXCEPTION ''could not extend file: No space left on device'' USING ERRCODE = ''53100'';"
+        " END IF; RETURN new; END'"
+    )
+    store.postgres.sql(f"CREATE TRIGGER full_disk BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {function}()")
+    yield "No space left on device"
+    store.postgres.sql(f"DROP TRIGGER full_disk ON {table}")
+
+
+@pytest.mark.parametrize("fault", [read_only, not_permitted, without_room])
+def test_a_server_is_not_ready_while_its_store_refuses_writes_and_the_log_and_the_doctor_say_why(
+    store, served, fault, tmp_path
+):
+    def ready(**headers):
+        answer = served.client.get("/readyz", headers=headers)
+        return answer.status_code, answer.json["status"]
+
+    def submit(key):
+        headers = {**served.with_token, "Idempotency-Key": key}
+        return served.client.post("/projects/p/intents", json=intent(asserted_by="ana", summary=key), headers=headers)
+
+    def doctor():
+        environment = {"JIDOMEM_HOME": str(tmp_path / "home"), "JIDOMEM_ROOT": store.address}
+        checks = json.loads(CliRunner().invoke(cli, ["status", "--doctor", "--json"], env=environment).stdout)["checks"]
+        return next(each for each in checks if each["name"] == "writes")
+
+    assert (ready(), doctor()["level"]) == ((200, "ok"), "ok")
+    fault = fault(store)
+    reason = next(fault)
+    refused = submit("a")
+    during = [ready(), ready(), ready(**served.with_token)]
+    said = doctor()
+    next(fault, None)
+    after = ready()
+
+    assert (refused.status_code, reason in refused.text) in ((503, False), (500, False))
+    assert during == [(503, "not ready"), (503, "not ready"), (503, "unwritable")]
+    assert (said["level"], reason in said["detail"], "SELECT 1" in said["hint"]) == ("fail", True, False)
+    assert (after, submit("a").status_code) == ((200, "ok"), 201)
+    (event,) = served.events()["unwritable"]
+    assert (reason in event["detail"], "did not answer" in event["detail"]) == (True, False)
+    assert store.postgres.sql(f"SELECT count(*) FROM {store.schema}.commits") == [(2,)]

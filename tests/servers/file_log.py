@@ -146,6 +146,9 @@ class FileLog:
             store.execute("REPLACE INTO files VALUES (?, ?, ?)", (name, data, tag))
             return tag
 
+    def check_writable(self, size: int = 0) -> None:
+        pass
+
     def names(self, prefix: str = "") -> list[str]:
         with self._transaction("names") as store:
             stored_names = [name for (name,) in store.execute("SELECT name FROM files ORDER BY name")]

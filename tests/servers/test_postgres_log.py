@@ -241,6 +241,51 @@ def test_a_server_that_does_not_answer_is_reported_after_a_timeout(postgres, add
     log.close()
 
 
+def test_a_look_for_new_commits_is_given_up_earlier_than_a_long_statement(postgres, address, monkeypatch):
+    log = PostgresLog(address, wait=0.0)
+    fill(log, 1)
+    monkeypatch.setattr(postgres_log, "MAX_LOOKUP_SECONDS", 0.2)
+    with psycopg.connect(postgres.url) as blocker:
+        blocker.execute(f"LOCK {schema_of(address)}.commits, {schema_of(address)}.files")
+        for call in (log.streams, partial(log.positions, [ONE]), partial(log.get, "f"), log.check_writable):
+            with pytest.raises(Failed, match=r"did not answer: no answer for 0.2 s"):
+                call()
+    log.close()
+
+
+def test_a_server_that_answers_and_refuses_is_not_said_to_be_away(postgres, address):
+    log = PostgresLog(f"{address}&options=-c%20lock_timeout%3D100", wait=0.0)
+    with psycopg.connect(postgres.url) as blocker:
+        blocker.execute(f"LOCK {schema_of(address)}.commits")
+        with pytest.raises(Failed, match="refused: canceling statement due to lock timeout") as refusal:
+            log.append(ONE, 1, commit(1), document(1))
+    assert (refusal.value.code, "pg_locks" in refusal.value.hint) == ("store_unreachable", True)
+    assert log.append(ONE, 1, commit(1), document(1))
+    log.close()
+
+
+def test_a_probe_is_as_large_as_the_commit_that_was_refused_and_stores_nothing(postgres, log, address):
+    fill(log, 1)
+    table, function = f"{schema_of(address)}.commits", f"{schema_of(address)}.room"
+    postgres.sql(f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN"
+                 " IF length(new.document) > 1000 THEN RAISE disk_full; END IF; RETURN new; END'")  # fmt: skip
+    postgres.sql(f"CREATE TRIGGER room BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {function}()")
+    log.check_writable()
+    with pytest.raises(Failed, match="refused"):
+        log.append(ONE, 2, commit(2), bytes(2000))
+
+    for size in (0, 500):
+        with pytest.raises(Failed, match="refused") as full:
+            log.check_writable(size)
+        assert "free space" in full.value.hint
+    assert log.append(ONE, 2, commit(2), b"short")
+    log.check_writable()
+    with pytest.raises(Failed, match="refused"):
+        log.check_writable(2000)
+    assert [entry.number for entry in log.read(ONE)] == [1, 2]
+    assert log.streams() == [ONE]
+
+
 def test_an_append_whose_replication_was_cancelled_is_repeated(postgres, log, monkeypatch):
     execute, warnings = postgres_connection.PostgresConnection.execute, []
 

@@ -172,6 +172,13 @@ class SharedLog(Protocol):
         before any request.
         """
 
+    def check_writable(self, size: int = 0) -> None:
+        """Raise Failed if the store would refuse a commit now, as far as a cheap probe shows, which stores nothing.
+
+        The probe is as large as *size*, or as the commit that the store refused last: until a store with a full disk
+        has room for it, this raises.
+        """
+
     def names(self, prefix: str = "") -> list[str]:
         """Return the names of the files that begin with *prefix*, sorted."""
 

@@ -574,6 +574,9 @@ class ObjectLog:
         key, what = f"files/{name}", f"the file {name}"
         return self._bucket.put(key, data, expected, lambda now, doubt: doubt and now == data, what, force=force)
 
+    def check_writable(self, size: int = 0) -> None:
+        """Do nothing: each opening writes a probe, and an object store has no cheaper one."""
+
     def names(self, prefix: str = "") -> list[str]:
         """Return the names of the files that begin with *prefix*, sorted."""
         keys = self._bucket.below(f"files/{prefix}".rpartition("/")[0])

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from math import inf
 from threading import BoundedSemaphore, Lock
 from time import monotonic, sleep
 from typing import Any, LiteralString, TypeVar
@@ -102,12 +103,20 @@ def _display_name(options: Mapping[str, Any], schema: str) -> str:
 T = TypeVar("T")
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*|USER")
 
-#: Seconds that one statement may take.
-MAX_STATEMENT_SECONDS = 30.0
+#: Seconds that one statement may take, and one on which every read waits, as it looks for new commits.
+MAX_STATEMENT_SECONDS, MAX_LOOKUP_SECONDS = 30.0, 10.0
 #: The most connections of a process to one root, for the log and for the working state each.
 SIZE = 6
 #: The error states of a schema or table that existed at the opening and is missing now.
 _MISSING_OBJECT_CODES = ("3F000", "42P01")
+#: The error states of a server that answers and refuses, with the repair of each.
+_REPAIRS = {
+    "25006": "it is read-only: name the primary, not a replica; or an administrator ends it, for the database or the"
+    " role: ALTER DATABASE ... RESET default_transaction_read_only",
+    "53100": "its disk is full: free space there, and writes go on",
+    "57014": "a statement took too long: see what it waits for in pg_stat_activity, and statement_timeout of the role",
+    "55P03": "a lock was not released in time: see who has it in pg_locks, and lock_timeout of the role",
+}
 #: The settings of each session. Keepalives let the server release the locks of a machine that is gone.
 _SETTINGS = """
 SELECT set_config('statement_timeout', %s, false), set_config('tcp_keepalives_idle', '10', false),
@@ -120,21 +129,32 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     """One connection, closed when a statement exceeds its time; `warned` is the last warning of the server."""
 
     longest = MAX_STATEMENT_SECONDS
+    limit = inf
     warned = ""
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Limit each statement to *seconds*."""
+        self.limit = seconds
+        try:
+            yield
+        finally:
+            self.limit = inf
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """Wait as the superclass does, but no longer than a statement may take."""
         return super().wait(self._bounded(gen), interval) if timeout is None else super().wait(gen, interval, timeout)
 
     def _bounded(self, gen: Any) -> Any:
-        deadline = monotonic() + self.longest
+        seconds = min(self.longest, self.limit)
+        deadline = monotonic() + seconds
         try:
             waiting_for = next(gen)
             while True:
                 ready = yield waiting_for
                 if not ready and monotonic() > deadline:
                     self.pgconn.finish()
-                    raise OperationalError(f"no answer for {self.longest:g} s")
+                    raise OperationalError(f"no answer for {seconds:g} s")
                 waiting_for = gen.send(ready)
         except StopIteration as end:
             return end.value
@@ -230,6 +250,8 @@ class PostgresPool:
                 "restore the database from a backup; or start again there: jidomem init, or jidomem root restore FILE"
             )
             return Failed(f"{name} has lost its tables: {message}", hint=hint, code="store_unreachable")
+        if (repair := _REPAIRS.get(error.sqlstate or "")) is not None:
+            return Failed(f"{name} refused: {message}", hint=repair, code="store_unreachable")
         hint = f"check that it runs and admits this user: psql '{name.partition('?')[0]}' -c 'SELECT 1'"
         return Failed(f"{name} did not answer: {message}", hint=hint, code="store_unreachable")
 

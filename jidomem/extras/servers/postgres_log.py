@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import inf
-from os import dup
+from os import dup, urandom
 from secrets import token_hex
 from threading import Condition, Thread
 from time import monotonic
@@ -23,7 +23,13 @@ from psycopg.sql import SQL, Identifier
 from jidomem.errors import Failed, JidomemError, NotFound
 from jidomem.extras.servers import postgres_connection
 from jidomem.extras.servers.log import File, LogEntry, LogState, StreamPosition, check_file
-from jidomem.extras.servers.postgres_connection import PostgresConnection, PostgresPool, may_pass, prepare
+from jidomem.extras.servers.postgres_connection import (
+    MAX_LOOKUP_SECONDS,
+    PostgresConnection,
+    PostgresPool,
+    may_pass,
+    prepare,
+)
 from jidomem.journal.journal import Stream
 
 #: Seconds between two polls of a waiting thread: with notifications, and without.
@@ -137,6 +143,9 @@ _NOTIFY = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %
 _SETTLE = f"""
 UPDATE {{s}}.commits SET commit = commit
 WHERE stream = %(stream)s AND number = %(number)s AND commit = %(commit)s AND EXISTS (SELECT 1 {_DURABLE})"""
+#: Without bytes it inserts nothing, but needs the same permissions as an append, and a primary.
+_PROBE = """
+INSERT INTO {s}.commits (stream, number, commit, document) SELECT '', 0, '', %(document)b WHERE %(document)b <> ''"""
 _REACH = """
 SELECT asked.stream, coalesce(latest.number, 0), coalesce(latest.commit, ''),
   coalesce((SELECT times FROM {s}.rewrites r WHERE r.stream = asked.stream), 0),
@@ -185,7 +194,7 @@ class PostgresLog:
         `store_unreachable`, or `invalid_config` if this user may not use or create the tables.
         """
         self.address = postgres_connection.read(address)
-        self._link = PostgresPool(self.address, wait)
+        self._link, self._refused_size = PostgresPool(self.address, wait), 0
         self._channel = f"{self.address.schema}_news"
         try:
             prepare(self._link)
@@ -202,7 +211,7 @@ class PostgresLog:
 
     def streams(self) -> list[Stream]:
         """Return the streams that have an entry, sorted."""
-        rows = self._rows(_STREAMS)
+        rows = self._rows(_STREAMS, within=MAX_LOOKUP_SECONDS)
         return sorted(Stream(*row[0].split("/", 1)) for row in rows)
 
     def positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
@@ -211,7 +220,7 @@ class PostgresLog:
 
     def read_state(self, streams: list[Stream], name: str) -> LogState:
         """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life."""
-        rows = self._rows(_REACH, name, [_key(stream) for stream in streams])
+        rows = self._rows(_REACH, name, [_key(stream) for stream in streams], within=MAX_LOOKUP_SECONDS)
         reaches = {
             key: StreamPosition(int(length), int(times), last, mark) for key, length, last, times, mark, _, _ in rows
         }
@@ -288,8 +297,10 @@ class PostgresLog:
             return appended
 
         try:
-            return self._link.run(work)
+            is_stored, self._refused_size = self._link.run(work), 0
+            return is_stored
         except Failed as failure:
+            self._refused_size = len(document)
             if doubt and failure.code == "store_unreachable":
                 raise Failed(
                     f"{failure.detail}; whether commit {commit} was stored there is not known",
@@ -358,7 +369,7 @@ class PostgresLog:
     def get(self, name: str) -> File | None:
         """Return the file *name*, None if there is none."""
         check_file(name)
-        rows = self._rows("SELECT data, tag FROM {s}.files WHERE name = %s", name)
+        rows = self._rows("SELECT data, tag FROM {s}.files WHERE name = %s", name, within=MAX_LOOKUP_SECONDS)
         return File(bytes(rows[0][0]), rows[0][1]) if rows else None
 
     def put(self, name: str, data: bytes, expected: str | None = None, *, force: bool = False) -> str | None:
@@ -376,6 +387,20 @@ class PostgresLog:
             return str(row["tag"]) if done else None
 
         return self._link.run(work)
+
+    def check_writable(self, size: int = 0) -> None:
+        """Raise Failed if the server would refuse a commit now; one of *size* or as the last refused is rolled back."""
+        row = {"document": urandom(max(size, self._refused_size))}
+        try:
+            with (
+                self._link.borrow() as connection,
+                connection.within(MAX_LOOKUP_SECONDS),
+                connection.transaction(force_rollback=True),
+            ):
+                connection.execute(self._link.sql(_PROBE), row)
+        except Error as error:
+            raise self._link.error_of(error) from None
+        self._refused_size = 0
 
     def names(self, prefix: str = "") -> list[str]:
         """Return the names of the files that begin with *prefix*, sorted."""
@@ -427,9 +452,14 @@ class PostgresLog:
             raise
         return True
 
-    def _rows(self, text: LiteralString, *values: object) -> list[tuple[Any, ...]]:
+    def _rows(self, text: LiteralString, *values: object, within: float = inf) -> list[tuple[Any, ...]]:
         statement = self._link.sql(text)
-        return self._link.run(lambda connection: connection.cursor(binary=True).execute(statement, values).fetchall())
+
+        def work(connection: PostgresConnection) -> list[tuple[Any, ...]]:
+            with connection.within(within):
+                return connection.cursor(binary=True).execute(statement, values).fetchall()
+
+        return self._link.run(work)
 
 
 def _key(stream: Stream) -> str:
