@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from inspect import cleandoc
@@ -146,7 +146,7 @@ def _print_code_report(app: App, project: str, report: CodeImportReport, dry_run
 
 
 #: The largest file that is imported.
-LARGEST = 64 * 1024 * 1024
+LARGEST = 512 * 1024 * 1024
 MOVING = "to copy a whole root: jidomem root migrate ROOT NEW-ROOT"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 #: The exit code of `jidomem root import --check` if a source changed.
@@ -195,13 +195,18 @@ def export(app: App, output: Path | None, form: str) -> int:
 def _rdf(memory: Jidomem, form: str, moment: str | None) -> bytes:
     """Return all content of the memory; as N-Quads also that of the other graphs of the project."""
 
-    def commits_until(stream: Stream) -> list[Commit]:
+    def commits_until(stream: Stream) -> Iterator[Commit]:
         commits = memory.journal.read(stream)
-        return [commit for commit in commits if moment is None or commit.recorded_at <= moment]
+        return (commit for commit in commits if moment is None or commit.recorded_at <= moment)
+
+    def uncleared(stream: Stream) -> Iterator[Commit]:
+        commits = after_clearing(stream, [*commits_until(stream)])
+        while commits:  # each is parsed when it is serialised, and then freed
+            yield commits.pop()
 
     if form == "nquads":
         streams = [Stream(memory.project, name) for name in NAMES]
-        return exporting.nquads({stream.graph: after_clearing(stream, commits_until(stream)) for stream in streams})
+        return exporting.nquads({stream.graph: uncleared(stream) for stream in streams})
     write = exporting.turtle if form == "turtle" else exporting.jsonld
     return write(memory.project, commits_until(Stream(memory.project, "memory")), memory.schema.version)
 

@@ -1,5 +1,6 @@
 """Import, export and check from the command line."""
 
+import gc
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 import cli_world
 import pytest
 
+from jidomem.journal.commit import Commit
 from jidomem_cli import exchange
 
 RECORD = "# 1. {title}\n\n## Status\n\n{status}\n\n## Context\n\nWe forget.\n\n## Decision\n\nWe write.\n"
@@ -69,6 +71,26 @@ def test_an_export_is_imported_into_another_root_and_passes_the_check(run, tmp_p
     run("root", "import", "turtle", "memory.ttl", "--root", "other", "--project", "p")
     elsewhere = run("root", "export", "--root", "other", "--project", "p")
     assert elsewhere.stdout == (tmp_path / "memory.ttl").read_text()
+
+
+@pytest.mark.parametrize("form", ["turtle", "jsonld", "nquads"])
+def test_an_export_parses_one_commit_after_the_other(run, monkeypatch, form):
+    for number in range(12):
+        run("remember", f"fact {number}")
+    parsed, triples = [], Commit.triples.fget
+    known = {id(each) for each in gc.get_objects() if isinstance(each, Commit)}
+
+    def counted(commit):
+        own = (each for each in gc.get_objects() if isinstance(each, Commit) and id(each) not in known)
+        parsed.append(sum(each.known_triples is not None for each in own))
+        return triples(commit)
+
+    monkeypatch.setattr(Commit, "triples", property(counted))
+    monkeypatch.setattr("jidomem.journal.rewrite.AT_ONCE", 2)  # a journal of fewer commits is read whole
+    run("root", "export", "--format", form, "-o", "memory")
+
+    assert len(parsed) >= 12
+    assert max(parsed) <= 2
 
 
 def test_an_export_too_large_to_import_names_root_migrate_which_copies_all_of_it(run, monkeypatch):
