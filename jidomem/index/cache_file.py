@@ -10,8 +10,9 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from errno import ENOENT, ENOTEMPTY
+from functools import lru_cache
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, ClassVar, Generic, TypeVar
 from weakref import finalize
 
@@ -73,6 +74,17 @@ def _undeleted(path: object, error: BaseException, folder: Path) -> Failed:
     return Failed(f"{path} cannot be removed: {reason}", hint=f"remove it: rm -r {folder}")
 
 
+@lru_cache
+def _tables(tables: str, form: int) -> sqlite3.Connection:
+    """Return a database in memory with *tables*, to be copied to new files: that takes half as long as making them."""
+    store = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    store.executescript(f"{tables}PRAGMA user_version = {-form};")
+    return store
+
+
+_COPYING = Lock()
+
+
 class CacheDatabase:
     """The SQLite file at *path*, made if missing; call `fits` before anything else.
 
@@ -95,6 +107,9 @@ class CacheDatabase:
         enable_wal(self._store, wait)
         self._store.execute("PRAGMA synchronous=NORMAL")
         self._store.execute("PRAGMA cache_size=-16000")
+        if self._form() == (0, 0):  # an empty file
+            with _COPYING:  # in one transaction; the caller opens a new file under a lock
+                _tables(self.TABLES, self.FORM).backup(self._store)
 
     def fits(self, because: str = "") -> bool:
         """Return whether the file is of this format and was made here.
@@ -106,13 +121,13 @@ class CacheDatabase:
             return True
         with self.writing():
             form, marker = self._form()
-            upgrade = self.UPGRADES.get(form) if marker == self._marker else None
-            if upgrade is None and self._store.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+            is_new, upgrade = form == -self.FORM, self.UPGRADES.get(form) if marker == self._marker else None
+            if upgrade is None and not is_new:
                 return self._is_current()
-            for statement in filter(str.strip, (upgrade or self.TABLES).split(";\n")):
+            for statement in filter(str.strip, (upgrade or "").split(";\n")):
                 self._store.execute(statement)
             self.initialise()
-            if upgrade is None:
+            if is_new:
                 self.set_metadata(because=because)
             self._store.execute(f"PRAGMA application_id = {self._marker}")
             self._store.execute(f"PRAGMA user_version = {self.FORM}")

@@ -386,3 +386,27 @@ def test_a_search_file_ahead_of_the_index_of_a_process_is_not_rebuilt(root, memo
         assert cache(root).stat().st_ino == number
         monkeypatch.undo()
         assert len(recalled(memory, "quagga")) == 5
+
+
+def test_the_tables_of_a_search_file_are_made_once_and_copied_to_further_files(tmp_path, monkeypatch):
+    statements, connect = [], sqlite3.connect
+
+    def traced(*arguments, **options):
+        store = connect(*arguments, **options)
+        store.set_trace_callback(statements.append)
+        return store
+
+    def tables(name):
+        with jidomem.open(tmp_path / name, project="p") as memory:
+            memory.writer.submit_intent("p", intent(summary=name))
+            assert [entry.content for entry in memory.recall(name).entries] == [name]
+        with closing(connect(tmp_path / name / "cache" / "text" / "p.sqlite")) as store:
+            assert store.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            return store.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name").fetchall()
+
+    first = tables("first")
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    second = tables("second")
+
+    assert first == second != []
+    assert [each for each in statements if each.startswith("CREATE") and "passage" in each] == []
