@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from shlex import quote
 from typing import Any
 
@@ -29,7 +30,7 @@ from jidomem.recall.briefing import (
     governing_command,
     recall_command,
 )
-from jidomem.recall.governing import active_anchors, anchors_by_item, rank, related_memories
+from jidomem.recall.governing import anchors_by_item, rank, related_memories
 from jidomem.recall.nearness import FORCES, disagreement, is_about, is_general, nearness
 from jidomem.records.active import (
     ACTIVE,
@@ -126,7 +127,7 @@ class BriefingBuilder:
         """
         self._reader, self._index, self._tree, self._project = reader, index, tree, project
         self._moment: dict[str, Any] = {"as_of": as_of, "valid_at": valid_at}
-        self._moved: Mapping[Anchor, Freshness] | None = None
+        self._moved: dict[Anchor, Freshness] = {}
         self._as_of = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
         self._now = judged_at(now, as_of, valid_at)
         self._agent = None if agent is None else agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
@@ -421,16 +422,17 @@ class BriefingBuilder:
             yield BriefingNote(text, "jidomem review", "ask proposals")
 
     def _freshness(self, name: str) -> list[Freshness]:
-        """Return the state of the files of a memory; git is called once if files of any memory are missing."""
+        """Return the state of the files of a memory; git is called once for the missing files of all first entries."""
         if self._tree is None:
             return []
         tree, anchors = self._tree, anchors_by_item(self._index, self._project, [name])[name]
         there = freshness(tree, (anchor for anchor in anchors if tree.has(anchor.path)))
-        if len(there) < len(anchors) and self._moved is None:
-            every = active_anchors(self._reader, self._project)
-            self._moved = freshness(tree, (anchor for _, _, anchor in every if not tree.has(anchor.path)))
-        moved = self._moved or {}
-        return [there.get(anchor) or moved.get(anchor) or Freshness(anchor.path, GONE, None) for anchor in anchors]
+        if any(anchor not in there and anchor not in self._moved for anchor in anchors):
+            names = [name] if self._moved else [*self._first | {name}]
+            several = chain.from_iterable(anchors_by_item(self._index, self._project, names).values())
+            self._moved |= freshness(tree, (anchor for anchor in several if not tree.has(anchor.path)))
+        states = {**self._moved, **there}
+        return [states.get(anchor) or Freshness(anchor.path, GONE, None) for anchor in anchors]
 
     @cached_property
     def _contrasts(self) -> dict[str, Sequence[DifferingMemory]]:

@@ -9,6 +9,7 @@ import jidomem
 from jidomem.errors import IntentRefused
 from jidomem.exchange import documents
 from jidomem.exchange.importer import import_document
+from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
 from jidomem.recall.briefing import markdown
 from jidomem.repository.worktree import blob_id
@@ -103,6 +104,28 @@ def test_a_renamed_file_is_traced_by_content_and_git_history(memory, folder):
         (plain, "src/c.py", "renamed", "untracked.py"),
     ]
     assert [row["item"] for row in memory.governing("src/again.py")] == [edited]  # also by its new name
+
+
+def test_a_briefing_traces_the_missing_files_of_the_memories_that_it_ranks(memory, folder, monkeypatch):
+    for name, topic in (("a", "moved"), ("b", "removed")):
+        about(memory, f"src/{name}.py", topic=topic)
+    (folder / "src/c.py").write_text("pass\n")
+    memory.writer.submit_many("p", [decision(summary=f"old {n}", topic=f"{n}", about=["src/c.py"]) for n in range(60)])
+    git(folder, "mv", "src/a.py", "src/moved.py")
+    git(folder, "rm", "-q", "src/b.py")
+    git(folder, "commit", "-q", "-a", "-m", "move and remove")
+    read, query = [], OxigraphIndex.query
+
+    def counted(index, text, **options):
+        answer = query(index, text, **options)
+        read.extend(answer.rows if "aboutBlob" in text else ())
+        return answer
+
+    monkeypatch.setattr(OxigraphIndex, "query", counted)
+    text = memory.briefing("p", budget_tokens=9_000).text
+
+    assert ("src/a.py renamed" in text, "src/b.py gone" in text) == (True, True)
+    assert read == []
 
 
 def test_a_moved_file_is_reported_as_gone_without_git(memory, folder, monkeypatch):
