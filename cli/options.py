@@ -84,13 +84,18 @@ class App:
     creates_project: bool = False
     logs_json: bool = False
 
-    def open(self, *, stays: bool = False) -> Jidomem:
-        """Return the memory, whose root the first write creates; it is closed when the command ends.
+    def open(self, *, stays: bool = False, makes_root: bool | None = None) -> Jidomem:
+        """Return the memory; it is closed when the command ends.
 
-        With *stays* vectors are computed in the background, else before the answer.
+        The first write creates its root: a shared one is created here, by a command that writes, unless it *stays*, or
+        as *makes_root* decides; else raises NotFound. With *stays* vectors are computed in the background, else before
+        the answer.
         """
         import jidomem
 
+        context = click.get_current_context(silent=True)
+        writes = context is not None and isinstance(context.command, Command) and context.command.is_writing
+        self.refuse_missing_address(makes_root=(writes and not stays) if makes_root is None else makes_root)
         memory = jidomem.open(
             self.root,
             project=self.project,
@@ -106,15 +111,25 @@ class App:
             memory.settings.claim(memory.project)
             for stream in memory.journal.streams():
                 memory.journal.head(stream)  # a server notices if they vanish before its first request
-        if context := click.get_current_context(silent=True):
+        if context:
             context.call_on_close(memory.close)  # closing it explicitly saves a second with a store on disk
             if not stays:
                 self._warn_of_absence(memory.settings)
-            writes = isinstance(context.command, Command) and context.command.is_writing
             if writes and not stays and not self.creates_project:
                 self._refuse_misspelt(memory.settings, memory.projects)
                 self._check_new_root(memory.settings)
         return memory
+
+    def refuse_missing_address(self, *, makes_root: bool = False) -> None:
+        """Raise NotFound if the root is a shared one that does not exist; only warn if the caller *makes_root*."""
+        from jidomem.runtime.location import missing_root
+
+        if (absent := missing_root(self.root, self.wait)) is None:
+            return
+        if not makes_root:
+            raise absent
+        if not self.creates_project:
+            self.warn(f"{absent.detail}: {_FIRST_WRITE}")
 
     def _warn_of_absence(self, settings: Settings) -> None:
         """Raise Failed if this checkout lacks the memory of the repository; warn if the user's own is used instead."""
@@ -204,7 +219,7 @@ class App:
 
         Raises NotFound when there is no root: reading creates none.
         """
-        memory = self.open()
+        memory = self.open(makes_root=False)
         self.refuse_missing(memory.settings)
         if not warn_of_damage:
             return memory

@@ -63,7 +63,7 @@ def push(app: App, folder: Path) -> None:
             raise InvalidRequest(f"{_ACCEPTED} of the root differs: terms were accepted since", hint=hint)
         return {**files, **given}
 
-    with _log(app) as log:
+    with _log(app, makes_root=True) as log:
         addresses.change(log, pushed)
     rows = [{"path": path, "is": "new" if path not in before else "changed"} for path, text in given.items()
             if before.get(path) != text]  # fmt: skip
@@ -143,10 +143,11 @@ def remove(app: App, paths: tuple[str, ...]) -> None:
 
 
 @contextmanager
-def _log(app: App) -> Iterator[SharedLog]:
-    """Yield the log of the shared root; raises InvalidRequest for a folder."""
+def _log(app: App, *, makes_root: bool = False) -> Iterator[SharedLog]:
+    """Yield the log of the shared root; raises InvalidRequest for a folder, NotFound if there is none."""
     from jidomem.runtime.location import opened_log
 
+    app.refuse_missing_address(makes_root=makes_root)
     opened = opened_log(app.root, app.wait)
     if opened is None:
         where, _ = settings.find(app.root)
@@ -204,7 +205,7 @@ def migrate(app: App, source: str, target: str) -> None:
     Examples:
       jidomem root migrate .jidomem elsewhere
       jidomem root migrate .jidomem elsewhere --json
-      jidomem --project billing root migrate .jidomem postgresql://db/teams
+      jidomem --project p root migrate .jidomem postgresql://db/teams
     """
     from jidomem.extras.transfer import move
 

@@ -236,6 +236,7 @@ def _supervise(
     from jidomem.serve.listener import leave, url_of
     from jidomem.serve.workers import ServerOptions, Supervisor
 
+    app.refuse_missing_address()
     place = open_place(app.root, app.wait)
     try:
         loaded = settings.load(app.root, app.project, agent=app.agent, session=app.session, index=app.index)
@@ -332,7 +333,7 @@ def mcp(
     from jidomem.serve.mcp.server_memory import KNOWLEDGE
     from jidomem.serve.mcp.tools import TOOLSETS
 
-    memory = app.open(stays=True)
+    memory = app.open(stays=True, makes_root=not http)
     app.warn_of_new(memory.settings, memory.projects, makes_root=not http)
     memory.expected_project = memory.project
     tools = KNOWLEDGE if toolset == "server-memory" else TOOLSETS[toolset]

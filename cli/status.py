@@ -259,6 +259,7 @@ def _diagnostics(app: App, full: bool) -> Iterator[Diagnostic]:
         yield Diagnostic("root", "fail", f"there is none at {root} ({how})", "make one in this folder: jidomem init")
         return
     try:
+        app.refuse_missing_address()
         place = open_place(app.root, app.wait)
     except JidomemError as error:
         yield Diagnostic("root", "fail", error.detail, error.hint)

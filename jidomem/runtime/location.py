@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jidomem.base import disk, files
 from jidomem.base.background import PeriodicTask
-from jidomem.errors import JidomemError, MemoryClosed
+from jidomem.errors import JidomemError, MemoryClosed, NotFound
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.repository import git
@@ -152,12 +152,36 @@ def open_current_log(address: str, wait: float) -> tuple[SharedLog, Path]:
     return log, home
 
 
-def open_log(address: str, wait: float) -> tuple[SharedLog, Path]:
-    """Return the log at *address* and the folder of its copy here; raises the errors of `places`."""
+def missing_root(given: str | PathLike[str] | None, wait: float) -> NotFound | None:
+    """Return the error of a shared root in *given* or the environment that does not exist; None for any other root.
+
+    One that this machine has a copy of is not looked for: `open_log` reports that it is gone.
+    """
+    if (address := settings.address_of(given)) is None:
+        return None
     from jidomem.extras.servers import addresses
 
     environment = settings.environment()
-    home, log = addresses.home_of(address, environment), addresses.open_log(address, environment, wait=wait)
+    if not addresses.is_claimed(addresses.home_of(address, environment), address, environment):
+        try:
+            addresses.open_log(address, environment, wait=wait, creates=False).close()
+        except NotFound as absent:
+            return absent
+    return None
+
+
+def open_log(address: str, wait: float, *, recreates: bool = False) -> tuple[SharedLog, Path]:
+    """Return the log at *address*, which is made if it is missing, and the folder of its copy here.
+
+    One that this machine has a copy of is made only if this call *recreates* it; else raises NotFound. Raises the
+    errors of `addresses.open_log` and `addresses.claim`.
+    """
+    from jidomem.extras.servers import addresses
+
+    environment = settings.environment()
+    home = addresses.home_of(address, environment)
+    creates = recreates or not addresses.is_claimed(home, address, environment)
+    log = addresses.open_log(address, environment, wait=wait, creates=creates)
     try:
         addresses.claim(home, address, environment)  # once the store was reached: a mistyped address claims nothing
     except BaseException:

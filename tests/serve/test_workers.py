@@ -20,6 +20,7 @@ from prometheus_client import parser
 
 import jidomem
 from jidomem.base.clock import Sources
+from jidomem.extras.servers import addresses
 from jidomem.journal.journal import Stream
 from jidomem.models.embeddings import EndpointEmbedder
 from jidomem.models.endpoint import ModelEndpoint
@@ -382,6 +383,7 @@ def test_a_killed_worker_loses_no_acknowledged_memory_and_is_replaced(tmp_path):
 def test_workers_of_a_shared_root_agree_and_a_killed_one_loses_no_acknowledged_memory(postgres, tmp_path):
     address, stop, acknowledged, problems = postgres.address(), Event(), [], []
     environment = {"JIDOMEM_HOME": str(tmp_path / "copy")}
+    addresses.open_log(address, environment).close()  # a server makes no root
     with serving(tmp_path / "root", 2, address=address, environment=environment) as server:
         with client_per_worker(server, 2) as clients:
             for number in range(6):

@@ -30,6 +30,7 @@ def environment(tmp_path):
 def start_server(postgres, environment):
     """Return a function that starts a server on the machine of a name; all of them have one root."""
     address = postgres.address()
+    subprocess.run([f"{BIN}/jidomem", "--root", address, "init", "-q"], env=environment("one"), check=True)
     with ExitStack() as stack:
 
         def start(machine):

@@ -374,6 +374,7 @@ def test_two_servers_refuse_writes_after_a_verify_and_write_again_after_a_restor
     tmp_path,
 ):
     schema, stream = address.rpartition("=")[2], Stream("p")
+    assert jidomem_here(address, tmp_path / "one", "init").exit_code == 0
     with ExitStack() as stack:
         clients = [
             stack.enter_context(Client(stack.enter_context(running(address, environment=machine(tmp_path, name))).url))

@@ -324,6 +324,51 @@ def test_a_home_with_other_content_is_refused_and_unchanged(address, tmp_path, m
     jidomem.open(address).close()
 
 
+@both
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        ("ask", "facts"),
+        ("journal", "verify"),
+        ("journal", "restore"),
+        ("root", "files"),
+        ("serve", "--port", "0"),
+        ("serve", "--port", "0", "--workers", "2"),
+        ("mcp", "--http", "--port", "0"),
+    ],
+    ids=" ".join,
+)
+def test_a_server_and_a_command_that_reads_refuse_a_root_that_does_not_exist_and_make_none(address, tmp_path, words):
+    for _ in range(2):
+        refused = jidomem_here(address, tmp_path / "home", *words)
+        assert (refused.exit_code, "there is no memory root at" in refused.stderr) == (4, True), refused.output
+    assert "jidomem init --root" in refused.stderr
+    assert not (tmp_path / "home").exists()
+
+
+@both
+def test_a_write_makes_a_root_with_a_warning_that_names_its_address(address, tmp_path):
+    warning = f"warning: there is no memory root at {addresses.without_secrets(address)}"
+    first, second = (jidomem_here(address, tmp_path / "home", "remember", text) for text in ("one", "two"))
+
+    assert (first.exit_code, first.stderr.startswith(warning)) == (0, True)
+    assert (second.exit_code, "no memory root" in second.stderr) == (0, False)
+    assert jidomem_here(address, tmp_path / "other", "status").exit_code == 0
+
+
+def test_a_root_that_is_gone_is_not_made_again_before_init(postgres, tmp_path):
+    address = postgres.address()
+    assert jidomem_here(address, tmp_path / "home", "init").exit_code == 0
+    postgres.sql(f"DROP SCHEMA {address.rpartition('=')[2]} CASCADE")
+
+    for words in (("status",), ("remember", "anything")):
+        refused = jidomem_here(address, tmp_path / "home", *words)
+        assert (refused.exit_code, "restore the store from a backup" in refused.stderr) == (4, True)
+    assert jidomem_here(address, tmp_path / "home", "init").exit_code == 0
+    assert jidomem_here(address, tmp_path / "home", "remember", "anything").exit_code == 0
+
+
 def test_an_address_that_was_not_reached_claims_no_home(address, tmp_path):
     for unreachable in ("postgresql://ana@127.0.0.1:1/x", "s3://bucket"):
         refused = jidomem_here(unreachable, tmp_path / "home", "init", "--root", unreachable)

@@ -93,33 +93,42 @@ def home_of(address: str, environment: Mapping[str, str]) -> Path:
 
 
 def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
-    """Mark *home* as the folder of the copy of the root at *address*, unless it is marked already.
+    """Mark *home* as the folder of the copy of the root at *address*; raises the errors of `is_claimed`."""
+    if not is_claimed(home, address, environment):
+        try:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError), atomic_file(home / _MARK, 0o666, replace=False) as file:
+                file.write(_place(address, environment).encode())
+        except OSError as error:
+            raise _unusable(home, f"cannot be used: {error.strerror}", address) from error
+        is_claimed(home, address, environment)  # another process may have claimed it meanwhile
+
+
+def is_claimed(home: Path, address: str, environment: Mapping[str, str]) -> bool:
+    """Return whether *home* is marked as the folder of the copy of the root at *address*; False if it is empty.
 
     Raise Failed `invalid_config` if the folder has other content: the files of a copy may be deleted at any time.
     """
-    mark, place = home / _MARK, _place(address, environment)
+    mark = home / _MARK
     try:
-        if not home.exists() or all(entry.name.startswith(f".{_MARK}") for entry in home.iterdir()):
-            _write_mark(mark, place)
-        if not mark.exists():  # checked again: another process may have created the file meanwhile
-            problem = "is a folder with other content"
-        elif (owner := mark.read_text("utf-8")) == place:
-            return
-        else:
-            problem = f"has the copy of {owner}"
+        is_empty = not home.exists() or all(entry.name.startswith(f".{_MARK}") for entry in home.iterdir())
+        if mark.exists():  # checked last: another process may claim it meanwhile
+            if (owner := mark.read_text("utf-8")) == _place(address, environment):
+                return True
+            raise _unusable(home, f"has the copy of {owner}", address)
     except OSError as error:
-        problem = f"cannot be used: {error.strerror}"
-    raise Failed(
+        raise _unusable(home, f"cannot be used: {error.strerror}", address) from error
+    if not is_empty:
+        raise _unusable(home, "is a folder with other content", address)
+    return False
+
+
+def _unusable(home: Path, problem: str, address: str) -> Failed:
+    return Failed(
         f"{home} {problem}, so it cannot have the copy of {without_secrets(address)}",
         hint="name an empty folder, one for each root: export JIDOMEM_HOME=FOLDER; or unset it",
         code="invalid_config",
     )
-
-
-def _write_mark(mark: Path, place: str) -> None:
-    mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(FileExistsError), atomic_file(mark, 0o666, replace=False) as file:
-        file.write(place.encode())
 
 
 def _place(address: str, environment: Mapping[str, str]) -> str:
@@ -152,10 +161,11 @@ def _implied(split: SplitResult, environment: Mapping[str, str]) -> Iterator[tup
             yield name, value
 
 
-def open_log(address: str, environment: Mapping[str, str], *, wait: float = 10.0) -> SharedLog:
-    """Return the log at *address*, which waits up to *wait* seconds for an answer.
+def open_log(address: str, environment: Mapping[str, str], *, wait: float = 10.0, creates: bool = True) -> SharedLog:
+    """Return the log at *address*, which waits up to *wait* seconds for an answer, and is made if it *creates* it.
 
-    *environment* has the other settings of an object store. Raises InvalidRequest for an address of another kind,
+    *environment* has the other settings of an object store. Raises NotFound if there is none, InvalidRequest for an
+    address of another kind,
     Failed `missing_extra` if a package is missing, and the error of the log if the store cannot be reached.
     """
     kind = checked(address).partition("://")[0]
@@ -163,10 +173,10 @@ def open_log(address: str, environment: Mapping[str, str], *, wait: float = 10.0
         if kind == "s3":
             from jidomem.extras.servers.object_log import ObjectLog
 
-            return ObjectLog(address, environment, wait=wait)
+            return ObjectLog(address, environment, wait=wait, creates=creates)
         from jidomem.extras.servers.postgres_log import PostgresLog
 
-        return PostgresLog(address, wait=wait)
+        return PostgresLog(address, wait=wait, creates=creates)
     except ModuleNotFoundError as error:
         raise Failed(
             f"{without_secrets(address)} needs the package {error.name}",

@@ -13,12 +13,13 @@ from copy import copy
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from math import inf
+from shlex import quote
 from threading import Event, Lock
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import orjson
 
-from jidomem.errors import InvalidRequest, JournalDamaged, TooLarge
+from jidomem.errors import InvalidRequest, JournalDamaged, NotFound, TooLarge
 from jidomem.journal.commit import Commit, FormatError, is_redaction_record, parse
 from jidomem.journal.journal import Stream
 from jidomem.journal.packs import PackEntry
@@ -211,6 +212,12 @@ def check_file(name: str, data: bytes = b"") -> None:
             f"{name} has {len(data):,} bytes, and a file of a shared root at most {FILE_BYTES:,}",
             hint="split it into several files",
         )
+
+
+def absent_root(name: str) -> NotFound:
+    """Return the error of the address *name* of a store in which there is no root."""
+    hint = "correct the address, or restore the store from a backup; for a new root there"
+    return NotFound(f"there is no memory root at {name}", hint=f"{hint}: jidomem init --root {quote(name)}")
 
 
 #: The digest of the document of each commit, by the id, both as bytes.

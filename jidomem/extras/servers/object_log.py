@@ -35,7 +35,16 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotModifiedError, 
 from obstore.store import S3Store
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
-from jidomem.extras.servers.log import File, LogEntry, LogState, Rewrites, StreamPosition, check_file, first_gap
+from jidomem.extras.servers.log import (
+    File,
+    LogEntry,
+    LogState,
+    Rewrites,
+    StreamPosition,
+    absent_root,
+    check_file,
+    first_gap,
+)
 from jidomem.journal.commit import FormatError
 from jidomem.journal.journal import Stream
 from jidomem.journal.packs import unverified_entry
@@ -325,9 +334,11 @@ class Rewriter:
         self._bucket = bucket
         self._seen: tuple[Rewrites, str | None] = (Rewrites(), None)
 
-    def begin(self) -> str:
-        """Return the life of the log, after one was assigned to a new log."""
+    def begin(self, *, creates: bool) -> str:
+        """Return the life of the log, after one was assigned to a new log; raise NotFound unless it *creates* that."""
         while not (now := self._settle())[0].life:
+            if not creates:
+                raise absent_root(self._bucket.name)
             self._put(replace(now[0], life=token_hex(8)), now[1])
         return now[0].life
 
@@ -397,8 +408,12 @@ _FIRST_PAUSE, _LAST_PAUSE = 0.05, 1.0
 class ObjectLog:
     """The streams and files below one prefix of a bucket."""
 
-    def __init__(self, address: str, environment: Mapping[str, str], *, wait: float = 10.0) -> None:
-        """Open `s3://bucket/prefix`; Failed `store_unreachable` if it cannot be reached or ignores conditions.
+    def __init__(
+        self, address: str, environment: Mapping[str, str], *, wait: float = 10.0, creates: bool = True
+    ) -> None:
+        """Open `s3://bucket/prefix`, a new log only if it *creates* one, else raise NotFound.
+
+        Failed `store_unreachable` if it cannot be reached or ignores conditions.
 
         *environment* may name the endpoint (`AWS_ENDPOINT_URL`) and allow plain HTTP to another machine
         (`AWS_ALLOW_HTTP=true`). Transient failures are retried for *wait* seconds.
@@ -406,7 +421,7 @@ class ObjectLog:
         self._bucket = Bucket(address, environment, wait)
         self._bucket.probe()
         self._rewriter = Rewriter(self._bucket)
-        self._life = self._rewriter.begin()
+        self._life = self._rewriter.begin(creates=creates)
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="jidomem-objects")
         self._guard = Lock()
         self._lengths: dict[Stream, int] = {}  # the largest entry number seen

@@ -21,6 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import SQL, Identifier
 
 from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError
+from jidomem.extras.servers.log import absent_root
 
 #: The schema of the tables, unless the address names another.
 SCHEMA = "jidomem"
@@ -364,13 +365,16 @@ _RACES = (errors.UniqueViolation, errors.DuplicateSchema, errors.DuplicateTable,
 _TRIES = 10
 
 
-def prepare(link: PostgresPool) -> None:
-    """Create the tables, or migrate them.
+def prepare(link: PostgresPool, *, creates: bool = True) -> None:
+    """Create the tables, or migrate them; raise NotFound if there are none, unless this call *creates* them.
 
     Raises Failed `invalid_config` for tables of a newer jidomem, and, with the SQL for an administrator, if this user
     may not create them.
     """
-    if link.run(lambda connection: _version(connection, link)) < len(STEPS):
+    version = link.run(lambda connection: _version(connection, link))
+    if not version and not creates:
+        raise absent_root(link.address.name)
+    if version < len(STEPS):
         link.run(lambda connection: _migrate(connection, link))
 
 

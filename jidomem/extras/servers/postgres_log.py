@@ -187,8 +187,10 @@ _PUTS = {
 class PostgresLog:
     """The log in one schema of a database, as `SharedLog` defines it; docs/backends.md has the requirements."""
 
-    def __init__(self, address: str, *, wait: float = 10.0) -> None:
+    def __init__(self, address: str, *, wait: float = 10.0, creates: bool = True) -> None:
         """Open the log at *address*, a URL of libpq that may also have the option `schema`; create its tables.
+
+        Without *creates*, missing tables raise NotFound.
 
         A lost connection is retried for up to *wait* seconds. Raises InvalidRequest for an invalid address, Failed
         `store_unreachable`, or `invalid_config` if this user may not use or create the tables.
@@ -197,7 +199,7 @@ class PostgresLog:
         self._link, self._refused_size = PostgresPool(self.address, wait), 0
         self._channel = f"{self.address.schema}_news"
         try:
-            prepare(self._link)
+            prepare(self._link, creates=creates)
             self._notifies = self._link.run(self._supports_notify)
         except BaseException:
             self._link.close()
