@@ -43,6 +43,7 @@ from jidomem.rdf.vocab import TYPE, jido
 from jidomem.records.intent import CONFLICT_KEY, JUDGED
 from jidomem.schema.ontology import Schema
 from jidomem.write.normalize import ITEM_LISTS
+from jidomem.write.permissions import policy_change
 from jidomem.write.snapshot import ITEM_MARK
 from jidomem.write.triples import restate
 
@@ -325,7 +326,7 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
         if any(predicate == ITEM_MARK for _, predicate, _ in about[node])
     }
     _give_reasons(intents, assumed, records)
-    skipped = sorted(plain_value(node) for node, classes in kinds.items() if classes & _SKIPPED)
+    skipped = sorted((node for node, classes in kinds.items() if classes & _SKIPPED), key=plain_value)
     rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
     proposed = {
         plain_value(node)
@@ -339,9 +340,18 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
             for node in _in_order(intents, records)
         ),
         tuple(t for node in rest for t in about[node] if t[1] not in _INTERNAL_PROPERTIES),
-        tuple(f"{node}: left out, it describes a file or a journal, not a memory" for node in skipped),
+        tuple(f"{plain_value(node)}: left out, {_why_skipped(node, kinds[node], about[node])}" for node in skipped),
         lines,
     )
+
+
+def _why_skipped(node: Term, classes: set[Term], rows: Iterable[Triple]) -> str:
+    """Return why a node of a file is not imported, for a change of the policy with the command that makes it again."""
+    if jido("PolicyChange") not in classes:
+        return "it describes a file or a journal, not a memory"
+    values = {predicate: value for _, predicate, value in rows}
+    change = policy_change(node, lambda _, predicate: values.get(predicate))
+    return f"an import does not change the policy; if it is to hold here: {change.command}"
 
 
 def mapped(triples: Sequence[Triple], schema: Schema) -> list[Triple]:

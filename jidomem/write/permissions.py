@@ -82,7 +82,7 @@ def authority(view: WriteSnapshot, policy: Policy) -> AccessPolicy:
     cached = view.derived.get("authority")
     if cached is None or cached[0] != nodes:
         roles = {name: agent.role for name, agent in policy.agents.items()}
-        changes = tuple(_change(node, view) for node in nodes)
+        changes = tuple(policy_change(node, view.first) for node in nodes)
         cached = view.derived["authority"] = (nodes, AccessPolicy(changes, PRESETS[policy.preset], roles))
     rules: AccessPolicy = cached[1]
     return rules
@@ -341,14 +341,16 @@ def curated_end(revived: Iterable[str], ends: Iterable[str], rules: AccessPolicy
     return None
 
 
-def _change(node: Term, view: WriteSnapshot) -> PolicyChange:
+def policy_change(node: Term, first: Callable[[Term, Term], Term | None]) -> PolicyChange:
+    """Return the change that *node* records; *first* returns a value of a node and a property."""
+
     def text(name: str) -> str | None:
-        value = view.first(node, jido(name))
+        value = first(node, jido(name))
         return plain_value(value) if value else None
 
     roles = {field: vocab.local_name(value) for field, name in _ROLES.items() if (value := text(name))}
     texts = {field: text(name) for field, name in (_TEXTS | _AGENTS).items()}
-    days, recorded = view.first(node, jido("afterDays")), view.first(node, jido("recordedAt"))
+    days, recorded = first(node, jido("afterDays")), first(node, jido("recordedAt"))
     return PolicyChange(
         **texts,
         **roles,

@@ -93,6 +93,23 @@ def test_an_export_parses_one_commit_after_the_other(run, monkeypatch, form):
     assert max(parsed) <= 2
 
 
+def test_an_import_names_the_commands_that_make_the_policy_of_the_file_again(run):
+    run("remember", "the build needs Rust 1.80")
+    run("access", "policy", "grant", "user", "admin")
+    run("access", "policy", "set", "propose", "--kind", "decision", "--role", "Reviewer")
+    run("root", "export", "-o", "memory.ttl")
+
+    imported = run("root", "import", "turtle", "memory.ttl", "--root", "other", "--project", "p").stderr
+
+    assert imported.count("left out, an import does not change the policy; if it is to hold here: ") == 2
+    for change in ("grant user Administrator", "set propose --role Reviewer --kind decision"):
+        assert f"jidomem access policy {change}\n" in imported
+        run(*f"access policy {change} --root other --project p".split())
+    before, after = (run(*f"access policy show {of}".split()).stdout for of in ("", "--root other --project p"))
+    assert "user has the role Administrator" in before
+    assert [line.split("  ")[0] for line in before.splitlines()] == [line.split("  ")[0] for line in after.splitlines()]
+
+
 def test_an_export_too_large_to_import_names_root_migrate_which_copies_all_of_it(run, monkeypatch):
     run("remember", "the build needs Rust 1.80")
     monkeypatch.setattr("jidomem_cli.exchange.LARGEST", 400)
