@@ -164,7 +164,7 @@ def _check_files(folder: Path) -> None:
     from jidomem.read.playbook import Playbook
     from jidomem.schema import ontology
 
-    config = root_config.read(folder / settings.CONFIG, settings.own_config())
+    config = root_config.read(folder / settings.CONFIG, None)
     for key in root_config.OF_TRUST:
         if key in config:
             hint = f"remove it; set it for each server: jidomem serve --{key} ..."

@@ -221,6 +221,8 @@ class VersionMismatch(NamedTuple):
 class FileJournal:
     """The streams below one folder. No process that opens one may fork: a kernel lock is inherited; exec instead."""
 
+    is_shared = False
+
     def __init__(
         self, folder: Path, *, wait: float = 10.0, begin: Callable[[str], object] = lambda project: None
     ) -> None:

@@ -365,6 +365,8 @@ class CommitQueue:
         nearest = (nearest_names(project, others) or ["one of them"])[0]
         named = ", ".join(others[:_PROJECTS_NAMED]) + (" ..." if len(others) > _PROJECTS_NAMED else "")
         text = f"{BEGINS_PROJECT} {project} beside {named}; if you meant {nearest}, write it there"
+        if self._follower.journal.is_shared:
+            return (f"{text}: a shared root keeps both",)
         return (f"{text}, and remove projects/{project} from the root",)
 
     def _commit_planned(self, pipeline: Pipeline, plan: Plan) -> list[Receipt] | None:

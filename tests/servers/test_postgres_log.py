@@ -76,6 +76,13 @@ def test_an_invalid_address_is_refused_without_its_password(address):
     assert refused.value.hint
 
 
+@pytest.mark.parametrize(("given", "meant"), [("shema=x", "'schema'"), ("sslmod=require&schema=x", "'sslmode'")])
+def test_an_unknown_parameter_of_an_address_is_named_with_the_one_that_is_meant(given, meant):
+    with pytest.raises(InvalidRequest, match=f"no parameter '{given.partition('=')[0]}'") as refused:
+        PostgresLog(f"postgresql://ada:s3cret@db/m?{given}")
+    assert meant in refused.value.hint
+
+
 def test_several_hosts_are_searched_for_the_writable_one():
     assert postgres_connection.read("postgresql://a,b/m").options["target_session_attrs"] == "read-write"
     given = postgres_connection.read("postgresql://a,b/m?target_session_attrs=any&connect_timeout=9").options

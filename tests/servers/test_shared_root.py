@@ -255,6 +255,13 @@ def test_init_creates_a_project_in_the_root_of_the_environment_and_another_root_
     assert (tmp_path / "billing" / ".jidomem" / "config.toml").exists()
 
 
+def test_the_warning_of_a_second_project_asks_for_nothing_that_a_shared_root_lacks(address, tmp_path):
+    jidomem_here(address, tmp_path / "home", "remember", "one")
+    second = jidomem_here(address, tmp_path / "home", "--project", "a", "remember", "two")
+    assert "this begins the project a beside p; if you meant one of them, write it there" in second.stderr
+    assert ("a shared root keeps both" in second.stderr, "remove" in second.stderr) == (True, False)
+
+
 def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path):
     def run(*words, expected=0):
         result = jidomem_here(address, tmp_path / "home", *words)
@@ -277,7 +284,8 @@ def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path)
     shutil.rmtree(folder / "queries")
 
     (folder / "config.toml").write_text("port = 9\n")
-    assert "trust" in run("root", "push", str(folder), expected=1).stderr
+    refused = run("root", "push", str(folder), expected=1).stderr
+    assert ("jidomem serve --port" in refused, "trust" in refused) == (True, False)
     (folder / "config.toml").write_text("stric = true\n")
     assert "did you mean 'strict'" in run("root", "push", str(folder), expected=1).stderr
 

@@ -106,6 +106,8 @@ class MirroredJournal(FileJournal):
     commits that a damaged log lacks. Damage that one process finds is recorded in the log, and stops the writes of all.
     """
 
+    is_shared = True
+
     def __init__(self, log: SharedLog, home: Path, *, wait: float = 10.0) -> None:
         """Read and write *log*, with its copy in *home*; wait up to *wait* seconds for the lock."""
         super().__init__(home, wait=wait)

@@ -6,7 +6,7 @@ Tables are created at the first opening and migrated at a later one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
@@ -18,9 +18,10 @@ from urllib.parse import parse_qsl, quote, urlencode
 import psycopg
 from psycopg import Error, InterfaceError, OperationalError, ProgrammingError, errors
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 from psycopg.sql import SQL, Identifier
 
-from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError
+from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError, did_you_mean
 from jidomem.extras.servers.log import absent_root
 
 #: The schema of the tables, unless the address names another.
@@ -55,7 +56,7 @@ class PostgresAddress:
 
 
 def read(text: str) -> PostgresAddress:
-    """Return the parsed address; raises InvalidRequest, which shows no part of it, for other texts.
+    """Return the parsed address; raises InvalidRequest, which shows at most a parameter of it, for other texts.
 
     >>> read("postgresql://ada:secret@db1,db2/notes?schema=team").name
     'postgresql://ada@db1,db2/notes?schema=team'
@@ -74,14 +75,19 @@ def read(text: str) -> PostgresAddress:
     try:
         given_options = conninfo_to_dict(f"{url}?{rest}" if rest else url)
     except ProgrammingError:  # its message may show a part of the password
-        raise _unreadable() from None
+        raise _unreadable([] if "@" in query else [key for key, _ in pairs]) from None
     options = {**_DEFAULT_OPTIONS, **given_options}
     if "," in str(options.get("host", "")):
         options = {"target_session_attrs": "read-write", **options}
     return PostgresAddress(options, schema, _display_name(given_options, schema))
 
 
-def _unreadable() -> InvalidRequest:
+def _unreadable(parameters: Iterable[str] = ()) -> InvalidRequest:
+    """Return the refusal of an address, which names the first of its *parameters* that libpq has not."""
+    known = [*(each.keyword.decode() for each in Conninfo.get_defaults()), "schema"]
+    if unknown := [name for name in parameters if name not in known]:
+        hint = did_you_mean(unknown[0], known, "leave it out, or take one of libpq")
+        return InvalidRequest(f"an address of PostgreSQL has no parameter {unknown[0][:60]!r}", hint=hint)
     hint = f"write {_FORM}, with other characters than letters and digits of a password as %XX"
     return InvalidRequest("the address of the PostgreSQL database cannot be read", hint=hint)
 
