@@ -483,12 +483,12 @@ class Projection:
             pointer = order.pointer
             members = [*source.members(order, names)]
             try:
-                keys = [(name, _key(order, name, time)) for name, time in members]
+                keys = [(name, sort_key(order, name, time)) for name, time in members]
             except NotSortable:
                 self._store.execute("UPDATE list SET is_sortable = 0 WHERE number = ?", (number,))
                 continue
             if order.time:  # a node that has a time now is no longer listed as undated
-                undated = ((number, _key(order, name, None)) for name, time in members if time)
+                undated = ((number, sort_key(order, name, None)) for name, time in members if time)
                 self._store.executemany("DELETE FROM listed WHERE list = ? AND key = ?", undated)
             if order.newest_first:
                 ahead = max((key_parts(key, newest_first=True)[0] - nodes[name].since for name, key in keys), default=0)
@@ -585,7 +585,7 @@ def _node_term(item: str) -> Term:
 def _definition(order: ListOrder) -> str:
     """Return everything that decides the rows of a list, as JSON: not its position in the text of the query."""
     fields = order._asdict() | {"opening": 0, "closing": 0, "branches": ()}
-    for name in ("contains", "due", "branches"):  # a list without them is as before there were such lists
+    for name in ("contains", "due", "branches", "is_requested"):  # a list without them is as it was before
         if not fields[name]:
             del fields[name]
     return json.dumps(fields, sort_keys=True)
@@ -618,7 +618,7 @@ def _topic(text: str) -> str:
     return f"\x1f\x1f{fold_separators(text).replace(' ', '').replace('.', '')}\x1f"
 
 
-def _key(order: ListOrder, name: Term, time: Term | None) -> str:
+def sort_key(order: ListOrder, name: Term, time: Term | None) -> str:
     """Return the key of a row; raises NotSortable if only the SPARQL engine knows its place."""
     if not WRITABLE.fullmatch(name):
         raise NotSortable(name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -26,9 +27,11 @@ from jidomem.index.projection import (
     UNDATED,
     WRITABLE,
     IndexedProject,
+    NotSortable,
     key_parts,
     moment_term,
     opposing_keys,
+    sort_key,
     ticks,
     timed,
 )
@@ -530,10 +533,15 @@ class Lists:
         if order is None:
             return None
         inactive = not query.takes("includeInactive") or bindings["includeInactive"] == boolean(True)
+        requested = self._requested_keys(query, project, bindings, order) if order.is_requested else None
+        if order.is_requested and requested is None:
+            return None
 
         def candidates(key: str, count: int) -> list[str] | None:
             if order.pairs and "item" in bindings:
                 return [each for each in self._rivals(project, bindings["item"]) if each >= key][:count]
+            if requested is not None:
+                return requested[(at := bisect_left(requested, key)) : at + count]
             return self._candidates(query, project, bindings, key, inactive, count, among)
 
         def run(values: str) -> Iterable[tuple[Term | None, ...]]:
@@ -568,6 +576,17 @@ class Lists:
             project,
             lambda file: file.projection.page(order, start, moment, inactive, count, text=text, due=due, by_due=by_due),
         )
+
+    def _requested_keys(
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], order: ListOrder
+    ) -> list[str] | None:
+        """Return the sorted keys of the nodes for which a request asks; None where only the engine can order them."""
+        asking = query.nodes(bindings)
+        rows = () if asking is None else self.terms(asking, project, {}, asking.text)
+        with suppress(NotSortable):
+            keys = {sort_key(order, node or "", time if order.time else None) for node, time in rows}
+            return None if asking is None else sorted(keys)
+        return None
 
     def _rivals(self, project: str, item: Term) -> list[str]:
         """Return the keys of the disagreements of *item* at any time, those with proposals included."""

@@ -103,7 +103,8 @@ class ListOrder(NamedTuple):
 
     With `unless`, `?what property ?variable`, the query excludes nodes at which this property of an active memory
     points. With `due`, properties with moments, it excludes nodes of which all these moments are after `?validAt`. With
-    `contains`, only nodes that contain a text are asked for.
+    `contains`, only nodes that contain a text are asked for. A list that `is_requested` has a parameter in its pattern:
+    its nodes are not stored, but those of each request are read by a query of the pattern alone.
     """
 
     variable: str
@@ -118,6 +119,7 @@ class ListOrder(NamedTuple):
     contains: bool = False
     due: str = ""
     branches: tuple[int, ...] = ()
+    is_requested: bool = False
 
     @property
     def is_of_commits(self) -> bool:
@@ -126,8 +128,8 @@ class ListOrder(NamedTuple):
 
     @property
     def is_of_nodes(self) -> bool:
-        """Return whether the list has nodes that match the pattern, neither commits nor pairs."""
-        return not self.pairs and not self.is_of_commits
+        """Return whether the list has nodes that match the pattern at any request, neither commits nor pairs."""
+        return not self.pairs and not self.is_of_commits and not self.is_requested
 
     @property
     def proposals(self) -> bool:
@@ -312,6 +314,18 @@ class NamedQuery(NamedTuple):
             parts.append(self.text[start:branch])
             start = branch
         return f" {candidates} ".join((*parts, self.text[start:]))
+
+    def nodes(self, bindings: Mapping[str, Term]) -> NamedQuery | None:
+        """Return the query for the nodes of a list that `is_requested`; None if a value cannot be in its text."""
+        order = self.list_order
+        assert order is not None
+        values = {name: term for name, term in bindings.items() if re.search(rf"\?{name}\b", order.pattern)}
+        if not all(map(_WRITABLE.fullmatch, values.values())):
+            return None
+        pattern = re.sub(r"\?(\w+)", lambda name: values.get(name[1], name[0]), order.pattern)
+        columns = (order.variable, order.time or order.variable)
+        text = f"{order.prologue} SELECT {' '.join(f'?{name}' for name in {*columns})} WHERE {{ {pattern} }}"
+        return self._replace(text=text, params=(), columns=columns)
 
     def with_values(self, bindings: Mapping[str, Term]) -> str:
         """Return the text of the query with the values of its parameters: the engine plans joins by the text alone.
@@ -500,7 +514,10 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
     _must_project(f"{file}:{header['order'][0]}", (word.lstrip("-") for word in order), set(columns))
     list_order = None
     if "over" in header:
-        list_order = _list_order(f"{file}:{header['over'][0]}", header["over"][1], order, text)
+        pattern, variables = header["over"][1], {f"?{param.variable}" for param in params}
+        list_order = _list_order(f"{file}:{header['over'][0]}", pattern, order, text)
+        is_requested = bool(variables & {*re.findall(r"\?\w+", pattern)}) and not list_order.pairs
+        list_order = list_order._replace(is_requested=is_requested)
     if "unless" in header:
         list_order = _unless(f"{file}:{header['unless'][0]}", header["unless"][1], list_order)
     if "due" in header:

@@ -1,5 +1,6 @@
 """Pages of lists read in order, compared with the whole answer."""
 
+import re
 from random import Random
 
 import pytest
@@ -79,6 +80,8 @@ def test_the_pages_of_every_list_are_its_rows_despite_writes(seed):
                 options = {"include_inactive": inactive} if len(modes(query)) > 1 else {}
                 options |= {"topic": ["n 1", "n"][seed % 2]} if query.takes("topic") else {}
                 options |= {"agent": "https://jido.ai/agents/ana"} if query.takes("agent") else {}
+                options |= {"kind": ["task", "fact"][seed % 2]} if query.takes("kind") else {}
+                options |= {"since": f"2026-01-01T00:00:{seed % (number + 1):02d}Z"} if query.takes("since") else {}
                 now = whole.ask(query.name, project="demo", **options)
                 assert paged(reader, query, **options) == now
                 assert reader.ask(query.name, project="demo", limit=100, **options) == now
@@ -104,6 +107,42 @@ def fact(name, day, more=""):
 
 def listed(reader):
     return [row["fact"].rsplit("/", 1)[-1] for row in paged(reader, PLAYBOOK.get("facts"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("changes", {"since": "2026-01-01"}),
+        ("memories-of-kind", {"kind": "fact"}),
+        ("memories-of-agent", {"agent": "https://jido.ai/agents/ana"}),
+    ],
+)
+def test_a_page_of_a_list_with_a_parameter_reads_the_memories_of_the_page_only(monkeypatch, name, options):
+    index, said = new_index(), "jido:assertedBy <https://jido.ai/agents/ana>"
+    for day in range(2, 22):
+        index.apply(CONTEXT, f"{day}", fact(f"m:{day:02d}", day, f"m:{day:02d} {said} ."))
+    texts, query = [], index.query
+    monkeypatch.setattr(index, "query", lambda text, **more: texts.append(text) or query(text, **more))
+
+    rows = reader_of(index).ask(name, project="demo", limit=2, **options)
+
+    assert len(rows) == 2
+    reads = [text for text in texts if "jido:summary ?summary" in text]
+    assert [len(set(re.findall(r"<https://jido.ai/memory/\w+>", text))) for text in reads] == [3]
+
+
+def test_a_page_of_many_rows_reads_the_dates_of_its_memories_only(monkeypatch):
+    index = new_index()
+    for start in range(0, 600, 100):
+        names = [f"m:{number:04d}" for number in range(start, start + 100)]
+        index.apply(CONTEXT, f"{start}", [row for name in names for row in fact(name, 1)])
+    asked, read = [], index.triples
+    monkeypatch.setattr(index, "triples", lambda *given, **more: asked.append((given, more)) or read(*given, **more))
+
+    rows = reader_of(index).ask("facts", project="demo", limit=550)
+
+    assert len(rows) == 550
+    assert [given for given, more in asked if given[1:] == (None, jido("expiresOn")) and not more] == []
 
 
 def test_a_list_follows_a_graph_that_is_emptied_and_refilled():
