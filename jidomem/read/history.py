@@ -158,10 +158,12 @@ def version_of(journal: FileJournal, stream: Stream, text: str) -> Version:
     folder = journal.inspect(stream)
     matches = [folder.named(identity) for identity in parsed[1]]
     if not all(len(heads) == 1 for heads in matches):
-        raise NotFound(
-            f"{stream.project} has no version {text}: it is another project's, or its branch is not checked out",
-            hint="read from the beginning: leave it out",
-        )
+        problem, hint = "it is another project's", "read from the beginning: leave it out"
+        if parsed[0] > (head := journal.head(stream)).position:
+            problem = f"it ends at {head}, as after the restore of an older backup"
+            hint = f"go on from {text} once its lost commits are put back; if they are not, {hint}"
+        detail = f"{stream.project} has no version {text}: {problem}, or its branch is not checked out"
+        raise NotFound(detail, hint=hint)
     return Version.of(heads[0] for heads in matches)
 
 

@@ -17,11 +17,12 @@ from journal_world import STREAM, add, commit_on, ids, order_on
 from test_shared_root import both, jidomem_here
 
 import jidomem
-from jidomem.errors import InvalidRequest, JournalDamaged
+from jidomem.errors import InvalidRequest, JournalDamaged, NotFound
 from jidomem.extras.servers.journal import MirroredJournal
 from jidomem.extras.servers.object_log import Bucket
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import leaves
+from jidomem.read.history import version_of
 from jidomem.records.intent import Version
 
 RESTORER = Path(__file__).parent / "killed_restorer.py"
@@ -426,6 +427,22 @@ def test_what_a_shorter_log_cuts_from_a_copy_is_put_back_beside_what_was_written
         assert {*ids(journal.read(STREAM))} == {*ids(commits), *([other.id] if is_continued else [])}
         assert (journal.verify(STREAM), len(journal.head(STREAM).heads)) == ((), 1 + is_continued)
     assert restore(here, cut).entries == ()
+
+
+def test_a_version_that_a_shorter_log_lost_is_called_so_and_is_known_again_once_it_was_put_back(open_journal, log_path):
+    here = open_journal()
+    versions = [here.head(STREAM) for number in range(4) if add(here, f"n{number}")]
+    lose(log_path, 3, 4)
+    short = open_journal("short")
+
+    with pytest.raises(NotFound, match=f"it ends at {versions[1]}, as after the restore of an older backup") as refused:
+        version_of(short, STREAM, str(versions[3]))
+    with pytest.raises(NotFound, match="it is another project's"):
+        version_of(short, STREAM, "2-0123456789ab")
+
+    assert refused.value.hint.startswith(f"go on from {versions[3]} once its lost commits are put back")
+    restore(here)
+    assert version_of(short, STREAM, str(versions[3])) == versions[3]
 
 
 def test_a_redaction_removes_what_was_cut_from_a_copy(open_journal, log_path):
