@@ -190,7 +190,7 @@ class _PrintedOutcomes:
     """The outcomes printed so far: their number, the exit code of the first refusal, and whether an error stops all."""
 
     def __init__(self, app: App, shown: ProgressBar | None) -> None:
-        self._door = app
+        self._app = app
         self._bar = shown
         self._refusals = RefusedIntents(app)
         self._warned: dict[str, list[int]] = {}
@@ -203,9 +203,9 @@ class _PrintedOutcomes:
             self._refused(outcome)
         else:
             self._accepted += 1
-            show_json(outcome.to_dict()) if self._door.json else click.echo(outcome.iri)
+            show_json(outcome.to_dict()) if self._app.json else click.echo(outcome.iri)
             for warning in outcome.warnings:
-                if not self._door.json or warning.startswith(BEGINS_PROJECT):
+                if not self._app.json or warning.startswith(BEGINS_PROJECT):
                     self._warned.setdefault(warning, []).append(self.count + 1)
         self.count += 1
         if self._bar:
@@ -221,19 +221,19 @@ class _PrintedOutcomes:
         self._refusals.finish()
         for warning, (number, *others) in islice(self._warned.items(), _MOST_WARNINGS):
             more = f" and {len(others):,} more" if others else ""
-            self._door.warn(f"intent {number:,}{more}: {clean(warning)}")
+            self._app.warn(f"intent {number:,}{more}: {clean(warning)}")
         if len(self._warned) > _MOST_WARNINGS:
-            self._door.warn(f"{len(self._warned) - _MOST_WARNINGS:,} further warnings: those of each intent: --json")
+            self._app.warn(f"{len(self._warned) - _MOST_WARNINGS:,} further warnings: those of each intent: --json")
         if self.is_stopped:
-            self._door.warn(f"stopped after {self.count:,} intents; the rest was not tried")
-        self._door.info(f"{self._accepted:,} of {self.count:,} accepted")
+            self._app.warn(f"stopped after {self.count:,} intents; the rest was not tried")
+        self._app.info(f"{self._accepted:,} of {self.count:,} accepted")
         return self._code
 
     def _refused(self, error: JidomemError) -> None:
         error.position = self.count
         self._code = self._code or error.exit_code
         self.is_stopped = self.is_stopped or error.code in STOPPING
-        if not self._door.json:
+        if not self._app.json:
             click.echo(f"refused: {error.code}: {clean(error.detail)}")
         self._refusals.print(error, self.count + 1)
 

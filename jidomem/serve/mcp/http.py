@@ -50,7 +50,7 @@ class SeenCall(RequestRecord):
     tool: str | None = None
 
 
-class McpWatch:
+class McpMonitor:
     """Counts and logs every request of one server, by names and numbers only."""
 
     def __init__(self, operation: Operation, tools: Collection[str], project: str) -> None:
@@ -162,21 +162,21 @@ def serve_http(
     sessions.memory.journal.on_durable = operation.measures.committed
     sessions.memory.journal.watch()
     keyring.on_fault = operation.log_fault
-    watch = McpWatch(operation, [tool.name for tool in tools], sessions.memory.project)
-    speaking = create_server(sessions, tools, operation)
-    speaking.middleware.append(watch)
+    watch = McpMonitor(operation, [tool.name for tool in tools], sessions.memory.project)
+    mcp_server = create_server(sessions, tools, operation)
+    mcp_server.middleware.append(watch)
     most = sessions.memory.settings.limits.body
-    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the door checks hosts and origins
-    app = speaking.streamable_http_app(
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the gate checks hosts and origins
+    app = mcp_server.streamable_http_app(
         streamable_http_path=PATH, max_request_body_size=most, transport_security=unchecked
     )
-    door = _Door(app, RequestContext(sessions.memory, keyring, operation=operation), watch, hosts)
+    gate = _Gate(app, RequestContext(sessions.memory, keyring, operation=operation), watch, hosts)
     for name in ("uvicorn", "mcp"):
         logging.getLogger(name).addHandler(LibraryLog(operation))
         logging.getLogger(name).propagate = False
     config = uvicorn.Config(
-        door,
-        http=_Refusing,
+        gate,
+        http=_HttpProtocol,
         log_config=None,
         log_level="warning",
         timeout_graceful_shutdown=GRACE,
@@ -187,7 +187,7 @@ def serve_http(
     leave_all(sessions, leave)
 
 
-class _Refusing(H11Protocol):
+class _HttpProtocol(H11Protocol):
     """The HTTP protocol of uvicorn, with the headers of every answer in the refusal of a malformed request."""
 
     def send_400_response(self, msg: str) -> None:
@@ -199,10 +199,10 @@ class _Refusing(H11Protocol):
         self.transport.close()
 
 
-class _Door:
+class _Gate:
     """The gate before the protocol: it checks hosts, origins and, if needed, tokens, and counts requests."""
 
-    def __init__(self, app: ASGIApp, site: RequestContext, watch: McpWatch, hosts: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, site: RequestContext, watch: McpMonitor, hosts: Collection[str]) -> None:
         self._app, self._site, self._watch = app, site, watch
         self._hosts = frozenset(host.lower() for host in hosts)
 
