@@ -287,16 +287,26 @@ class Lists:
         return page[0] if page else []
 
     def page(
-        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], limit: int | None, start: Cursor
+        self,
+        query: NamedQuery,
+        project: str,
+        bindings: Mapping[str, Term],
+        limit: int | None,
+        start: Cursor,
+        before_batch: Callable[[], None] = lambda: None,
     ) -> Page:
-        """Return up to *limit* rows from *start* on, all by default; raises InvalidRequest for an invalid limit."""
+        """Return up to *limit* rows from *start* on, all by default; raises InvalidRequest for an invalid limit.
+
+        An error of *before_batch*, called before each batch of an ordered list is read, ends the read.
+        """
         if limit is None:
             return Page(self.whole(query, project, bindings, start), None)
         size = page_size(limit)
+        read = partial(self._read, query, project, bindings, size, start, before_batch)
         if size > LONGEST_CACHED_PAGE or not query.is_steady:
-            return self._read(query, project, bindings, size, start)
+            return read()
         state = (self._index.generation, self._index.ontology, *map(self._index.mark, graphs_of(project)))
-        return self._cached_pages.page((start, size), state, partial(self._read, query, project, bindings, size, start))
+        return self._cached_pages.page((start, size), state, read)
 
     def newest(
         self,
@@ -429,10 +439,22 @@ class Lists:
         assert isinstance(solutions, Solutions)
         return solutions
 
-    def _read(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], size: int, start: Cursor) -> Page:
+    def _read(
+        self,
+        query: NamedQuery,
+        project: str,
+        bindings: Mapping[str, Term],
+        size: int,
+        start: Cursor,
+        before_batch: Callable[[], None],
+    ) -> Page:
         offset = start.offset + size
         sorted_before = start.offset > 0 and start.place == PagePosition()
-        ordered = None if sorted_before else self._ordered_page(query, project, bindings, size, start.place)
+        ordered = (
+            None
+            if sorted_before
+            else self._ordered_page(query, project, bindings, size, start.place, before_batch=before_batch)
+        )
         if ordered is not None:
             page, place = ordered
             return Page(page, None if place is None else str(start._replace(offset=offset, place=place)))
@@ -524,6 +546,7 @@ class Lists:
         size: int,
         place: PagePosition,
         among: Collection[str] | None = None,
+        before_batch: Callable[[], None] = lambda: None,
     ) -> tuple[Rows, PagePosition | None] | None:
         """Return a page of a list that the projection orders, and the place of the next one; None for another list.
 
@@ -545,6 +568,7 @@ class Lists:
             return self._candidates(query, project, bindings, key, inactive, count, among)
 
         def run(values: str) -> Iterable[tuple[Term | None, ...]]:
+            before_batch()
             return self.terms(query, project, bindings, query.among(values))
 
         page = fetch_page(order, query.columns, place, size, candidates, run)

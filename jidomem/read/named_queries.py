@@ -76,6 +76,8 @@ class NamedQueries:
     def ask_page(
         self,
         name: str,
+        before_batch: Callable[[], None] = lambda: None,
+        /,
         *,
         project: str | None = None,
         as_of: object = None,
@@ -88,6 +90,7 @@ class NamedQueries:
         """Return up to *limit* rows, all by default, and the cursor of the next page.
 
         The options are those of `ask`. All pages of a list show the moment at which the first one was read.
+        A long list is read in batches, and an error of *before_batch* ends it.
         """
         self.playbook.get(name)  # an unknown query is refused before the index catches up
         project = self._project() if project is None else project
@@ -108,7 +111,7 @@ class NamedQueries:
             moment = self._default_valid_at(query, project, bindings)
             start = Cursor(first_moment(bindings, newest), 0, question, valid_at=moment)
         bound = _at({**_listing(query, bindings), "asOf": start.as_of}, start.valid_at)
-        page = self._lists.page(query, project, bound, limit, start)
+        page = self._lists.page(query, project, bound, limit, start, before_batch)
         return page._replace(rows=self._annotate(query, project, bindings, page.rows, start.as_of))
 
     def rows(self, name: str, project: str) -> Rows:

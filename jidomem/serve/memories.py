@@ -11,6 +11,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 from time import monotonic, sleep
 from typing import Any
@@ -20,7 +21,7 @@ from flask import Response, g, request
 
 from jidomem.base.clock import json_value
 from jidomem.curation.review_queue import queued, with_endings
-from jidomem.errors import Busy, Conflict, InvalidRequest, JidomemError, NotServed, TooLarge
+from jidomem.errors import Busy, Conflict, InvalidRequest, JidomemError, NotServed, QueryTimeout, TooLarge
 from jidomem.index.store import write_triples
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import integer, plain_value
@@ -37,7 +38,7 @@ from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.records.active import corrected_instead
 from jidomem.records.intent import Version, parse_version
 from jidomem.records.named_query import NamedQuery, snake
-from jidomem.runtime.worker_pool import is_disconnected
+from jidomem.runtime.worker_pool import hung_up, is_disconnected
 from jidomem.serve import wire
 from jidomem.serve.server_state import RequestContext
 from jidomem.serve.wire import negotiate
@@ -150,9 +151,11 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
     query = site.memory.playbook.get(name)
     g.seen.question = query.name
     limit, most = wire.integer(given, "limit"), site.memory.settings.limits.query_rows
+    seconds = site.memory.settings.limits.query_seconds
     with nullcontext() if query.is_isolated else site.operation.turns.turn():
         page = site.memory.reader.ask_page(
             name,
+            partial(_check_request, monotonic() + seconds, seconds, wire.client_descriptor()),
             project=project,
             include_inactive=wire.flag(given, "include_inactive"),
             limit=most if limit is None else min(limit, most),
@@ -169,6 +172,15 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
     columns = text_columns(query, include_inactive=wire.flag(given, "include_inactive"))
     response = _rendered(page, columns, form)
     return _with_next_link(response, cursor=page.cursor)
+
+
+def _check_request(deadline: float, seconds: float, asker: int | None) -> None:
+    """Raise QueryTimeout after the *deadline*, InvalidRequest if the client has disconnected."""
+    if monotonic() > deadline:
+        hint = "give limit=1000, and follow the cursor of each page"
+        raise QueryTimeout(f"the query was not answered in {seconds:g} seconds, and was stopped", hint=hint)
+    if asker is not None and is_disconnected(asker):
+        raise hung_up()
 
 
 def _with_next_link(response: Response, **changed: str | None) -> Response:

@@ -13,6 +13,7 @@ from test_query_law import CONTEXT, Scribe, drawn_history
 from jidomem.errors import Failed
 from jidomem.rdf.terms import literal
 from jidomem.rdf.vocab import jido
+from jidomem.read import lists
 from jidomem.read.playbook import Playbook
 from jidomem.records import named_query as queries
 from jidomem.records.intent import Version
@@ -129,6 +130,21 @@ def test_a_page_of_a_list_with_a_parameter_reads_the_memories_of_the_page_only(m
     assert len(rows) == 2
     reads = [text for text in texts if "jido:summary ?summary" in text]
     assert [len(set(re.findall(r"<https://jido.ai/memory/\w+>", text))) for text in reads] == [3]
+
+
+def test_a_long_list_ends_before_the_next_batch(monkeypatch):
+    index, batches = new_index(), []
+    index.apply(CONTEXT, "a", [row for day in range(1, 10) for row in fact(f"m:{day}", day)])
+    monkeypatch.setattr(lists, "MAX_CANDIDATES", 2)
+
+    def before_batch():
+        batches.append(len(batches))
+        if len(batches) == 3:
+            raise Failed("the client has disconnected")
+
+    with pytest.raises(Failed):
+        reader_of(index).ask_page("facts", before_batch, project="demo", limit=8)
+    assert len(batches) == 3
 
 
 def test_a_page_of_many_rows_reads_the_dates_of_its_memories_only(monkeypatch):

@@ -547,3 +547,12 @@ def test_a_confirmation_that_needs_a_date_is_refused_with_a_valid_request(client
     call, _, body = refused.get_json()["hint"].partition(f"POST {path} ")[2].partition("{")
     assert (call, json.loads("{" + body)) == ("", {"confirm": True, "set": {"expires_on": "DATE"}})
     assert client.post(path, json={"confirm": True, "set": {"expires_on": "2999-01-01"}}).status_code in (200, 201)
+
+
+def test_a_long_list_ends_at_the_time_limit_of_queries(memory, client):
+    memory.settings = replace(memory.settings, limits=replace(memory.settings.limits, query_seconds=-1.0))
+
+    answer = client.get("/projects/p/queries/open-tasks")
+
+    assert (answer.status_code, answer.json["code"]) == (503, "query_timeout")
+    assert "cursor" in answer.json["hint"]
