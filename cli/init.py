@@ -682,7 +682,7 @@ def _init_shared(app: App, address: str) -> None:
         made[:] = [] if settings.CONFIG in files else [settings.CONFIG]
         return {settings.CONFIG: text, **files}
 
-    log, _ = location.open_log(address, app.wait, recreates=True)
+    log, _ = location.open_log(address, app.wait, creates=True)
     try:
         addresses.change(log, begun)
     finally:

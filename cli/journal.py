@@ -626,8 +626,7 @@ def restore(app: App, folder: Path | None, dry_run: bool) -> int:
     if address is None:
         hint = "jidomem journal verify names its damaged files, and the command that restores each"
         raise InvalidRequest(f"{find(app.root)[0]} is a folder, not a shared root", hint=hint)
-    app.refuse_missing_address()
-    log, home = open_log(address, app.wait)
+    log, home = open_log(address, app.wait, creates=False)
     try:
         journal, source = MirroredJournal(log, home, wait=app.wait), folder or home
         streams = sorted({*log.streams(), *FileJournal(source).streams()})

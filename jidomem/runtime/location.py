@@ -170,18 +170,18 @@ def missing_root(given: str | PathLike[str] | None, wait: float) -> NotFound | N
     return None
 
 
-def open_log(address: str, wait: float, *, recreates: bool = False) -> tuple[SharedLog, Path]:
-    """Return the log at *address*, which is made if it is missing, and the folder of its copy here.
+def open_log(address: str, wait: float, *, creates: bool | None = None) -> tuple[SharedLog, Path]:
+    """Return the log at *address* and the folder of its copy here.
 
-    One that this machine has a copy of is made only if this call *recreates* it; else raises NotFound. Raises the
-    errors of `addresses.open_log` and `addresses.claim`.
+    A missing log is made if this call *creates* it, by default one that this machine has no copy of; else raises
+    NotFound. Raises the errors of `addresses.open_log` and `addresses.claim`.
     """
     from jidomem.extras.servers import addresses
 
     environment = settings.environment()
     home = addresses.home_of(address, environment)
-    creates = recreates or not addresses.is_claimed(home, address, environment)
-    log = addresses.open_log(address, environment, wait=wait, creates=creates)
+    is_new = not addresses.is_claimed(home, address, environment)
+    log = addresses.open_log(address, environment, wait=wait, creates=is_new if creates is None else creates)
     try:
         addresses.claim(home, address, environment)  # once the store was reached: a mistyped address claims nothing
     except BaseException:

@@ -25,6 +25,7 @@ from jidomem.base.disk import acquire_lock
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
 from jidomem.extras.servers import journal
 from jidomem.extras.servers.addresses import open_log
+from jidomem.extras.servers.object_log import Bucket
 from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, copy_streams
 from jidomem.extras.transfer.move import backup, migrate, restore
 from jidomem.journal import rewrite
@@ -347,6 +348,31 @@ def test_a_project_is_moved_beside_others_with_its_history_and_policy_and_back(
     assert (tmp_path / "back" / "projects" / "p" / "memory" / "x.ttl.aside").read_text() == "quarantined"
     with pytest.raises(NotFound, match="no project 'z'"):
         migrate(target, str(tmp_path / "other"), project="z")
+
+
+@pytest.mark.parametrize("kind", ["postgres", "bucket"])
+def test_a_missing_source_is_not_made_and_a_root_that_is_gone_is_restored(root, tmp_path, monkeypatch, request, kind):
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
+    server = request.getfixturevalue(kind)
+    address = server if kind == "bucket" else server.address()
+    for _ in range(2):
+        with pytest.raises(NotFound, match="there is no memory root at"):
+            migrate(address, str(tmp_path / "target"))
+        with pytest.raises(NotFound, match="there is no memory root at"):
+            backup(address, tmp_path / "memory.tar")
+    schema = address.rpartition("=")[2]
+    assert kind == "bucket" or server.sql(f"SELECT 1 FROM pg_namespace WHERE nspname = '{schema}'") == []
+    backup(str(root), tmp_path / "memory.tar")
+    open_root(address).close()
+    if kind == "bucket":
+        store = Bucket(address, os.environ, 10.0)
+        store.delete(store.below(""))
+    else:
+        server.sql(f"DROP SCHEMA {schema} CASCADE")
+
+    restored = restore(tmp_path / "memory.tar", address)
+
+    assert {each.stream: each.extent.commits for each in restored.streams} == {MEMORY: 5, HISTORY: 3}
 
 
 def test_a_backup_or_restore_of_one_project_is_refused(root, tmp_path):

@@ -197,7 +197,7 @@ def migrate(source: str, target: str, progress: Progress = id, *, project: str |
     commits. Raises NotFound if there is no root or project at the source, InvalidRequest if the target has other
     content or is the source, JournalDamaged if either fails the verification.
     """
-    with _opened(source) as origin, _opened(target) as destination:
+    with _opened(source) as origin, _opened(target, creates=True) as destination:
         if origin.end.name == destination.end.name:
             raise InvalidRequest(f"{origin.end.name} is source and target", hint="name another target")
         _refuse_nothing(origin.end)
@@ -240,7 +240,7 @@ def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
     Nothing is written there before the whole file was read. Raises InvalidRequest for a file that is no backup and for
     a target with other content, Failed if the file was changed, JournalDamaged.
     """
-    with _opened(target) as destination, _scratch(file) as (folder, removed):
+    with _opened(target, creates=True) as destination, _scratch(file) as (folder, removed):
         manifest, source = endpoints.unpack(file, folder), FolderEnd(folder)
         if [_row(stream, source.verified_chain(stream).extent()) for stream in source.streams()] != manifest["streams"]:
             raise Failed(f"{file} does not match its manifest", hint="use another copy of it")
@@ -278,14 +278,17 @@ def _row(stream: Stream, extent: StreamExtent) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(place: str) -> Iterator[_Place]:
-    """Yield the root at *place*, a folder or an address, which need not exist."""
+def _opened(place: str, *, creates: bool = False) -> Iterator[_Place]:
+    """Yield the root at *place*, a folder or an address; raise NotFound for a missing log unless this *creates* it."""
     folder, address = find(place)[0], address_of(place)
     if address is None:
         yield _Place(FolderEnd(folder), folder, OwnTokens(own_config(), folder))
         return
     is_bucket = address.startswith("s3:")  # its working state is in the copy here; a database needs no copy to be moved
-    log = open_log(address, _WAIT)[0] if is_bucket else addresses.open_log(address, environment(), wait=_WAIT)
+    if is_bucket:
+        log = open_log(address, _WAIT, creates=creates)[0]
+    else:
+        log = addresses.open_log(address, environment(), wait=_WAIT, creates=creates)
     with closing(log):
         yield _Place(LogEnd(log), folder if is_bucket else DatabasePlace(address), SharedTokens(log))
 
