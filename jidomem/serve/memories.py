@@ -155,7 +155,7 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
     with nullcontext() if query.is_isolated else site.operation.turns.turn():
         page = site.memory.reader.ask_page(
             name,
-            partial(_check_request, monotonic() + seconds, seconds, wire.client_descriptor()),
+            partial(_check_request, [], seconds, wire.client_descriptor()),
             project=project,
             include_inactive=wire.flag(given, "include_inactive"),
             limit=most if limit is None else min(limit, most),
@@ -174,9 +174,10 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
     return _with_next_link(response, cursor=page.cursor)
 
 
-def _check_request(deadline: float, seconds: float, asker: int | None) -> None:
-    """Raise QueryTimeout after the *deadline*, InvalidRequest if the client has disconnected."""
-    if monotonic() > deadline:
+def _check_request(times: list[float], seconds: float, asker: int | None) -> None:
+    """Raise QueryTimeout *seconds* after the first of *times*, to which now is added; InvalidRequest without client."""
+    times.append(monotonic())  # the first batch is read once the lists are filled, for which every request waits
+    if times[-1] - times[0] > seconds:
         hint = "give limit=1000, and follow the cursor of each page"
         raise QueryTimeout(f"the query was not answered in {seconds:g} seconds, and was stopped", hint=hint)
     if asker is not None and is_disconnected(asker):
