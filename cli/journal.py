@@ -29,11 +29,11 @@ from jidomem.curation.find_text import (
     leftovers,
     source_leftovers,
 )
-from jidomem.curation.redact import SHOWN, RedactionPlan, leaks
+from jidomem.curation.redact import SHOWN, RedactionPlan, reveals_content
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import unverified_entry
-from jidomem.journal.rewrite import beyond
+from jidomem.journal.rewrite import future_commits
 from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import JIDO, TYPE, jido, local_name, short_id
 from jidomem.read import memory_detail
@@ -193,7 +193,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
         {
             "stream": f"{stream.project}/{stream.name}",
             "commit": trace.commit[:SHORT],
-            "item": None if leaks(trace.triple[0]) else plain_value(trace.triple[0]),
+            "item": None if reveals_content(trace.triple[0]) else plain_value(trace.triple[0]),
             "property": plain_value(trace.triple[1]),
             "why": trace.why,
             "form": trace.form or None,
@@ -238,7 +238,7 @@ def _summary(memory: Jidomem, plan: RedactionPlan) -> list[Row]:
         for stream, node, name in rows
     )
     examples = {
-        key: [short_id(plain_value(node)) for node in dict.fromkeys(of_key) if not leaks(node)][:_EXAMPLES]
+        key: [short_id(plain_value(node)) for node in dict.fromkeys(of_key) if not reveals_content(node)][:_EXAMPLES]
         for key, of_key in nodes.items()
     }
     return [
@@ -678,7 +678,7 @@ def _quarantine(app: App, memory: Jidomem, which: str, reason: str | None) -> in
     """Quarantine damage in the stream that has it; raises NotFound if there is none."""
     reason = _required(reason, "quarantine", "what happened")
     now, streams = memory.sources.now(), [s for s in memory.journal.streams() if s.project == memory.project]
-    late = {s: beyond(memory.journal.inspect(s), now).values() for s in streams}
+    late = {s: future_commits(memory.journal.inspect(s), now).values() for s in streams}
     damaged = [s for s in streams if memory.journal.verify(s) or late[s]]
     stream = next(
         (s for s in damaged if _has([*memory.journal.damage(s), *late[s]], which)),

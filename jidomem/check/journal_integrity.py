@@ -32,13 +32,13 @@ from jidomem.index.follower import BulkLoader, IndexFollower
 from jidomem.index.snapshots import STORE_ERRORS, Clones
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.branches import Revision, head_of, vanished
-from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, FormatError, aside_of, is_pack, parse, stem_of
+from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, FormatError, is_pack, parse, quarantine_name, stem_of
 from jidomem.journal.journal import FileJournal, Stream, future_commit
 from jidomem.journal.rewrite import (
     NO_MOMENT,
     CommitForm,
-    beyond,
     forms,
+    future_commits,
     leaves,
     redacted_ids,
     redacted_leaves,
@@ -134,7 +134,7 @@ def _findings(journal: FileJournal, stream: Stream, records: Records, moment: da
     late = list[JournalFinding]()
     if (first := future_commit(journal, [stream], moment)) is not None:
         detail, repair = f"{first.detail}: {first.hint}", first.repair(journal)
-        late = [_too_late(error, repair) for error in beyond(journal.inspect(stream), moment).values()]
+        late = [_too_late(error, repair) for error in future_commits(journal.inspect(stream), moment).values()]
         late = late or [JournalFinding("future", "warning", detail, repair, first.path, commit=first.head.id)]
     return [
         *(
@@ -204,7 +204,7 @@ def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -
         else:
             author, reason = _ordered(order)
             detail = f"was set aside by {author} at {order.recorded_at}: {reason}"
-            restored = aside_of(file)
+            restored = quarantine_name(file)
             if restored.startswith(NO_MOMENT):
                 restored = f"MOMENT{restored.removeprefix(NO_MOMENT)} with the MOMENT of its jido:recordedAt ({_FORM})"
             hint = f"if it is recovered: restore it as {restored}, remove {name} and run: jidomem root reindex"

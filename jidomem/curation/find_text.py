@@ -377,7 +377,7 @@ class TextsToRemove:
         spellings = [*variants(document)]
         return any(each.may_stand_in(spellings) for each in self._spellings["linked"])
 
-    def shows(self, term: Term, about: Term) -> bool:
+    def occurs_in(self, term: Term, about: Term) -> bool:
         """Return whether *term*, in a triple about the node *about*, contains one of the texts."""
         return self.form(term, about) is not None
 
@@ -426,7 +426,7 @@ def _form_in_name(given: Sequence[TextForms], name: str) -> str | None:
 class Content(NamedTuple):
     """The content of a version of a file: whether it contains one of the texts, or at least a word of one."""
 
-    shows: bool
+    has_text: bool
     has_word: bool
 
 
@@ -451,7 +451,7 @@ class Occurrences:
         self._entries: set[Term] = set()  # digests of entries of sources that contained one
         self._sources: set[Anchor] = set()  # versions of the files from which memories with one were imported
         self.longer_words: set[str] = set()  # the words of which a text is only a part
-        self._files = {*files, *(each.path for each, content in versions.items() if content.shows)}
+        self._files = {*files, *(each.path for each, content in versions.items() if content.has_text)}
 
     def collect(self, commits: Iterable[Commit]) -> None:
         """Collect the nodes that contain one of the texts, or are named after one: the first pass."""
@@ -516,7 +516,7 @@ class Occurrences:
         subject, predicate, value = triple
         if subject.startswith(_EVIDENCE) and predicate == LABEL:
             self._named.add(subject)
-        self._named |= {term for term in (subject, value) if is_iri(term) and self._wanted.shows(term, term)}
+        self._named |= {term for term in (subject, value) if is_iri(term) and self._wanted.occurs_in(term, term)}
         blanks = {term for row in commit.triples for term in row if term.startswith(_GENID)}
         self._file_digests |= {node.removeprefix(_GENID).split("-")[0] for node in blanks}
         item = iri(subject[1:-1].split("/alternatives/")[0])
@@ -555,7 +555,7 @@ class Occurrences:
                 return DIGEST
             if content is None:
                 return UNKNOWN
-            if content.shows or (content.has_word and each.path in sources):
+            if content.has_text or (content.has_word and each.path in sources):
                 return DIGEST
         return None
 

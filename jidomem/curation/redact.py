@@ -276,7 +276,7 @@ class JournalMaintenance(NamedTuple):
         self._screen_reason(reason or "")
         for given, name in ((literal(reason or ""), "the reason"), (literal(agent), "the agent's name"),
                             (_agent(agent), "the agent's name")):  # fmt: skip
-            if plan.wanted.shows(given, iri(COMMIT)):
+            if plan.wanted.occurs_in(given, iri(COMMIT)):
                 raise InvalidRequest(f"{name} contains a text to be redacted", hint="leave that text out")
 
     def _screen_reason(self, reason: str) -> None:
@@ -508,7 +508,7 @@ def _wanted_of_history(node: Term, view: WriteSnapshot) -> TextsToRemove:
         yield from (other for name in view.objects(entry, ID) for other in view.subjects(ID, name))
         yield from (*view.objects(entry, REPLACES), *view.subjects(REPLACES, entry))
 
-    nodes = reachable([node], versions) if ENTRY in view.types(node) else _whole(node, view)
+    nodes = reachable([node], versions) if ENTRY in view.types(node) else _with_parts(node, view)
     rows = [
         row for each in nodes for row in view.about(each)
         if row[1] in TURN_TEXTS or (row[1] not in ENTRY_STAYS and ENTRY in view.types(each))
@@ -518,9 +518,9 @@ def _wanted_of_history(node: Term, view: WriteSnapshot) -> TextsToRemove:
     return TextsToRemove(long, properties=frozenset(row[:2] for row in rows), linked=frozenset(nodes))
 
 
-def _whole(node: Term, view: WriteSnapshot) -> list[Term]:
+def _with_parts(node: Term, view: WriteSnapshot) -> list[Term]:
     """Return *node* and all its direct and indirect parts."""
-    return [node, *(each for link in _PARTS for part in view.objects(node, link) for each in _whole(part, view))]
+    return [node, *(each for link in _PARTS for part in view.objects(node, link) for each in _with_parts(part, view))]
 
 
 def _texts(value: Term, view: WriteSnapshot) -> Iterator[str]:
@@ -541,7 +541,7 @@ def _content(data: bytes, given: Sequence[TextForms]) -> Content:
 
 def _shown_by(wanted: TextsToRemove) -> Callable[[str], bool]:
     """Return the test whether a name contains one of the texts."""
-    return lambda name: wanted.shows(iri(name) if canonical.is_absolute(name) else literal(name), iri(COMMIT))
+    return lambda name: wanted.occurs_in(iri(name) if canonical.is_absolute(name) else literal(name), iri(COMMIT))
 
 
 def _is_emptied(item: Term, view: WriteSnapshot, removed: Collection[Triple]) -> bool:
@@ -559,9 +559,9 @@ def _subjects(traces: Iterable[Trace], wanted: TextsToRemove) -> list[tuple[Term
     Statements computed from a text are left out, except digests of sources.
     """
     pairs = {trace.triple[:2] for trace in traces if trace.why in (SAYS, WHOLE) or trace.triple[1] == SOURCE_DIGEST}
-    return sorted(pair for pair in pairs if not (leaks(pair[0]) or any(wanted.shows(n, n) for n in pair)))
+    return sorted(pair for pair in pairs if not (reveals_content(pair[0]) or any(wanted.occurs_in(n, n) for n in pair)))
 
 
-def leaks(node: Term) -> bool:
+def reveals_content(node: Term) -> bool:
     """Return whether the name of a node is a digest of its content."""
     return node.startswith((f"<{BASE}evidence/", f"<{BASE}.well-known/"))

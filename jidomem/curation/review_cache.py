@@ -215,11 +215,11 @@ class ReviewCache:
         """Return what decides the place of each of *items* in the queue: type, recording time, and file with line."""
         return self._facts.places.get(items, _themselves, lambda some: self._load_places(some or ()))
 
-    def known(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
+    def facts_of(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
         """Return the facts of each of *items*: those of `places`, agents, keys, sources and others."""
         return self._facts.known.get(items, _themselves, lambda some: self._load_facts(some or ()))
 
-    def leaning(self, items: Collection[str]) -> dict[str, int]:
+    def dependent_counts(self, items: Collection[str]) -> dict[str, int]:
         """Return the number of dependents, not ended, of each of *items* that has any."""
         return self._facts.leaning.get(items, self._dependencies, self._counted)
 

@@ -187,13 +187,13 @@ def queued(
     due = [*_due(cache, now), *_unaccepted_checks(view, curators, now), *_emptied(reader, project, view, now)]
     others = [] if by is not None else [*due, *_near(cache, apart)]
     queue_rows = [*(row for row in candidates if row["item"] in known), *others]
-    leaning = cache.leaning([*dict.fromkeys(_named(queue_rows))])
+    leaning = cache.dependent_counts([*dict.fromkeys(_named(queue_rows))])
     groups = _groups(queue_rows, known, now)
     ordered = sorted((_place(row, known, leaning, now, groups), number) for number, row in enumerate(queue_rows))
     after = json.loads(start.place.key) if start else []
     left = [(place, number) for place, number in ordered if place > after]
     rows = [queue_rows[number] for _, number in left[:size]]
-    known |= cache.known([*dict.fromkeys(_named(rows))])
+    known |= cache.facts_of([*dict.fromkeys(_named(rows))])
     waiting = [_waiting(row, known, leaning, now, view) for row in rows if row["item"] in known]
     if len(left) == len(rows):
         return Queue(waiting, None, len(queue_rows))
@@ -210,7 +210,7 @@ def proposals_in(
     """
     cache, view = review_cache(reader, project), present_rows(reader, project)
     candidates = _proposals(rows, cache, view)
-    known = cache.known([*dict.fromkeys(_named(candidates))])
+    known = cache.facts_of([*dict.fromkeys(_named(candidates))])
     return [_waiting(row, known, {}, now, view) for row in candidates if row["item"] in known]
 
 
@@ -238,7 +238,7 @@ def settle_by_rule(
     proposals = [one for one in queue(reader, project, now) if one.kind == "proposal"]
     waiting = acceptable(reader, project, proposals)[""]
     items = [one.item for one in proposals]
-    known = review_cache(reader, project).known(items)
+    known = review_cache(reader, project).facts_of(items)
     ends = {row["item"] for row in rows_about(reader, project, _ENDING, items)}
     agents_by_key = _asserting_agents(known)
     judge = writer.by_rule()
@@ -381,7 +381,7 @@ def opposed_proposals(
         for item in proposals
         if not is_replaced(item)
     }
-    known = review_cache(reader, project).known([*{rival for some in rivals.values() for rival in some}])
+    known = review_cache(reader, project).facts_of([*{rival for some in rivals.values() for rival in some}])
     summary_of = {item: about["summary"] or REDACTED for item, about in known.items()}
     return {
         one.item: [{"item": rival, "summary": summary_of.get(rival, REDACTED)} for rival in rivals.get(one.item, ())]
@@ -414,7 +414,7 @@ def _proposals(rows: Sequence[Mapping[str, Any]], cache: ReviewCache, view: Writ
         known.update(dict.fromkeys(opposed[item][0]))
     summaries = cache.active_summaries([*dict.fromkeys(rival for some in rivals.values() for rival in some)])
     places = (end for item in rivals for end in opposed[item][1] if end not in summaries)
-    in_place = cache.known([*dict.fromkeys(places)])
+    in_place = cache.facts_of([*dict.fromkeys(places)])
     summaries = {**{end: about["summary"] or REDACTED for end, about in in_place.items()}, **summaries}
     for row in rows:
         entry = proposals.setdefault(row["item"], {

@@ -181,10 +181,10 @@ def below(one: QueueItem, *, is_reworded: bool = False) -> list[str]:
 def marks(one: QueueItem) -> list[str]:
     """Return the past dates of a proposal, and the proposals that conflict with it, a line each."""
     rivals = [f"against the proposal {short_id(rival['item'])}: {rival['summary']}" for rival in one.rivals]
-    return [*filter(None, [past(one)]), *rivals]
+    return [*filter(None, [past_dates(one)]), *rivals]
 
 
-def past(one: QueueItem) -> str:
+def past_dates(one: QueueItem) -> str:
     """Return the past dates of a proposal and what they mean for its acceptance; empty if there are none."""
     needs = "it needs a new date" if one.needs_date else "accepted, it is expired at once" if one.is_over else ""
     return "; ".join(filter(None, (*one.past_dates, needs))) if one.past_dates else ""

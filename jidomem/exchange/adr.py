@@ -184,7 +184,7 @@ class _LinkResolver:
                 sorter.prepare()
                 break
             except CycleError as error:
-                self._cut([(new, old) for old, new in pairwise(error.args[1])])
+                self._break_cycle([(new, old) for old, new in pairwise(error.args[1])])
         ready: list[tuple[int, str]] = []
         ordered: list[str] = []
         while sorter.is_active():
@@ -195,7 +195,7 @@ class _LinkResolver:
             sorter.done(name)
         return tuple(name for name in ordered if name in place)
 
-    def _cut(self, circle: list[tuple[str, str]]) -> None:
+    def _break_cycle(self, circle: list[tuple[str, str]]) -> None:
         """Remove the amendments of a cycle or, if it has none, the supersessions."""
         files = ", ".join(sorted({self.path(new) for new, _ in circle}))
         first = min((new for new, _ in circle), key=list(self.records).index)

@@ -597,7 +597,7 @@ def is_bare_status(line: MarkdownLine) -> bool:
     return not is_relation and len(line.text) <= _LONGEST_STATUS and _BARE_STATUS.fullmatch(line.text) is not None
 
 
-def doubt(line: MarkdownLine) -> re.Match[str] | None:
+def status_doubt(line: MarkdownLine) -> re.Match[str] | None:
     """Return the words of the status *line* by which an accepted decision has ended or may not hold, or None."""
     plain = re.sub(r"~~.*?~~", "", line.plain)
     relation = RELATION.search(plain)

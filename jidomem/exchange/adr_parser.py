@@ -28,7 +28,6 @@ from jidomem.exchange.adr_markdown import (
     chosen,
     date_of_name,
     dates_in,
-    doubt,
     gives_reason,
     heading_name,
     is_bare_status,
@@ -42,6 +41,7 @@ from jidomem.exchange.adr_markdown import (
     part_of,
     references,
     slug,
+    status_doubt,
     status_word,
     stem,
     title_of_name,
@@ -308,7 +308,7 @@ class _Reading:
         if is_in_question(entry.value):
             self.note("warning", f"status {_short(entry.value.plain)!r} is read as proposed", entry.value.number)
             return "proposed"
-        if status == "accepted" and not word.startswith("partly") and (match := doubt(entry.value)) is not None:
+        if status == "accepted" and not word.startswith("partly") and (match := status_doubt(entry.value)) is not None:
             status = "deprecated" if NO_LONGER.fullmatch(match[0]) else "proposed"
             self.note("warning", f"status {_short(entry.value.plain)!r} is read as {status}", entry.value.number)
         elif status != word:

@@ -302,11 +302,11 @@ class TurtleFile(NamedTuple):
     lines: Mapping[str, int]
 
 
-def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any], text: str = "") -> TurtleFile:
+def read(rows: Sequence[Triple], schema: Schema, *, defaults: Mapping[str, Any], text: str = "") -> TurtleFile:
     """Return the memories and declarations in the triples of a document; *text* is the document, from which lines are
     taken.
 
-    Foreign terms are mapped by the alignment of the ontology. *stand_in* has values for the fields for which a foreign
+    Foreign terms are mapped by the alignment of the ontology. *defaults* has values for the fields for which a foreign
     vocabulary has no term (agent, session, project).
     """
     about, foreign = _described(rows, schema.alignment)
@@ -317,8 +317,8 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
     assumed: dict[str, frozenset[str]] = {}
     for node in items - labels.keys():
         intent = restate(node, _with_one_type(about[node], schema), labels)
-        intents[plain_value(node)] = {**stand_in, **_shortened(intent)} if node in foreign else intent
-        assumed[plain_value(node)] = frozenset(stand_in.keys() - intent.keys() if node in foreign else ())
+        intents[plain_value(node)] = {**defaults, **_shortened(intent)} if node in foreign else intent
+        assumed[plain_value(node)] = frozenset(defaults.keys() - intent.keys() if node in foreign else ())
     _link(intents, (triple for rows in about.values() for triple in rows))
     records = {
         plain_value(node): tuple(filter(_is_record, about[node]))

@@ -270,7 +270,10 @@ def import_document(
     """
     streams = _by_stream(project, name, parse(name, data, form))
     document = documents.read(
-        streams.pop("memory", ()), schema, stand_in=stand_in(writer, project), text=data.decode("utf-8", "replace")
+        streams.pop("memory", ()),
+        schema,
+        defaults=default_fields(writer, project),
+        text=data.decode("utf-8", "replace"),
     )
     report = ImportReport(notes=[f"{name}: {note}" for note in document.notes])
     for stream, triples in streams.items():
@@ -397,7 +400,7 @@ def _by_stream(project: str, name: str, graphs: Mapping[str, list[Triple]]) -> d
     return streams
 
 
-def stand_in(writer: MemoryWriter, project: str) -> dict[str, Any]:
+def default_fields(writer: MemoryWriter, project: str) -> dict[str, Any]:
     """Return values for the fields for which a foreign vocabulary has no term."""
     author = {"asserted_by": writer.agent, "asserted_in": writer.session}
     return {"applies_to_project": project, **author, "confidence": 0.5}
@@ -480,7 +483,7 @@ def insert(writer: MemoryWriter, schema: Schema, project: str, triples: Sequence
     rows = documents.mapped(triples, schema)
     _refuse_what_would_be_lost(rows, schema)
     data = "\n".join(map(ntriples_line, triples)).encode()
-    document = documents.read(parse("the statements", data)[""], schema, stand_in=stand_in(writer, project))
+    document = documents.read(parse("the statements", data)[""], schema, defaults=default_fields(writer, project))
     if document.notes:
         raise InvalidRequest(document.notes[0], hint="leave it out")
     new = [each.intent for each in document.statements if not is_in_project(writer, project, each)]

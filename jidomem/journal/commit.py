@@ -616,10 +616,10 @@ def is_pack(name: str) -> bool:
     return _PACK.fullmatch(name) is not None
 
 
-def aside_of(name: str) -> str:
+def quarantine_name(name: str) -> str:
     """Return the name of a quarantined file without the number that distinguishes it from another form.
 
-    >>> aside_of("20261121T080000.123456Z-3fa9c1d20b7e.2.ttl")
+    >>> quarantine_name("20261121T080000.123456Z-3fa9c1d20b7e.2.ttl")
     '20261121T080000.123456Z-3fa9c1d20b7e.ttl'
     """
     return _NUMBERED.sub(".ttl", name)

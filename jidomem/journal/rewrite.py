@@ -26,13 +26,13 @@ from jidomem.journal.commit import (
     DESCRIPTION,
     Commit,
     FormatError,
-    aside_of,
     file_name,
     format_document,
     horizon,
     is_pack,
     is_redaction_record,
     parse,
+    quarantine_name,
     salt_lines,
     short_id,
     stem,
@@ -262,7 +262,7 @@ def late_commits(folder: Folder, last: str) -> dict[str, CommitRef]:
     return {name: head for name, head in heads.items() if head.recorded_at > last}
 
 
-def beyond(folder: Folder, now: datetime) -> dict[str, JournalDamaged]:
+def future_commits(folder: Folder, now: datetime) -> dict[str, JournalDamaged]:
     """Return an error for each commit of *folder* beyond the horizon, by the name of its file, or pack#stem."""
     late = sorted(late_commits(folder, horizon(now)).items())
     return {name: too_late(head, f"{folder.path}/{name.partition('#')[0]}", now) for name, head in late}
@@ -545,7 +545,7 @@ def _free_name(folder: Folder, name: str, data: bytes | None = None) -> str:
         path = f"{folder.path}/{name}{ASIDE}"
         if not disk.exists(path) or _has_bytes(path, data):
             break
-        name = f"{aside_of(name).removesuffix('.ttl')}.{number}.ttl"
+        name = f"{quarantine_name(name).removesuffix('.ttl')}.{number}.ttl"
     return name
 
 

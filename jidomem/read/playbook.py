@@ -46,7 +46,7 @@ class Playbook:
                 if file.parent.name != GATES:
                     self._add(file)
 
-    def become(self, other: Playbook) -> None:
+    def replace_queries(self, other: Playbook) -> None:
         """Replace the queries by those of *other*."""
         self._files, self._own = other._files, other._own
 

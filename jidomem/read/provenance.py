@@ -67,7 +67,7 @@ class Neighbourhood(NamedTuple):
     more: Mapping[str, int]
 
 
-def around(
+def neighbourhood(
     index: OxigraphIndex,
     schema: Schema,
     project: str,

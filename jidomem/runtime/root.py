@@ -137,7 +137,7 @@ class Jidomem:
     def _apply_config(self, loaded: LoadedConfig) -> None:
         self.settings = replace(self.settings, policy=loaded.policy)
         self.schema = loaded.schema
-        self.playbook.become(loaded.playbook)
+        self.playbook.replace_queries(loaded.playbook)
         self.follower.put_ontology(loaded.schema.triples)
         if self.remote is not None:
             self.remote.put_ontology(loaded.schema.triples)

@@ -216,7 +216,7 @@ def test_10000_memories_are_read_with_their_lines_after_those_they_supersede(mem
     )
     rows = parse("memory.ttl", text.encode())[""]
 
-    statements = documents.read(rows, memory.schema, stand_in={}, text=text).statements
+    statements = documents.read(rows, memory.schema, defaults={}, text=text).statements
 
     assert [one.intent["iri"] for one in statements] == [f"https://example.org/m{n}" for n in reversed(range(many))]
     assert [one.line for one in statements] == [4 + 2 * n for n in reversed(range(many))]

@@ -2,7 +2,7 @@ import pytest
 from reader_world import new_index, triples
 
 from jidomem.rdf.vocab import graph_iri
-from jidomem.read.provenance import CONFLICTS, NodeLink, around, is_mentioned, on_topic
+from jidomem.read.provenance import CONFLICTS, NodeLink, is_mentioned, neighbourhood, on_topic
 from jidomem.schema import ontology
 
 M = "https://jido.ai/memory/"
@@ -36,7 +36,7 @@ def index():
 
 
 def graph_around(index, *starts, **options):
-    return around(index, ontology.load(), "demo", starts, **options)
+    return neighbourhood(index, ontology.load(), "demo", starts, **options)
 
 
 def names(graph):

@@ -25,7 +25,7 @@ from jidomem.rdf.terms import Triple
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import BASE, REDACTED, TYPE_OF_CLASS, jido, local_name, short_id
 from jidomem.read.memory_detail import has_ended
-from jidomem.read.provenance import CONFLICTS, Neighbourhood, NodeLink, around, is_mentioned, on_topic
+from jidomem.read.provenance import CONFLICTS, Neighbourhood, NodeLink, is_mentioned, neighbourhood, on_topic
 from jidomem.records.active import EXPIRED
 from jidomem.records.recall import RecallRequest
 from jidomem.serve import wire
@@ -198,22 +198,19 @@ def show_graph(page: PageRequest) -> Mapping[str, Any]:
         raise InvalidRequest(f"depth={depth} is none", hint=f"give 0 to {_DEPTHS[-1]}: how many links away is shown")
     memory.catch_up(page.project)
     starts = _starts(page, name, topic)
-    neighbourhood = around(memory.index, memory.schema, page.project, starts, as_of=page.as_of, depth=depth, most=MOST)
+    around = neighbourhood(memory.index, memory.schema, page.project, starts, as_of=page.as_of, depth=depth, most=MOST)
     start_nodes, links = {*starts}, defaultdict[str, list[NodeLink]](list)
-    for link in sorted(neighbourhood.links, key=_rank)[:LINKS]:
+    for link in sorted(around.links, key=_rank)[:LINKS]:
         links[link.source].append(link)
     return {
         "item": starts[0] if name else None,
         "topic": topic or None,
         "depth": depth,
         "most": MOST,
-        "links_left_out": max(0, len(neighbourhood.links) - LINKS),
-        "is_full": bool(topic) and len(neighbourhood.nodes) == MOST and not start_nodes <= neighbourhood.nodes.keys(),
-        "more": sum(1 for count in neighbourhood.more.values() if count),
-        "nodes": [
-            _node(page, neighbourhood, node, is_start=node in start_nodes, links=links[node])
-            for node in neighbourhood.nodes
-        ],
+        "links_left_out": max(0, len(around.links) - LINKS),
+        "is_full": bool(topic) and len(around.nodes) == MOST and not start_nodes <= around.nodes.keys(),
+        "more": sum(1 for count in around.more.values() if count),
+        "nodes": [_node(page, around, node, is_start=node in start_nodes, links=links[node]) for node in around.nodes],
     }
 
 
@@ -245,7 +242,7 @@ def _node(
     page: PageRequest, neighbourhood: Neighbourhood, node: str, *, is_start: bool, links: Iterable[NodeLink]
 ) -> dict[str, Any]:
     """Return one node with its texts made harmless, as a canvas does not escape them."""
-    values = neighbourhood.nodes[node]
+    values = around.nodes[node]
     is_memory = "properties" in values
     whole = cards.first(values["properties"], "summary") or REDACTED if is_memory else values["text"]
     words = cards.name_invisible(cards.short(whole or node, 400))
@@ -259,7 +256,7 @@ def _node(
         "short": short_id(node) if is_memory else None,
         "link": page.link("memories", node) if is_memory else None,
         "graph": page.link("graph", item=node),
-        "more": neighbourhood.more[node],
+        "more": around.more[node],
         "start": is_start,
         "links": [_link(page, link) for link in links],
     }

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, QueueItem, queued, with_endings
-from jidomem.curation.review_text import below, past
+from jidomem.curation.review_text import below, past_dates
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import PageKind, PageRequest, compared
@@ -48,7 +48,7 @@ def where(properties: PropertyRow) -> dict[str, Any]:
     return {"about": "\n".join(properties.get("about", ())), "scope": scope and f"{JIDO}{scope}"}
 
 
-def apart(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> tuple[bool, dict[str, Any]]:
+def scope_change(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> tuple[bool, dict[str, Any]]:
     """Return whether the left memory gets a new scope, or else the right one, and its fields.
 
     Raise InvalidRequest if both change, or neither, unless they are a near pair, which has no conflict.
@@ -296,7 +296,7 @@ def _looked_at(page: PageRequest, one: QueueItem) -> dict[str, Any]:
         offered = {name: offered[name] for name in ("right", "reject") if name in offered and _is_own(page, one)}
     return {
         **one.to_dict(),
-        "past": past(one),
+        "past": past_dates(one),
         "opposed": [{**rival, "link": page.link("review", item=rival["item"])} for rival in one.rivals],
         "sides": [cards.memory_row(page, each) for each in sides],
         "rows": [*compared(compared_fields[0], compared_fields[-1])],
@@ -428,7 +428,7 @@ def _settled(
     if way == "merge" and other is not None:
         changes = together(writer.restated(project, item), writer.restated(project, other), form)
     elif way == "both" and other is not None:
-        is_left, changes = apart(writer.restated(project, item), writer.restated(project, other), form)
+        is_left, changes = scope_change(writer.restated(project, item), writer.restated(project, other), form)
         if not is_left and status == PENDING:
             raise InvalidRequest(
                 "the left one is a proposal, which this would assert", hint="say where the left one applies"
