@@ -239,7 +239,7 @@ def _named(page: PageRequest, name: str) -> str:
 
 
 def _node(
-    page: PageRequest, neighbourhood: Neighbourhood, node: str, *, is_start: bool, links: Iterable[NodeLink]
+    page: PageRequest, around: Neighbourhood, node: str, *, is_start: bool, links: Iterable[NodeLink]
 ) -> dict[str, Any]:
     """Return one node with its texts made harmless, as a canvas does not escape them."""
     values = around.nodes[node]
