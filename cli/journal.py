@@ -213,8 +213,11 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
         )
     _print_entries(app, plan, "would be ")
     _print_occurrences(app, plan)
-    for cost in _costs(plan):
+    costs, more = app.first([*_costs(plan)], 2 * SHOWN)
+    for cost in costs:
         app.info(f"cost: {cost}")
+    if more:
+        app.info(f"{more:,} more costs of this kind: -v names all")
     _print_emptied(app, plan.emptied, "would be without a summary")
     folders = [*DERIVED, *(["state"] if plan.working_state else [])]
     rewritten = [memory.settings.root / name for name in folders]
@@ -260,6 +263,10 @@ def _costs(plan: RedactionPlan) -> Iterator[str]:
             files[predicate, each.path].add(subject)
             if trace.why == UNKNOWN:
                 unknown[each.path].add(each.blob)
+    if keyed := others[jido("conflictKey")]:
+        yield f"{_memories(keyed)} can no longer be detected as repeating or contradicting others by the removed text"
+    if requests := others[jido("requestDigest")] - {iri(each) for each in plan.unrecognised}:
+        yield f"a retry of the request of {_memories(requests)} is refused"
     for (predicate, path), items in sorted(files.items()):
         if predicate == ANCHOR:
             text = f"freshness of {_memories(items)} about {path} can no longer be determined"
@@ -269,10 +276,6 @@ def _costs(plan: RedactionPlan) -> Iterator[str]:
     for path, blobs in sorted(unknown.items()):
         versions = "1 version" if len(blobs) == 1 else f"{len(blobs)} versions"
         yield f"neither the file nor git has the content of {versions} of {path}, which may have contained the text"
-    if keyed := others[jido("conflictKey")]:
-        yield f"{_memories(keyed)} can no longer be detected as repeating or contradicting others by the removed text"
-    if requests := others[jido("requestDigest")] - {iri(each) for each in plan.unrecognised}:
-        yield f"a retry of the request of {_memories(requests)} is refused"
 
 
 def _memories(items: Collection[Term]) -> str:

@@ -60,12 +60,14 @@ def redacted_leaves(records: Iterable[Commit]) -> Mapping[str, frozenset[str]]:
     for record in records:
         own_iri = iri(record.iri)
         named = (parse_literal(o).text for s, p, o in record.triples if s == own_iri and p == jido("redactedLeaf"))
-        redacted = frozenset(named)
+        redacted, joined = frozenset(named), dict[frozenset[str], frozenset[str]]()
         for s, p, commit in record.triples:
             if s == own_iri and p == jido("redacts"):
                 identity = plain_value(commit).rpartition(":")[2]
-                earlier = leaves_by_id.get(identity)  # none: all commits of a record share one set
-                leaves_by_id[identity] = redacted if earlier is None else earlier | redacted
+                earlier = leaves_by_id.get(identity, frozenset())
+                if earlier not in joined:  # commits with the same records share one set, which may be large
+                    joined[earlier] = earlier | redacted
+                leaves_by_id[identity] = joined[earlier]
     return leaves_by_id
 
 

@@ -309,6 +309,10 @@ def test_the_preview_of_a_large_redaction_counts_statements_and_the_files_of_oth
     assert run_json(*redact)["rows"] == rows
     assert verbose.stdout == listed.stdout
     assert verbose.stderr.count("it belongs to another project") == 5
+    costs = verbose.stderr.count("\ncost: ")
+    assert costs == result.stderr.count("\ncost: ") > 0
+    monkeypatch.setattr(journal, "SHOWN", 0)
+    assert f"\n{costs} more costs of this kind: -v names all\n" in run(*redact).stderr
 
 
 def test_a_redaction_says_which_retries_are_refused_and_which_are_no_longer_recognised(repository):

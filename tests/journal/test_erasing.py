@@ -7,7 +7,7 @@ import pytest
 import verifier
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journal_world import STREAM, add, commit_on, fact, ids
+from journal_world import STREAM, add, commit_on, fact, ids, order_on
 from test_commit import redacted_bytes
 from test_files import bring, commits_in
 
@@ -15,7 +15,7 @@ from jidomem.base import disk
 from jidomem.journal import rewrite
 from jidomem.journal.commit import FormatError, is_redaction_record, parse
 from jidomem.journal.journal import FileJournal
-from jidomem.journal.rewrite import forms, leaves, redaction_records, removed_leaves, without
+from jidomem.journal.rewrite import forms, leaves, redacted_leaves, redaction_records, removed_leaves, without
 from jidomem.rdf import terms, vocab
 from jidomem.records.intent import Version
 
@@ -231,3 +231,11 @@ def test_files_of_a_redaction_are_where_others_look_for_them(journal):
     assert (Path(path).name, before) == (f"{Path(path).name.split('.redacted')[0]}.redacted.ttl", 0)
     assert parse(document).redacted
     assert journal.loose(STREAM) == FileJournal(journal.folder).loose(STREAM) == 4
+
+
+def test_commits_that_the_same_records_name_share_one_set_of_leaves():
+    commits, named = [f"{number:064x}" for number in range(40)], [frozenset({f"{number:064x}"}) for number in (7, 8)]
+    records = [order_on(Version(), dict.fromkeys(commits, each)) for each in named]
+    known = redacted_leaves([*records, order_on(Version(), {commits[0]: frozenset({"9" * 64})})])
+    assert known == {**dict.fromkeys(commits, named[0] | named[1]), commits[0]: named[0] | named[1] | {"9" * 64}}
+    assert len({id(each) for each in known.values()}) == 2
