@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -207,10 +208,8 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     )
     commits, listed = len({row["commit"] for row in rows}), "; -v or --json lists each" * is_summary
     app.info(f"{len(rows):,} statements of {commits:,} commits would be removed; nothing was written{listed}")
-    if plan.fields:
-        app.info(
-            f"values that would be removed completely, not only the text in them: {_count_redactions(plan.fields)}"
-        )
+    if fields := _count_redactions(plan.fields):
+        app.info(f"values that would be removed completely, not only the text in them: {fields}")
     _print_entries(app, plan, "would be ")
     _print_occurrences(app, plan)
     costs, more = app.first([*_costs(plan)], 2 * SHOWN)
@@ -244,10 +243,8 @@ def _summary(memory: Jidomem, plan: RedactionPlan) -> list[Row]:
         key: [short_id(plain_value(node)) for node in dict.fromkeys(of_key) if not reveals_content(node)][:_EXAMPLES]
         for key, of_key in nodes.items()
     }
-    return [
-        dict(zip(_SUMMARY_COLUMNS, (*key, len(of_key), examples[key]), strict=True))
-        for key, of_key in sorted(nodes.items())
-    ]
+    counted = ((*key, len(of_key), examples[key]) for key, of_key in sorted(nodes.items()))
+    return [dict(zip(_SUMMARY_COLUMNS, row, strict=True)) for row in counted]
 
 
 def _costs(plan: RedactionPlan) -> Iterator[str]:
@@ -435,7 +432,15 @@ def replay(app: App, check: bool) -> int:
         raise InvalidRequest("a replay only compares", hint="add --check")
     memory = app.read(warn_of_damage=False)
     damage = [error for stream in memory.journal.streams() for error in memory.journal.verify(stream)]
-    result = replayed(memory.follower, memory.settings.root / INDEX, memory.schema.triples, memory.schema.version)
+    compared = (memory.follower, memory.settings.root / INDEX, memory.schema.triples, memory.schema.version)
+    shown = sys.stderr if not app.quiet and sys.stderr.isatty() else StringIO()
+    with click.progressbar(length=1, label="replay", file=shown) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done)
+
+        result = replayed(*compared, show)
     if app.json:
         streams = [
             {"project": stream.project, "stream": stream.name, "triples": state.triples, "digest": state.digest}
@@ -668,13 +673,8 @@ def _is_of(memory: Jidomem, stream: Stream, finding: JournalFinding) -> bool:
 
 def _row(memory: Jidomem, stream: Stream, damaged: int) -> dict[str, Any]:
     version = memory.journal.head(stream)
-    return {
-        "project": stream.project,
-        "stream": stream.name,
-        "version": str(version),
-        "heads": list(version.ids),
-        "damaged": damaged,
-    }
+    return {"project": stream.project, "stream": stream.name, "version": str(version), "heads": list(version.ids),
+            "damaged": damaged}  # fmt: skip
 
 
 def _quarantine(app: App, memory: Jidomem, which: str, reason: str | None) -> int:

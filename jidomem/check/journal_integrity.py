@@ -482,37 +482,54 @@ class _Print(RawIOBase):
         return GraphDigest(self.count, blake2b(whole, digest_size=32).hexdigest())
 
 
-def replay(follower: IndexFollower, index: Path, ontology: Iterable[Triple], ontology_version: str) -> Replayed:
+def replay(
+    follower: IndexFollower,
+    index: Path,
+    ontology: Iterable[Triple],
+    ontology_version: str,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Replayed:
     """Replay the journal, and return the differences from the index and exports of *follower*, and its snapshots in
     *index*.
 
-    Nothing is changed, except that an unreadable snapshot is deleted as usual.
+    Nothing is changed, except that an unreadable snapshot is deleted as usual. *progress* is called with the bytes of
+    journal processed since the last call, and with those to process: once for each index read or made.
     """
     root, rules = follower.journal.folder, tuple(ontology)
     streams = follower.journal.streams()
+    sizes = {stream: follower.size(streams=[stream]) for stream in streams}
+    total = sum(sizes.values()) * (3 + len(Clones(index).snapshots()))
     differences: list[str] = []
+    behind = set[str]()
     with tempfile.TemporaryDirectory() as folder:
         fresh = IndexFollower(FileJournal(root), OxigraphIndex(), Clones(Path(folder)), rules)
+        fresh.rebuild(lambda size: progress(size, total))
         prints = {}
         for stream in streams:
             served, replayed = follower.catch_up(stream), fresh.catch_up(stream)
             if served != replayed:
                 differences.append(f"{_name(stream)}: the index is at version {served}, the journal at {replayed}")
-            prints[stream] = _print(fresh.index, stream.graph).digest
-            differences += _compared(_name(stream), follower.index, fresh.index, stream.graph)
+                behind.add(stream.project)
+            prints[stream] = _print(fresh.index, stream.graph)
+            differences += _compared(_name(stream), follower.index, fresh.index, stream.graph, prints[stream])
+            progress(2 * sizes[stream], total)
         exports = {}
         for project in sorted({stream.project for stream in streams if stream.name == "memory"}):
             exports[project] = _exported(fresh, project, ontology_version)
-            if _exported(follower, project, ontology_version) != exports[project]:
+            # of one version both have the same commits, whose ids are digests of their content
+            if project in behind and _exported(follower, project, ontology_version) != exports[project]:
                 differences.append(f"{project}: the export differs from that of the replayed journal")
         count = 0
         for name, snapshot in _snapshots(root, index, rules):
             count += 1
             for stream in streams:
                 if stream.graph in snapshot.marks:
-                    differences += _compared(f"snapshot {name}: {_name(stream)}", snapshot, fresh.index, stream.graph)
+                    label = f"snapshot {name}: {_name(stream)}"
+                    differences += _compared(label, snapshot, fresh.index, stream.graph, prints[stream])
+                progress(sizes[stream], total)
         fresh.close()
-    return Replayed(prints, exports, count, tuple(differences))
+    digests = {stream: each.digest for stream, each in prints.items()}
+    return Replayed(digests, exports, count, tuple(differences))
 
 
 def _snapshots(root: Path, index: Path, ontology: Iterable[Triple]) -> Iterator[tuple[str, OxigraphIndex]]:
@@ -543,9 +560,9 @@ def _exported(follower: IndexFollower, project: str, ontology_version: str) -> s
     return blake2b(data, digest_size=32).hexdigest()
 
 
-def _compared(name: str, index: OxigraphIndex, fresh: OxigraphIndex, graph: str) -> Iterator[str]:
-    """Yield the differences of *index* from *fresh*, each with its first triple."""
-    left, right = _print(index, graph), _print(fresh, graph)
+def _compared(name: str, index: OxigraphIndex, fresh: OxigraphIndex, graph: str, right: _Print) -> Iterator[str]:
+    """Yield the differences of *index* from *fresh*, which has the digests *right*, each with its first triple."""
+    left = _print(index, graph)
     differing = (n for n, pair in enumerate(zip(left.buckets, right.buckets, strict=True)) if pair[0] != pair[1])
     bucket = next(differing, None)
     if bucket is not None:

@@ -290,10 +290,10 @@ class IndexFollower:
         """Return the number of other processes that use an on-disk index of this root."""
         return 0 if self._clones is None else self._clones.in_use() - self.on_disk
 
-    def size(self, limit: float = inf) -> int:
-        """Return the bytes of the commit and pack files of the journal; counting stops once they exceed *limit*."""
+    def size(self, limit: float = inf, streams: Iterable[Stream] | None = None) -> int:
+        """Return the bytes of the files of commits of *streams* (default: all), or until these exceed *limit*."""
         size = 0
-        for stream in self.journal.streams():
+        for stream in self.journal.streams() if streams is None else streams:
             with suppress(OSError), os.scandir(self.journal.path(stream)) as entries:
                 for entry in entries:
                     size += entry.stat().st_size if entry.name.endswith(".ttl") else 0

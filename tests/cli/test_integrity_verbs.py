@@ -3,12 +3,15 @@
 import json
 import re
 import shutil
+from collections import Counter
 
 import pytest
 from cli_world import FACT, create_repository, run
 from conftest import intent
 
 import jidomem
+from jidomem.check.journal_integrity import replay
+from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import literal
 from jidomem.records.entry import Entry, WriteRequest
@@ -179,6 +182,44 @@ def test_replay_compares_journal_index_and_snapshots_and_names_an_extra_triple(r
     assert 'is extra: <urn:x> <urn:p> "never said" .' in result.stdout
     assert run("root", "reindex").exit_code == 0
     assert run("journal", "replay", "--check").exit_code == 0
+
+
+def test_a_replay_reads_each_index_once_and_reports_its_progress(repository, monkeypatch):
+    from jidomem.index import follower as limits
+
+    for name, value in (("ON_DISK_BYTES", 3_000), ("SNAPSHOT_COMMITS", 10**9), ("WRITER_SNAPSHOT_BYTES", 10**9)):
+        monkeypatch.setattr(limits, name, value)
+    assert run("root", "reindex").exit_code == 0
+    dumped, bulk_loaded, shown = [], [], []
+    dump, bulk_load = OxigraphIndex.dump, OxigraphIndex.bulk_load
+    monkeypatch.setattr(
+        OxigraphIndex, "dump", lambda self, graph, sink: dumped.append(graph) or dump(self, graph, sink)
+    )
+    monkeypatch.setattr(
+        OxigraphIndex,
+        "bulk_load",
+        lambda self, graph, commits: bulk_loaded.append(graph) or bulk_load(self, graph, commits),
+    )
+    with jidomem.open(repository / ".jidomem") as memory:
+        for number in range(6):
+            project = "pq"[number % 2]
+            memory.writer.submit_intent(
+                project, intent(summary=f"{number}", rationale=900 * "x", applies_to_project=project)
+            )
+        monkeypatch.setattr(limits, "STEP", 2_000)
+        graphs = [stream.graph for stream in memory.journal.streams()]
+        result = replay(
+            memory.follower,
+            memory.settings.root / "index",
+            memory.schema.triples,
+            memory.schema.version,
+            lambda done, total: shown.append((done, total)),
+        )
+    assert not result.differences
+    assert result.snapshots
+    assert all(2 <= Counter(dumped)[graph] <= 2 + result.snapshots for graph in graphs)
+    assert {Stream("p").graph, Stream("q").graph} <= {*bulk_loaded}
+    assert sum(done for done, _ in shown) / shown[0][1] > 0.5  # a snapshot may be published meanwhile
 
 
 def test_packing_continues_around_a_damaged_commit_and_reports_it(repository, folder):
