@@ -293,7 +293,7 @@ class Lists:
         bindings: Mapping[str, Term],
         limit: int | None,
         start: Cursor,
-        before_batch: Callable[[], None] = lambda: None,
+        before_batch: Callable[[], None] | None = None,
     ) -> Page:
         """Return up to *limit* rows from *start* on, all by default; raises InvalidRequest for an invalid limit.
 
@@ -446,7 +446,7 @@ class Lists:
         bindings: Mapping[str, Term],
         size: int,
         start: Cursor,
-        before_batch: Callable[[], None],
+        before_batch: Callable[[], None] | None,
     ) -> Page:
         offset = start.offset + size
         sorted_before = start.offset > 0 and start.place == PagePosition()
@@ -546,7 +546,7 @@ class Lists:
         size: int,
         place: PagePosition,
         among: Collection[str] | None = None,
-        before_batch: Callable[[], None] = lambda: None,
+        before_batch: Callable[[], None] | None = None,
     ) -> tuple[Rows, PagePosition | None] | None:
         """Return a page of a list that the projection orders, and the place of the next one; None for another list.
 
@@ -568,7 +568,8 @@ class Lists:
             return self._candidates(query, project, bindings, key, inactive, count, among)
 
         def run(values: str) -> Iterable[tuple[Term | None, ...]]:
-            before_batch()
+            if before_batch is not None:
+                before_batch()
             return self.terms(query, project, bindings, query.among(values))
 
         page = fetch_page(order, query.columns, place, size, candidates, run)

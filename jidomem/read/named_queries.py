@@ -76,7 +76,7 @@ class NamedQueries:
     def ask_page(
         self,
         name: str,
-        before_batch: Callable[[], None] = lambda: None,
+        before_batch: Callable[[], None] | None = None,
         /,
         *,
         project: str | None = None,
