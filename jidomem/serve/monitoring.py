@@ -180,23 +180,27 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
             break
     behind = {each.project: each.to_dict() for each in lags if each.behind}
     damage = {name: site.operation.damage(memory, name) for name in projects}
-    damaged = {name: [error.to_dict() for error in each] for name, each in damage.items() if each}
+    damaged = {name: [_shown(site, error) for error in each] for name, each in damage.items() if each}
     problem, fault = (
         memory.config.problem,
         None if site.operation.read_only else write_fault(memory) or lock_fault(site),
     )
     if site.operation.readiness.has_changed_to(fault.detail if fault else "") and fault:
         site.operation.log_event("warning", "unwritable", {"detail": fault.detail, "hint": fault.hint})
-    shown = wire.for_callers(fault, memory.place.name) if fault and site.caller else fault
     states = {"damaged": damaged, "behind": behind, "rules": problem, "unwritable": fault}
     return {
         "status": next((name for name, found in states.items() if found), "ok"),
         "versions": {each.project: str(each.index) for each in lags},
         "behind": behind,
         "damage": damaged,
-        **({"rules": problem.to_dict()} if problem else {}),
-        **({"unwritable": shown.to_dict()} if shown else {}),
+        **({"rules": _shown(site, problem)} if problem else {}),
+        **({"unwritable": _shown(site, fault)} if fault else {}),
     }
+
+
+def _shown(site: RequestContext, error: JidomemError) -> dict[str, Any]:
+    """Return *error* as the caller may see it: one with a token without paths and commands of this machine."""
+    return (wire.for_callers(error, site.memory.place.name) if site.caller else error).to_dict()
 
 
 def write_fault(memory: Jidomem) -> JidomemError | None:

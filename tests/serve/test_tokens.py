@@ -103,7 +103,11 @@ def test_readiness_is_public_and_its_reasons_need_a_token(new_caller, memory, mo
     assert (unauthenticated.status_code, unauthenticated.json) == (503, {"status": "not ready"})
     assert unauthenticated.headers["Retry-After"]
     assert (invalid.status_code, invalid.json["code"]) == (401, "unauthenticated")
-    assert [*admin.get("/readyz").json["damage"]] == ["q"]
+    reasons = admin.get("/readyz")
+    assert {name: {each["code"] for each in errors} for name, errors in reasons.json["damage"].items()} == {
+        "q": {"journal_damaged"}
+    }
+    assert not [place for place in (str(memory.settings.root), broken.name) if place in reasons.text]
     assert ana.get("/readyz").json["status"] == "ok"  # of her own project
 
 
