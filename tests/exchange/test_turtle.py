@@ -311,6 +311,19 @@ def test_things_that_cannot_be_stored_are_refused_with_their_lines_and_the_rest_
     assert 'agentName "cem"' in export(memory).decode()
 
 
+def test_an_export_with_moments_of_any_form_imported_again_is_unchanged(memory):
+    writer = memory.writer
+    dated = writer.submit_intent("p", intent(type="task", summary="ship", assigned_to="bob", expires_on="2027-01-15"))
+    limits = {"valid_from": "2026-01-01T10:00:00.5+02:00", "valid_until": "2030-01-01T00:00:00Z"}
+    valid = writer.submit_intent("p", intent(summary="a fact of some years", **limits))
+
+    same = imported(memory, export(memory))
+    other = imported(memory, export(memory).replace(b"2027-01-15T", b"2027-01-16T"))
+
+    assert {entry.iri: entry.outcome for entry in same.entries} == {dated.iri: None, valid.iri: None}
+    assert [(entry.iri, entry.outcome.code) for entry in other.refusals] == [(dated.iri, "iri_exists")]
+
+
 def test_a_vocabulary_and_memories_of_undeclared_kinds_are_noted(memory):
     owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
     text = f"{PREFIXES}{owl}ex:Rule a owl:Class .\nex:one {FACT.replace('jido:Fact', 'jido:Fact, ex:Recipe')} ."
