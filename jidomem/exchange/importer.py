@@ -17,7 +17,6 @@ from hashlib import blake2b
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
-from jidomem.base.clock import parse_moment
 from jidomem.base.containers import grouped
 from jidomem.base.json_values import parse_line
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
@@ -30,7 +29,7 @@ from jidomem.records.file_anchor import plain_path
 from jidomem.records.intent import WRITER_ONLY, MemoryUpdateIntent, Receipt
 from jidomem.schema.ontology import Schema
 from jidomem.write.conflict import NEARBY
-from jidomem.write.normalize import MOMENT_FIELDS
+from jidomem.write.normalize import comparable_moments
 from jidomem.write.triples import SINGLE_VALUED
 from jidomem.write.validate import EXPORTED_RECORDS, WRITER_RECORDS, broken_triple, check_axioms, check_declared
 from jidomem.write.writer import MemoryWriter
@@ -464,7 +463,7 @@ def _content(intent: Mapping[str, Any], assumed: Collection[str]) -> dict[str, A
     values = MemoryUpdateIntent.from_dict(dict(intent)).to_dict()
     values["about"] = [*map(plain_path, values.get("about") or ())]
     values["extra_triples"] = [(name, _value(value)) for *_, name, value in values.get("extra_triples") or ()]
-    values |= {name: str(parse_moment(values[name]) or values[name]) for name in MOMENT_FIELDS if name in values}
+    values |= comparable_moments(values)
     plain = {name: value for name, value in values.items() if name not in ("timestamp", *assumed)}
     return {name: sorted(map(str, value)) if isinstance(value, list) else value for name, value in plain.items()}
 

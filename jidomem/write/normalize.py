@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from jidomem.base.clock import format_timestamp, impossible_day
+from jidomem.base.clock import format_timestamp, impossible_day, parse_moment
 from jidomem.base.json_values import json_type
 from jidomem.base.words import slug
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Violation
@@ -51,6 +51,15 @@ from jidomem.write.snapshot import WriteSnapshot
 
 MOMENT_FIELDS = ("timestamp", "expires_on", "valid_from", "valid_until")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # as XML 1.0 forbids
+
+
+def comparable_moments(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the moments among *fields*, each in one form: a store may write one in another form than it was given.
+
+    >>> comparable_moments({"expires_on": "2027-01-15T02:00:00+02:00", "summary": "ship"})
+    {'expires_on': '2027-01-15 00:00:00+00:00'}
+    """
+    return {name: str(parse_moment(fields[name]) or fields[name]) for name in MOMENT_FIELDS if name in fields}
 
 
 def _trimmed(text: str) -> str:

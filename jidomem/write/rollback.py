@@ -23,7 +23,7 @@ from jidomem.write import permissions, triples
 from jidomem.write.conflict import NOT_CONTENT, end_of_chain
 from jidomem.write.context import WritePart, project_node
 from jidomem.write.corrections import OWN, recorded_blobs
-from jidomem.write.normalize import MOMENT_FIELDS
+from jidomem.write.normalize import comparable_moments
 from jidomem.write.other_writes import SessionRows
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
@@ -72,7 +72,7 @@ def _content_key(intent: Mapping[str, Any]) -> str:
     An index may write a moment or a number in another form than it was given.
     """
     content = {name: value for name, value in intent.items() if name not in NOT_CONTENT}
-    content |= {name: str(parse_moment(content[name]) or content[name]) for name in MOMENT_FIELDS if name in content}
+    content |= comparable_moments(content)
     if "extra_triples" in content:
         content["extra_triples"] = sorted(map(_comparable, content["extra_triples"]), key=repr)
     return json.dumps(content, sort_keys=True)

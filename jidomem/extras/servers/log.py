@@ -42,7 +42,7 @@ class LogEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """The reach of a stream: the number of its last entry, 0 for an empty stream, and the count of its rewrites.
+    """The position of a stream: the number of its last entry, 0 for an empty stream, and the count of its rewrites.
 
     *last* is the commit of that entry if the log reports it in the same request, else empty. *damage* is what `mark`
     recorded: the number of the first damaged entry, and its fault.
@@ -73,7 +73,7 @@ class Rewrites:
         return orjson.dumps({**asdict(self), "pending": pending})
 
     def positions(self, name: str, length: int, last: str) -> StreamPosition:
-        """Return the reach of a stream with an end."""
+        """Return the position of a stream with an end."""
         return StreamPosition(length, self.counts.get(name, 0), last, self.damaged.get(name, ""))
 
     @staticmethod
@@ -90,7 +90,7 @@ class Rewrites:
 
 
 class LogState(NamedTuple):
-    """The reach of streams, the tag of a file, and the life of the log.
+    """The positions of streams, the tag of a file, and the life of the log.
 
     The life is assigned when a log is created, so that a log recreated in the same place has another one.
     """
@@ -116,10 +116,10 @@ class SharedLog(Protocol):
         """Return the streams that have an entry, sorted."""
 
     def positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
-        """Return the present reach of each of *streams*."""
+        """Return the present position of each of *streams*."""
 
     def read_state(self, streams: list[Stream], name: str) -> LogState:
-        """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life.
+        """Return the present position of *streams*, the tag of the file *name* (None without one), and the life.
 
         *streams* is not empty. It costs no more than `positions`, except for one concurrent request.
         """

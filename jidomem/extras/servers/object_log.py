@@ -438,11 +438,11 @@ class ObjectLog:
         return sorted(Stream(*name.split(".")) for name in self._bucket.folders("log"))
 
     def positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
-        """Return the present reach of each of *streams*, all requested concurrently with the rewrites."""
+        """Return the present position of each of *streams*, all requested concurrently with the rewrites."""
         return self._reaches(streams) if streams else {}
 
     def read_state(self, streams: list[Stream], name: str) -> LogState:
-        """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life."""
+        """Return the present position of *streams*, the tag of the file *name* (None without one), and the life."""
         tag = self._pool.submit(self._bucket.tag, f"files/{name}")
         reaches = self._reaches(streams)
         return LogState(reaches, tag.result(), self._life)

@@ -217,11 +217,11 @@ class PostgresLog:
         return sorted(Stream(*row[0].split("/", 1)) for row in rows)
 
     def positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
-        """Return the present reach of each of *streams*."""
+        """Return the present position of each of *streams*."""
         return self.read_state(streams, "").reaches if streams else {}
 
     def read_state(self, streams: list[Stream], name: str) -> LogState:
-        """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life."""
+        """Return the present position of *streams*, the tag of the file *name* (None without one), and the life."""
         rows = self._rows(_REACH, name, [_key(stream) for stream in streams], within=MAX_LOOKUP_SECONDS)
         reaches = {
             key: StreamPosition(int(length), int(times), last, mark) for key, length, last, times, mark, _, _ in rows

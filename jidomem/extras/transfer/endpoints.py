@@ -304,7 +304,7 @@ class LogEnd:
         return self._log.streams()
 
     def mark(self, stream: Stream) -> Any:
-        """Return the reach of a stream."""
+        """Return the position of a stream."""
         return self._log.positions([stream])[stream]
 
     def is_rewritten(self, stream: Stream, mark: Any) -> bool:
