@@ -34,6 +34,7 @@ from jidomem.records.active import (
     REPEATS,
     UNTIL,
     SimilarMemory,
+    dates_text,
     outcome_text,
     similar_choices,
     state_text,
@@ -552,6 +553,13 @@ def show_receipt(
             app.info(f"  {clean(choice)}")
     for warning in receipt.warnings:
         app.warn(clean(_as_command(app, receipt, warning)))
+
+
+def show_due(app: App, memory: Jidomem, receipt: Receipt) -> None:
+    """Print the date of the next review of a confirmed memory, or the deadline of a task."""
+    if receipt.commit is not None:
+        for due in memory.reader.get_memory(memory.project, receipt.iri)["properties"].get("expiresOn", ()):
+            app.info(f"it is {dates_text(due, None)[0]}")
 
 
 def _as_command(app: App, receipt: Receipt, warning: str) -> str:

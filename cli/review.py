@@ -59,7 +59,7 @@ from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
 from jidomem_cli.errors import acting, place, print_error, print_refusal, print_repeated
 from jidomem_cli.fields import entries_now, given_fields, memory_iri, set_option, with_memory_paths
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
-from jidomem_cli.output import PIPED, fit_line, short, shortened, show_json, show_receipt, show_rows
+from jidomem_cli.output import PIPED, fit_line, short, shortened, show_due, show_json, show_receipt, show_rows
 from jidomem_cli.show import change_lines
 
 _QUEUE_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
@@ -185,7 +185,7 @@ def review(
     if edit:
         return _edit_review(app, memory, queue_page.waiting, dry_run)
     if as_todo:
-        click.echo(todo(queue_page.waiting, _rewordings(memory, queue_page.waiting)), nl=False)
+        click.echo(todo(queue_page.waiting, _rewordings(memory, queue_page.waiting), acting(app)), nl=False)
         if queue_page.cursor is not None:
             app.info(
                 f"the next lines: jidomem review{acting(app)} --todo --limit {app.limit} --cursor {queue_page.cursor}"
@@ -246,6 +246,7 @@ def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_ru
         judged = each.item if each.action == "reject" or (each.action == "accept" and each.other) else None
         show_receipt(app, memory, outcome, OUTCOMES[each.action], item=judged)
         if outcome.commit is not None and each.action != "reject":
+            show_due(app, memory, outcome)
             status = memory.reader.get_memory(memory.project, outcome.iri)["status"]
             if status in UNACCEPTED:
                 app.info(f"the decision is {status}, and not active")
@@ -447,14 +448,13 @@ def _show_ways(app: App, options: str, waiting: Sequence[QueueItem]) -> None:
     one = waiting[0]
     way, edit = f"jidomem review{options} accept {short(one.item)}", f"jidomem edit{options} {short(one.item)}"
     if one.kind == "no_longer_valid":
-        longer = f"if it holds longer: {edit} --set valid_until=DATE"
-        app.info(f"decide one: {way} (it ended at its date), or reject (it never held); {longer}")
-        app.info(f"decide many: {many}")
+        way += f" (it ended at its date), or reject (it never held); if it holds longer: {edit} --set valid_until=DATE"
     elif one.needs_date:
-        app.info(f"decide one: {edit} --confirm --set expires_on=DATE, or {way.replace(' accept ', ' reject ')}")
-        app.info(f"decide many: {many}")
+        way = f"{edit} --confirm --set expires_on=DATE, or {way.replace(' accept ', ' reject ')}"
     else:
         app.info(f"decide one: {way}, or reject; many: {many}")
+        return
+    app.info(f"decide one: {way}\ndecide many: {many}")
 
 
 def _at_present_lines(memory: Jidomem, waiting: Sequence[QueueItem]) -> list[QueueItem]:
@@ -540,7 +540,7 @@ def _edit_review(app: App, memory: Jidomem, waiting: list[QueueItem], dry_run: b
     has_editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not has_editor and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidRequest("--edit needs a terminal for the default editor; nothing was done", hint=_EDITOR)
-    offered = todo(waiting, _rewordings(memory, waiting))
+    offered = todo(waiting, _rewordings(memory, waiting), acting(app))
     with tempfile.NamedTemporaryFile("w", suffix=".review", delete=False, encoding="utf-8") as file:
         file.write(offered)
     path, code, is_done = Path(file.name), 1, False

@@ -29,7 +29,7 @@ from jidomem.write.group_commit import BEGINS_PROJECT
 from jidomem_cli.errors import Options, RefusedIntents, acting, as_changes, as_options, print_refusal
 from jidomem_cli.fields import given_fields, intent_options, memory_iri, present_fields, set_option, with_memory_paths
 from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
-from jidomem_cli.output import ProgressBar, progress_bar, short, show_json, show_receipt
+from jidomem_cli.output import ProgressBar, progress_bar, short, show_due, show_json, show_receipt
 
 #: The most bytes in memory: of a line, or of all input that is not JSON lines.
 LIMIT = 64 * 1024 * 1024
@@ -375,6 +375,8 @@ def edit(
         show_receipt(app, memory, receipt, "invalidated", item=whole)
     else:
         show_receipt(app, memory, receipt)
+        if confirm:
+            show_due(app, memory, receipt)
     return 0
 
 

@@ -288,7 +288,7 @@ LEFT: Mapping[str, str] = {
     "version": "skipped: a newer version or a withdrawal is pending",
     "conflict": "left, in conflict with active memories",
     "rival": "left, in conflict with each other: accept one",
-    "date": "left: the review was due before the memory's own date, so it needs a new one",
+    "date": "left: its date is over, so it needs a new one",
     "past": "left: valid no more, so it would be expired at once",
     "strict": "left, each changes or ends a Strict convention; accept it by its id",
 }
@@ -546,7 +546,8 @@ _PAST: Mapping[str, str] = {"validUntil": f"{_UNTIL} {{}}", "expiresOn": "its re
 
 def _past_dates(item: Term, view: WriteSnapshot, now: datetime) -> tuple[str, ...]:
     """Return in words the dates of the proposal *item* that are over *now*."""
-    dates = [(text, moment_in(date)) for name, text in _PAST.items() for date in view.objects(item, jido(name))]
+    texts = {**_PAST, **({"expiresOn": "it was due by {}"} if view.objects(item, jido("hasTaskStatus")) else {})}
+    dates = [(text, moment_in(date)) for name, text in texts.items() for date in view.objects(item, jido(name))]
     past = [(text, format_timestamp(date)) for text, date in dates if date is not None and date <= now]
     return tuple(text.format(date.removesuffix("T00:00:00.000000Z")) for text, date in past)
 
@@ -583,7 +584,7 @@ def _waiting(
         differences=unequal,
         other_agents=tuple(known[row["other"]]["agents"]) if row["other"] in known else (),
         past_dates=_past_dates(iri(row["item"]), view, now) if row["kind"] == "proposal" else (),
-        needs_date=needs_review_date(iri(row["item"]), view),
+        needs_date=needs_review_date(iri(row["item"]), view, now),
     )
 
 

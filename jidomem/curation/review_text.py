@@ -90,12 +90,18 @@ def commands(one: QueueItem, place: str = "", agent: str | None = None) -> list[
 
     A command for which *agent*, the name or IRI of the curator, needs a reason has a placeholder for it.
     """
+    return [*_ways(one, place, agent).values()]
+
+
+def _ways(one: QueueItem, place: str, agent: str | None = None) -> dict[str, tuple[str, str]]:
+    """Return the `commands` by their action; `done` completes an overdue task."""
     if agent is not None:
         agent = agent if is_absolute(agent) else f"{BASE}agents/{slug(agent)}"
     item, other = short_id(one.item), short_id(one.other) if one.other else ""
     against = f" --against {other}" if one.other and one.kind != "proposal" else ""
     date = " --set expires_on=DATE" * one.needs_date
-    ways = {}
+    done = f"jidomem edit{place} {item} --set status=Completed"
+    ways = {"done": (done, "it is done")} if one.kind == "overdue" else {}
     for action in one.choices:
         options = f"{against}{date if action in _RESTATING else ''}"
         options += _REASON if _needs_reason(one, action, agent) else ""
@@ -104,18 +110,19 @@ def commands(one: QueueItem, place: str = "", agent: str | None = None) -> list[
         ways["accept"] = f"jidomem edit{place} {item} --confirm{date}", ways["accept"][1]
     if "accept" in ways and one.rivals and not one.other:
         rivals = [short_id(rival["item"]) for rival in one.rivals]
-        done = f"it is accepted, {' and '.join(rivals)} {'is' if len(rivals) == 1 else 'are'} rejected"
+        judged = f"it is accepted, {' and '.join(rivals)} {'is' if len(rivals) == 1 else 'are'} rejected"
         command = f"jidomem review{place} supersede {item} --against {rivals[0]}{date}"
         if len(rivals) > 1:
             command = f"{ways['accept'][0]} && jidomem review{place} reject {' '.join(rivals)}"
-        ways["accept"] = command, done
-    return [*ways.values()]
+        ways["accept"] = command, judged
+    return ways
 
 
 def keep_both(one: QueueItem, place: str = "") -> str:
     """Return the command that keeps both memories of *one*, each in its own place, with a placeholder for one place."""
     against = f" --against {short_id(one.other)}" if one.other and one.kind != "proposal" else ""
-    return f"jidomem review{place} keep-both {short_id(one.item)}{against} --set about=PATH"
+    date = " --set expires_on=DATE" * one.needs_date
+    return f"jidomem review{place} keep-both {short_id(one.item)}{against} --set about=PATH{date}"
 
 
 #: The actions on a proposal or a pair that restate the memory.
@@ -140,11 +147,16 @@ def _needs_reason(one: QueueItem, action: str, agent: str | None) -> bool:
     return agent is not None and any(author != agent for author in (*of_item, *of_other))
 
 
-def todo(waiting: Iterable[QueueItem], reworded: Mapping[str, Sequence[Rewording]] = MappingProxyType({})) -> str:
+def todo(
+    waiting: Iterable[QueueItem],
+    reworded: Mapping[str, Sequence[Rewording]] = MappingProxyType({}),
+    place: str = "",
+) -> str:
     """Return *waiting* as the text of a review: one line for each item, which begins with `skip`.
 
     The memories that a proposal ends are those of `with_endings`; *reworded* maps the IRI of a proposal to its
-    rewordings of the memories that it is to replace.
+    rewordings of the memories that it is to replace. An action that needs a date or a path is not offered in the line,
+    but as a command with the options *place*.
     """
     lines = [_HOW]
     for one in waiting:
@@ -161,9 +173,12 @@ def todo(waiting: Iterable[QueueItem], reworded: Mapping[str, Sequence[Rewording
             lines.append(f"#   source: {_plain('; '.join(filter(None, (one.place, one.source))))}")
         if one.other:
             lines.append(f"#   against {one.other}: {_plain(one.other_summary or '')}")
-        lines.append(f"#   {' | '.join((*one.choices, 'skip'))}")
-        if one.may_be_parted:
-            lines.append(f"#   in a shell: {keep_both(one)}")
+        ways = {action: command for action, (command, _) in _ways(one, place).items()}
+        in_line = [action for action in one.choices if "=DATE" not in ways[action]]
+        in_shell = [command for action, command in ways.items() if action not in in_line]
+        in_shell += [keep_both(one, place)] if one.may_be_parted else []
+        lines.append(f"#   {' | '.join((*in_line, 'skip'))}")
+        lines += [f"#   in a shell: {command}" for command in in_shell]
         lines.append(f"skip {one.item}{f' {one.other}' if one.other else ''}\n")
     return "\n".join(lines)
 

@@ -33,6 +33,7 @@ from jidomem.rdf.terms import (
     plain_value,
 )
 from jidomem.rdf.vocab import DECISIONS, ERRORS, TYPE, jido
+from jidomem.records.active import FINISHED
 from jidomem.records.intent import (
     CONFLICT_KEY,
     FIELD_PROPERTIES,
@@ -462,15 +463,16 @@ ENDED = ("Closed", "Abandoned")
 def next_review(old: Mapping[str, Any], view: WriteSnapshot, now: datetime, command: str) -> str:
     """Return the moment of the next review: as long from now as it was from the last look at the memory to its review.
 
-    Raises InvalidRequest for a memory whose review was due before that; *command* with a date confirms it.
+    A task keeps its deadline. Raises InvalidRequest if `needs_review_date`; *command* with a date confirms it then.
     """
-    span = _review_interval(old, view)
-    if span <= timedelta():
+    item, due = iri(old["iri"]), old["expires_on"]
+    is_task = view.first(item, jido("hasTaskStatus")) is not None
+    if needs_review_date(item, view, now):
         raise InvalidRequest(
-            f"its review was due on {old['expires_on']}, before its own date",
-            hint=f"give the date of the next review: {command} --set expires_on=DATE",
+            f"it was due by {due}" if is_task else f"its review was due on {due}, before its own date",
+            hint=f"give the {'new date' if is_task else 'date of the next review'}: {command} --set expires_on=DATE",
         )
-    return format_timestamp(now + span)
+    return due if is_task else format_timestamp(now + _review_interval(old, view))
 
 
 def _review_interval(old: Mapping[str, Any], view: WriteSnapshot) -> timedelta:
@@ -487,10 +489,17 @@ def _review_interval(old: Mapping[str, Any], view: WriteSnapshot) -> timedelta:
     return due - since if since and due else timedelta()
 
 
-def needs_review_date(item: Term, view: WriteSnapshot) -> bool:
-    """Return whether *item* is confirmed or accepted only with a date, as its review was due before its own date."""
-    has_date = view.first(item, jido("expiresOn")) is not None
-    return has_date and _review_interval(restated_in(view, plain_value(item)), view) <= timedelta()
+def needs_review_date(item: Term, view: WriteSnapshot, now: datetime) -> bool:
+    """Return whether *item* is confirmed or accepted only with a date: its review was due before its own date, or it
+    is an open task and overdue.
+    """
+    due, status = view.first(item, jido("expiresOn")), view.first(item, jido("hasTaskStatus"))
+    if due is None:
+        return False
+    if status is not None:
+        moment = moment_in(due)
+        return moment is not None and moment <= now and status not in map(jido, FINISHED)
+    return _review_interval(restated_in(view, plain_value(item)), view) <= timedelta()
 
 
 def session_state(session: Term, view: WriteSnapshot) -> str | None:

@@ -914,6 +914,14 @@ def test_an_overdue_memory_is_confirmed_by_the_command_printed_in_list_and_refus
     assert rows("review") == []
 
 
+def test_acceptance_and_confirmation_name_the_date_of_the_next_review(repository):
+    item = run("remember", "the API stays free", "--type", "assumption", "--expires-on", "2999-01-01").stdout.strip()
+    proposal = propose("Log in JSON", "--expires-on", "2999-01-01")
+
+    for result in (run("edit", item, "--confirm"), run("review", "accept", proposal)):
+        assert re.fullmatch(r"it is due 2999-01-01( \d\d:\d\d)?", result.stderr.splitlines()[-1]), result.stderr
+
+
 def propose(text, *options, agent="bob"):
     """Propose a convention as *agent*, and return its short id."""
     return run("remember", text, "--type", "convention", *options, "--agent", agent).stdout.strip()[-8:]

@@ -252,6 +252,41 @@ def test_a_task_is_overdue_until_it_is_finished(memory, clock):
         settle(memory, done.iri, "accept")
 
 
+def test_a_task_keeps_its_deadline_and_needs_a_new_one_when_it_is_over(memory, clock):
+    def deadline_of(item):
+        return memory.reader.get_memory("p", item)["properties"]["expiresOn"][0].date().isoformat()
+
+    proposed = intent(type="task", summary="rotate keys", expires_on="2026-12-24", asserted_by="bob")
+    accepted = settle(memory, memory.writer.submit_intent("p", proposed, propose=True).iri, "accept")
+    task = record(memory, "verify signatures", type="task", expires_on="2026-12-01")
+    clock.pass_days(10)
+    is_late = {"summary": "a late one", "expires_on": "2026-12-01"}
+    late = memory.writer.submit_intent("p", proposed | is_late, propose=True).iri
+    early = memory.writer.confirm("p", accepted.iri)
+
+    with pytest.raises(InvalidRequest) as refused:
+        settle(memory, task, "accept")
+    assert refused.value.detail.startswith("it was due by 2026-12-01T")
+    assert refused.value.hint == f"give the new date: jidomem edit {task} --confirm --set expires_on=DATE"
+    assert [deadline_of(item) for item in (accepted.iri, early.iri, task)] == ["2026-12-24", "2026-12-24", "2026-12-01"]
+    waiting = {each.item: each for each in pending(memory)}
+    assert {item: each.needs_date for item, each in waiting.items()} == {task: True, late: True}
+    assert waiting[late].past_dates == ("it was due by 2026-12-01",)
+
+
+def test_a_line_of_the_review_offers_only_what_needs_no_date(memory, clock):
+    task = record(memory, "verify signatures", type="task", expires_on="2026-12-01")
+    clock.pass_days(20)
+    text = todo(pending(memory), place=" --project p")
+
+    assert "#   reject | skip" in text.splitlines()
+    assert [line for line in text.splitlines() if "in a shell" in line] == [
+        f"#   in a shell: jidomem edit --project p {task[-8:]} --set status=Completed",
+        f"#   in a shell: jidomem edit --project p {task[-8:]} --confirm --set expires_on=DATE",
+    ]
+    assert parse(text.replace("\nskip", "\nreject"), pending(memory))
+
+
 @pytest.mark.parametrize("settlement", [
     ("accept", "urn:none"), ("shrug", None), ("supersede", None), ("keep-both", None), ("accept", "settled"),
 ])  # fmt: skip

@@ -400,7 +400,7 @@ def _on_page(error: JidomemError, way: str) -> JidomemError:
     if isinstance(error, Conflict) and way == "both":
         error.hint = "say of one of them where it applies, and the other one does not: other files, or another scope"
     elif way == "accept" and "--set expires_on=" in error.hint:
-        error.hint = "select it, and give the new date of review"
+        error.hint = "select it, and give the new date"
     elif error.hint.startswith(ACCEPT_ONE):
         error.hint = "accept one of them alone, then reject the others"
     elif isinstance(error, Conflict):
