@@ -532,6 +532,8 @@ def _beside_redactions(source: TripleSource) -> Iterator[UnplacedFinding]:
     redacted = {item for _, _, item in source.of(jido("redactedItem"))}
     newer = grouped((old, new) for new, _, old in source.of(jido("supersedes")))
     for order, _, item in source.of(jido("redactedItem")):
+        if not source.values(order, jido("redacts")):  # the redaction was made in another root
+            continue
         lost = {name for name in source.values(order, jido("redactedProperty")) if not source.values(item, name)}
         for later in sorted(reachable([item], lambda node: newer.get(node, ())) - redacted if lost - _AUTHOR else ()):
             commits = source.values(later, jido("recordedIn"))

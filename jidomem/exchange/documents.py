@@ -10,7 +10,7 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from enum import Enum
 from graphlib import CycleError, TopologicalSorter
@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 import orjson
 import pyoxigraph as ox
 
+from jidomem.base.containers import grouped
 from jidomem.base.json_values import check_turtle, parse_json
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest
-from jidomem.journal.commit import COMMIT, Commit
+from jidomem.journal.commit import COMMIT, Commit, is_redaction_record
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import (
     Term,
@@ -40,11 +41,21 @@ from jidomem.rdf.terms import (
     short_parse_error,
 )
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.intent import CONFLICT_KEY, JUDGED
+from jidomem.records.intent import CONFLICT_KEY, FIELD_PROPERTIES, JUDGED, ONLY_FOR
 from jidomem.schema.ontology import Schema
+from jidomem.write.conversation import ENTRY, ID, TEXT
 from jidomem.write.normalize import ITEM_LISTS
 from jidomem.write.permissions import policy_change
 from jidomem.write.snapshot import ITEM_MARK
+from jidomem.write.submission import (
+    LOST_NODES,
+    NO_RECORDS,
+    REDACTED_ITEM,
+    REDACTED_PROPERTY,
+    REDACTION,
+    REDACTION_PROPERTIES,
+    Records,
+)
 from jidomem.write.triples import restate
 
 _GENID = vocab.BASE + ".well-known/genid/"
@@ -196,13 +207,23 @@ def jsonld(project: str, commits: Iterable[Commit], ontology_version: str) -> by
 
 
 def nquads(graphs: Mapping[str, Iterable[Commit]]) -> bytes:
-    """Return the content of the commits of *graphs* (bare IRI -> commits), one statement a line with its graph."""
+    """Return the content of the commits of *graphs* (bare IRI -> commits), one statement a line with its graph.
+
+    What a redaction left of an entry, which goes as a whole, is no content.
+    """
     lines = (
         f"{ntriples_line(row)[:-2]} {iri(graph)} .\n"
         for graph in sorted(graphs)
-        for row in _asserted_triples(graphs[graph])
+        for row in _without_rest_of_entries(_asserted_triples(graphs[graph]))
     )
     return "".join(lines).encode()
+
+
+def _without_rest_of_entries(rows: list[Triple]) -> Iterator[Triple]:
+    entries = {subject for subject, predicate, value in rows if predicate == TYPE and value == ENTRY}
+    with_id, with_text = ({row[0] for row in rows if row[1] == name} for name in (ID, TEXT))
+    rests = entries - (with_id & with_text)
+    return (row for row in rows if row[0] not in rests)
 
 
 def _document(project: str, commits: Iterable[Commit], ontology_version: str) -> list[Triple]:
@@ -218,8 +239,30 @@ def _document(project: str, commits: Iterable[Commit], ontology_version: str) ->
 
 def _asserted_triples(commits: Iterable[Commit]) -> list[Triple]:
     """Return the content of *commits*, sorted; equal terms are one object, so that it takes a third of the memory."""
-    rows = (triple for commit in commits for triple in commit.triples if _is_content(triple))
-    return sorted({(intern(subject), intern(name), intern(value)) for subject, name, value in rows})
+    records: list[Commit] = []
+    rows = (triple for commit in _noting(records, commits) for triple in commit.triples if _is_content(triple))
+    content = {(intern(subject), intern(name), intern(value)) for subject, name, value in rows}
+    return sorted(content.union(*(_redaction(record, content) for record in records)))
+
+
+def _noting(records: list[Commit], commits: Iterable[Commit]) -> Iterator[Commit]:
+    """Yield *commits*, and add the records of redactions among them to *records*."""
+    for commit in commits:
+        if is_redaction_record(commit.data):
+            records.append(commit)
+        yield commit
+
+
+def _redaction(record: Commit, content: Collection[Triple]) -> Iterator[Triple]:
+    """Yield what *record* says of the memories in *content* that lost statements, with an IRI that no commit has."""
+    node, rows = iri(REDACTION + record.id), [row for row in record.triples if row[1] in REDACTION_PROPERTIES]
+    items = {item for _, predicate, item in rows if predicate == REDACTED_ITEM}
+    items = {item for item, predicate, _ in content if predicate == ITEM_MARK and item in items}
+    if items:
+        yield node, TYPE, jido("Redaction")
+        for _, predicate, value in rows:
+            if predicate != REDACTED_ITEM or value in items:
+                yield node, predicate, value
 
 
 def _is_content(triple: Triple) -> bool:
@@ -265,9 +308,13 @@ def _compact(name: str, context: Mapping[str, str]) -> str:
     return name
 
 
-_SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission"), jido("PolicyChange")}
+_SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission"), jido("PolicyChange"), jido("Redaction")}
 #: The property that links a memory to the one that ended it -> the field of the later intent that creates the link.
 LINKS = {jido("supersededBy"): "supersedes", jido("invalidatedBy"): "invalidates"}
+_REASON, _REDACTION_IRI = jido("orderReason"), re.compile(f"<{REDACTION}[0-9a-f]{{64}}>")
+#: The required fields that a redaction may have removed.
+_REQUIRED = {jido(FIELD_PROPERTIES[name].name): FIELD_PROPERTIES[name].field
+             for name in ("summary", "rationale", "conventionName", "assertedBy", "assertedIn")}  # fmt: skip
 _NO_REASON = "The document it was imported from gives no reason."
 _INTERNAL_PROPERTIES = BOOKKEEPING | LINKS.keys()
 #: The records of the writer on a memory that an import restores, by the form of their values. What a curator confirmed
@@ -280,14 +327,16 @@ class MemoryStatement(NamedTuple):
     """One memory of a file: its intent, and the first line of its description if known.
 
     `assumed` are the fields missing in the file. A memory that was `proposed` in the file is imported as a proposal.
-    `records` are those of the writer on a memory that it recorded elsewhere; None for a memory written by hand.
+    `records` are those of the writer on a memory that it recorded elsewhere; None for a memory written by hand. The
+    required fields that a redaction removed, `lost`, have placeholders in the intent.
     """
 
     intent: Mapping[str, Any]
     line: int | None
     assumed: frozenset[str] = frozenset()
     proposed: bool = False
-    records: tuple[Triple, ...] | None = None
+    records: Records | None = None
+    lost: frozenset[str] = frozenset()
 
 
 class TurtleFile(NamedTuple):
@@ -320,13 +369,21 @@ def read(rows: Sequence[Triple], schema: Schema, *, defaults: Mapping[str, Any],
         intents[plain_value(node)] = {**defaults, **_shortened(intent)} if node in foreign else intent
         assumed[plain_value(node)] = frozenset(defaults.keys() - intent.keys() if node in foreign else ())
     _link(intents, (triple for rows in about.values() for triple in rows))
+    redactions = _redactions(about, kinds)
     records = {
-        plain_value(node): tuple(filter(_is_record, about[node]))
+        plain_value(node): Records((*filter(_is_record, about[node]), *redacted), frozenset(_lost(redacted, about)))
         for node in items
         if any(predicate == ITEM_MARK for _, predicate, _ in about[node])
+        for redacted in [redactions.get(node, ())]
     }
+    lost = {node: _placeholders(intents[node], records[node].lost) for node in intents.keys() & records.keys()}
+    for node, placeholders in lost.items():
+        intents[node] |= placeholders
     _give_reasons(intents, assumed, records)
-    skipped = sorted((node for node, classes in kinds.items() if classes & _SKIPPED), key=plain_value)
+    used = {row[0] for some in records.values() for row in some.rows}
+    skipped = sorted(
+        (node for node, classes in kinds.items() if classes & _SKIPPED and node not in used), key=plain_value
+    )
     rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
     proposed = {
         plain_value(node)
@@ -336,7 +393,14 @@ def read(rows: Sequence[Triple], schema: Schema, *, defaults: Mapping[str, Any],
     lines = _lines(text)
     return TurtleFile(
         tuple(
-            MemoryStatement(intents[node], line_of(node, lines), assumed[node], node in proposed, records.get(node))
+            MemoryStatement(
+                intents[node],
+                line_of(node, lines),
+                assumed[node],
+                node in proposed,
+                records.get(node),
+                frozenset(lost.get(node, ())),
+            )
             for node in _in_order(intents, records)
         ),
         tuple(t for node in rest for t in about[node] if t[1] not in _INTERNAL_PROPERTIES),
@@ -388,8 +452,8 @@ def _inline_texts(about: Mapping[Term, list[Triple]], kinds: Mapping[Term, set[T
     texts = {}
     for node, rows in about.items():
         values = {predicate: value for _, predicate, value in rows}
-        if "/alternatives/" in node and jido("Alternative") in kinds[node] and jido("summary") in values:
-            texts[node] = parse_literal(values[jido("summary")]).text
+        if "/alternatives/" in node and jido("Alternative") in kinds[node]:  # one without its text has its IRI
+            texts[node] = plain_value(values.get(jido("summary"), node))
         elif node.startswith(f"<{vocab.BASE}evidence/") and vocab.LABEL in values:
             texts[node] = parse_literal(values[vocab.LABEL]).text
     return texts
@@ -427,6 +491,38 @@ def _is_record(triple: Triple) -> bool:
     return predicate in (_RECORDS_OF_IRIS if is_iri(value) else _RECORDS_OF_TEXTS) or _is_judgement(triple)
 
 
+def _redactions(about: Mapping[Term, Sequence[Triple]], kinds: Mapping[Term, Set[Term]]) -> dict[Term, list[Triple]]:
+    """Return the records of redactions in a file by the memory that they name, or of which they name an alternative."""
+    rows: dict[Term, list[Triple]] = {}
+    for record in about:
+        if jido("Redaction") not in kinds[record] or not _REDACTION_IRI.fullmatch(record):
+            continue
+        says = [
+            row for row in about[record] if row[1] in REDACTION_PROPERTIES and is_iri(row[2]) == (row[1] != _REASON)
+        ]
+        common = [(record, TYPE, jido("Redaction")), *(row for row in says if row[1] != REDACTED_ITEM)]
+        for row in says:
+            if row[1] == REDACTED_ITEM and row[2] in about:
+                of_item = rows.setdefault(re.sub("/alternatives/[0-9]+>$", ">", row[2]), [])
+                of_item += [each for each in (row, *common) if each not in of_item]
+    return rows
+
+
+def _lost(redacted: Sequence[Triple], about: Mapping[Term, Sequence[Triple]]) -> Iterator[tuple[Term, Term]]:
+    """Yield the subjects and properties that lost a value by the records *redacted*, and have none."""
+    properties = grouped((record, value) for record, name, value in redacted if name == REDACTED_PROPERTY)
+    for record, name, item in redacted:
+        if name == REDACTED_ITEM:
+            yield from ((item, lost) for lost in {*properties.get(record, ())} - {row[1] for row in about[item]})
+
+
+def _placeholders(intent: Mapping[str, Any], lost: Collection[tuple[Term, Term]]) -> dict[str, Any]:
+    """Return values for the required fields that *intent* lost: it is judged with them, and written without."""
+    names = {_REQUIRED[name] for item, name in lost if name in _REQUIRED and item == iri(intent["iri"])}
+    names -= {name for name in names if intent.get("type") not in ONLY_FOR.get(name, (intent.get("type"),))}
+    return {name: LOST_NODES.get(name, intent["iri"]) for name in names}
+
+
 def _give_reasons(
     intents: Mapping[str, dict[str, Any]], assumed: dict[str, frozenset[str]], recorded: Collection[str]
 ) -> None:
@@ -439,13 +535,13 @@ def _give_reasons(
             assumed[node] |= {"reason"}
 
 
-def _in_order(intents: Mapping[str, Mapping[str, Any]], records: Mapping[str, Iterable[Triple]]) -> list[str]:
+def _in_order(intents: Mapping[str, Mapping[str, Any]], records: Mapping[str, Records]) -> list[str]:
     """Return the memories by time, each after those that it and the *records* on it name.
 
     Those of a cycle are last, for the writer to refuse.
     """
     named = {
-        node: {*_named(intent), *(plain_value(row[2]) for row in records.get(node, ()))}
+        node: {*_named(intent), *(plain_value(row[2]) for row in records.get(node, NO_RECORDS).rows)}
         for node, intent in intents.items()
     }
     before = {node: {name for name in names if name in intents} - {node} for node, names in named.items()}

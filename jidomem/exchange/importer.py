@@ -24,9 +24,9 @@ from jidomem.exchange import documents
 from jidomem.exchange.documents import OWL, DocumentFormat, parse
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.terms import Literal, Term, Triple, iri, ntriples_line, plain_value, value_of
-from jidomem.rdf.vocab import BASE, RDF, RDFS, TYPE, jido, local_name
+from jidomem.rdf.vocab import BASE, RDF, RDFS, REDACTED, TYPE, jido, local_name
 from jidomem.records.file_anchor import plain_path
-from jidomem.records.intent import WRITER_ONLY, MemoryUpdateIntent, Receipt
+from jidomem.records.intent import FIELD_PROPERTIES, WRITER_ONLY, MemoryUpdateIntent, Receipt
 from jidomem.schema.ontology import Schema
 from jidomem.write.conflict import NEARBY
 from jidomem.write.normalize import comparable_moments
@@ -437,16 +437,28 @@ def _bring_in(
                 )
             elif _is_taken(outcome) and is_in_project(writer, project, statement):  # another import wrote it meanwhile
                 outcome = None
-            elif _stored_memory(writer, project, iri) is not None:
-                outcome.hint = f"a memory is never rewritten; change it with: jidomem edit {iri} --set FIELD=VALUE"
-        entries.append(ImportedEntry(iri, str(statement.intent.get("summary", "")), place, outcome))
+            elif (stored := _stored_memory(writer, project, iri)) is not None:
+                outcome.hint = _hint_of_stored(stored, statement)
+        summary = REDACTED if "summary" in statement.lost else str(statement.intent.get("summary", ""))
+        entries.append(ImportedEntry(iri, summary, place, outcome))
     return entries
+
+
+def _hint_of_stored(stored: Mapping[str, Any], statement: documents.MemoryStatement) -> str:
+    """Return how to change the memory *stored* as the different *statement* says: what that lost is redacted here."""
+    item, lost = str(stored["iri"]), statement.records.lost if statement.records else ()
+    names = {local_name(name) for subject, name in lost if subject == iri(item)}
+    if has := sorted(name for name in names & FIELD_PROPERTIES.keys() if stored.get(FIELD_PROPERTIES[name].field)):
+        options = "".join(f" --property {name}" for name in has)
+        return f"it was redacted where it comes from; here: jidomem journal redact {item}{options} --reason TEXT"
+    return f"a memory is never rewritten; change it with: jidomem edit {item} --set FIELD=VALUE"
 
 
 def is_in_project(writer: MemoryWriter, project: str, statement: documents.MemoryStatement) -> bool:
     """Return whether the project has a memory with the content of *statement*."""
     stored = _stored_memory(writer, project, str(statement.intent.get("iri", "")))
-    return stored is not None and _content(stored, statement.assumed) == _content(statement.intent, statement.assumed)
+    given = {name: value for name, value in statement.intent.items() if name not in statement.lost}
+    return stored is not None and _content(stored, statement.assumed) == _content(given, statement.assumed)
 
 
 def _stored_memory(writer: MemoryWriter, project: str, iri: str) -> dict[str, Any] | None:
@@ -474,7 +486,7 @@ def _value(value: Any) -> object:
     return value_of(Literal(value["@value"], value["@type"])) if is_typed else value
 
 
-_WRITERS = {jido(name) for name in (*WRITER_ONLY, "idempotencyKey")}
+_WRITERS = {jido(name) for name in (*WRITER_ONLY, "idempotencyKey", "redactedItem")}
 
 
 def insert(writer: MemoryWriter, schema: Schema, project: str, triples: Sequence[Triple]) -> None:

@@ -319,7 +319,7 @@ class Pipeline:
         rows += triples.relate(intent, comparison.status, [each.iri for each in conflicts] if conflicts else ())
         records = comparison.marks
         if options.recorded:
-            records = options.with_records(item, records, self.literal)
+            rows, records = options.with_records(item, rows, records, view, self.literal)
             warnings += self.screen_secrets(secrets.screen_rows(records))
         rows += [*self._key_triples(intent, keys, options, view), *records]
         if draft.request:

@@ -6,14 +6,14 @@ A retry is an intent with an idempotency key that was answered before; it gets t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from jidomem.errors import ConflictItem, IdempotencyMismatch, InvalidRequest, JidomemError, RequestRedacted
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import TYPE, jido, local_name
+from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
 from jidomem.records.intent import CONFLICT_KEY, CommitRef, MemoryUpdateIntent, Receipt, Version, digest
 from jidomem.write import canonical
 from jidomem.write.conflict import UniqueKey
@@ -28,6 +28,28 @@ IntentInput = MemoryUpdateIntent | Mapping[str, Any]
 IntentOrError = IntentInput | JidomemError
 #: The answer to a submission: the receipt of a durable commit, or the refusal.
 Outcome = Receipt | JidomemError
+
+
+REDACTED_ITEM, REDACTED_PROPERTY = jido("redactedItem"), jido("redactedProperty")
+#: The beginning of the IRI of a redaction in another root, and the properties of its record.
+REDACTION = "urn:jido:redaction:"
+REDACTION_PROPERTIES = (REDACTED_ITEM, REDACTED_PROPERTY, jido("orderedBy"), jido("orderReason"))
+#: The author and the session with which a memory that lost them is judged.
+LOST_NODES = {"asserted_by": f"{BASE}agents/jidomem-redacted", "asserted_in": f"{BASE}sessions/jidomem-redacted"}
+
+
+class Records(NamedTuple):
+    """The records of a writer on a memory that it recorded elsewhere.
+
+    `lost` are the subjects and properties of the statements that a redaction removed, which have placeholders in the
+    intent; the records of these redactions are among the `rows`.
+    """
+
+    rows: Sequence[Triple] = ()
+    lost: frozenset[tuple[Term, Term]] = frozenset()
+
+
+NO_RECORDS = Records()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +77,7 @@ class SubmitOptions:
     relocates: bool = False
     absent: Mapping[str, str | None] = field(default_factory=dict)
     imported: bool = False
-    recorded: Mapping[str, Sequence[Triple]] = field(default_factory=dict)
+    recorded: Mapping[str, Records] = field(default_factory=dict)
     respelt: Mapping[str, str] = field(default_factory=dict)
     near: tuple[str, ...] = ()
     request: str | None = None
@@ -73,18 +95,36 @@ class SubmitOptions:
 
     def has_judgement(self, item: str | None) -> bool:
         """Return whether the memory *item* was recorded before with the keys of its judgements."""
-        return any(name == CONFLICT_KEY for _, name, _ in self.recorded.get(item or "", ()))
+        return any(name == CONFLICT_KEY for _, name, _ in self.recorded.get(item or "", NO_RECORDS).rows)
 
-    def with_records(self, item: str, marks: Sequence[Triple], literal: int) -> list[Triple]:
-        """Return the records on the memory *item* from before, and the *marks* of other properties.
+    def with_records(
+        self, item: str, rows: Iterable[Triple], marks: Sequence[Triple], view: WriteSnapshot, literal: int
+    ) -> tuple[list[Triple], list[Triple]]:
+        """Return *rows* of the memory *item* without those that a redaction removed, and the records on it.
 
-        Raises TooLarge for a text of more than *literal* bytes.
+        The records are those from before, and the *marks* of other properties. Raises TooLarge for a text of more than
+        *literal* bytes.
         """
-        records = self.recorded.get(item, ())
+        records, lost = self.recorded.get(item, NO_RECORDS)
         for _, name, value in records:
             check_size(local_name(name), plain_value(value), literal)
         given = {name for _, name, _ in records}
-        return [*records, *(mark for mark in marks if mark[1] not in given)]
+        left = [row for row in rows if row[:2] not in lost]
+        if lost:
+            left = [row for row in left if _LOST_TERMS.isdisjoint(row)]
+        new = (row for row in records if row[0] == iri(item) or _is_new(row, view))
+        return left, [*new, *(mark for mark in marks if mark[1] not in given)]
+
+
+_LOST_TERMS = frozenset(map(iri, LOST_NODES.values()))
+
+
+def _is_new(row: Triple, view: WriteSnapshot) -> bool:
+    """Return whether the *row* of a redaction adds a memory or a property to it, or is of one that is unknown here."""
+    subject, name, value = row
+    return value not in view.objects(subject, name) and (
+        name in (REDACTED_ITEM, REDACTED_PROPERTY) or not view.types(subject)
+    )
 
 
 DEFAULT_OPTIONS = SubmitOptions()

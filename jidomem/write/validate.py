@@ -57,7 +57,7 @@ _SINGLE_VALUED = frozenset(
     ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")
 ) | {"expires_on", "valid_from", "valid_until"}
 #: The classes of the writer's own records that are no memories, and those of them that an exported file may contain.
-WRITER_RECORDS = frozenset(map(jido, ("Commit", "Submission", "SessionEvent", "PolicyChange")))
+WRITER_RECORDS = frozenset(map(jido, ("Commit", "Submission", "SessionEvent", "PolicyChange", "Redaction")))
 EXPORTED_RECORDS = frozenset((jido("SessionEvent"),))
 
 

@@ -15,7 +15,7 @@ from jidomem.base.clock import Sources, new_id
 from jidomem.errors import Conflict, IntentRefused, JidomemError
 from jidomem.index.follower import IndexFollower
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, plain_value
+from jidomem.rdf.terms import Term, plain_value
 from jidomem.records.active import REASON
 from jidomem.records.intent import (
     INTENT_FIELDS,
@@ -40,7 +40,7 @@ from jidomem.write.other_writes import Descriptions, WorkSessions
 from jidomem.write.pipeline import Pipeline, no_blobs, none_absent
 from jidomem.write.rollback import Rollbacks
 from jidomem.write.settlement import Settlement, Settlements
-from jidomem.write.submission import IntentInput, IntentOrError, Outcome, SubmitOptions
+from jidomem.write.submission import IntentInput, IntentOrError, Outcome, Records, SubmitOptions
 from jidomem.write.triples import WRITER_AGENT
 
 #: The seconds for which a receipt waits for similar memories after a search that was late, until one is in time.
@@ -52,7 +52,7 @@ _NOT_COMPARED = "similar memories were not looked up in time: it is recorded wit
 class _ManyOptions(TypedDict, total=False):
     propose: bool
     imported: bool
-    recorded: Mapping[str, Sequence[Triple]] | None
+    recorded: Mapping[str, Records] | None
 
 
 class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
@@ -320,7 +320,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         atomic: bool = False,
         propose: bool = False,
         imported: bool = False,
-        recorded: Mapping[str, Sequence[Triple]] | None = None,
+        recorded: Mapping[str, Records] | None = None,
     ) -> list[Outcome] | SubmissionResults:
         """Return one receipt or refusal for each intent, in order; each is judged with those before it in view.
 
