@@ -30,7 +30,7 @@ from jidomem.exchange.importer import ImportedEntry, ImportReport, SourceFile, i
 from jidomem.exchange.sync_plan import CHANGES
 from jidomem.exchange.synchroniser import SourceScan, Synchronisation
 from jidomem.index.follower import after_clearing
-from jidomem.journal.commit import Commit
+from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.read.history import node_texts
 from jidomem.records.named_query import moment_hint
@@ -196,8 +196,8 @@ def _rdf(memory: Jidomem, form: str, moment: str | None) -> bytes:
     """Return all content of the memory; as N-Quads also that of the other graphs of the project."""
 
     def commits_until(stream: Stream) -> Iterator[Commit]:
-        commits = memory.journal.read(stream)
-        return (commit for commit in commits if moment is None or commit.recorded_at <= moment)
+        commits = memory.journal.read(stream)  # later redactions explain what the memories lack
+        return (one for one in commits if not moment or one.recorded_at <= moment or is_redaction_record(one.data))
 
     def uncleared(stream: Stream) -> Iterator[Commit]:
         commits = after_clearing(stream, [*commits_until(stream)])

@@ -667,3 +667,18 @@ def test_with_an_agent_go_the_turns_it_asked_its_answers_and_the_turns_of_sessio
         assert b"Am I erika?" in remaining
         assert (len(plan.turns), plan.unattributed) == (3, (authored,))
         assert memory.journal.verify(Stream("p", "history")) == ()
+
+
+@pytest.mark.parametrize("about", ["src/a.py", "src/*.py", None])
+def test_a_rule_that_lost_its_text_governs_no_file(tmp_path, about):
+    root = tmp_path / ".jidomem"
+    with jidomem.open(root, sources=fixed_sources(), project="p") as memory:
+        for text in ("No tabs for Hedwig", "No tabs"):
+            rule = {"type": "convention", "summary": text, "convention_name": text, "enforcement_level": "Strict"}
+            memory.writer.submit_intent("p", intent(**rule, about=[about] if about else []))
+        memory.maintenance.redact(memory.maintenance.plan("p", None, texts=["Hedwig"]), agent="ana", reason="a name")
+
+        assert [row["summary"] for row in memory.governing("src/a.py")] == ["No tabs"]
+        (guarded,) = Guard(load(root, "p"), memory.sources.now, lambda _: False).governing(["src/a.py"]).values()
+        assert [rule.summary for rule in guarded] == ["No tabs"]
+        assert REDACTED not in memory.briefing(about=["src/a.py"]).text

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from click.testing import CliRunner
 from conftest import decision, examples, intent
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from jidomem.exchange.documents import DocumentFormat
 from jidomem.exchange.importer import import_document
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import REDACTED, TYPE, jido
+from jidomem_cli.main import cli
 
 STREAM = Stream("p")
 #: What is redacted: a word of summaries and topics, a reason, the names of authors and of their sessions, and the texts
@@ -189,3 +191,12 @@ def test_a_memory_said_to_be_redacted_is_marked_for_ever_and_judged_as_all_other
         again = {"extra_triples": [[f"urn:jido:redaction:{'1' * 64}", "jido:redactedItem", {"@id": "urn:x"}]]}
         with pytest.raises(IntentRefused):
             copy.writer.submit_intent("p", intent(**again))
+
+
+def test_an_export_as_of_a_moment_before_a_redaction_can_be_imported(memory, choice, tmp_path):
+    moment = memory.reader.ask("timeline", project="p")[-1]["recorded"]
+    given = ("--root", memory.settings.root, "--project", "p", "root", "export", "--as-of", moment.isoformat())
+    done = CliRunner().invoke(cli, [*map(str, given)], catch_exceptions=False)
+    copy, report = imported(memory, tmp_path / "copy", data=done.stdout.encode())
+    with copy:
+        assert [(entry.iri, entry.outcome.status) for entry in report.entries] == [(choice, "asserted")]
