@@ -159,7 +159,7 @@ class MemoryReader(NamedQueries, RawSparql):
         return [{"content": row["content"], "source": row["source"]} for row in rows]
 
     def find_errors_for_module(self, project: str, module_name: str, **options: Any) -> Rows:
-        """Return subject, content and timestamp of each error that affects the module, newest first."""
+        """Return subject, content and timestamp of each error about the module, its name or file, newest first."""
         return self.ask("errors-of-module", project=project, module=module_name, **options)
 
     def find_governing(self, project: str, file: str, **options: Any) -> Rows:

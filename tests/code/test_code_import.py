@@ -317,6 +317,20 @@ def test_memories_are_found_by_the_dependencies_of_the_code_they_are_about(memor
     assert sorted(summary for _, _, summary, *_ in rows) == ["about shop", "about shop.cart", "about shop/cart.py"]
 
 
+def test_the_errors_of_a_module_are_those_about_its_name_or_its_file(memory, folder):
+    before = memory.sources.now()
+    import_folder(memory, folder)
+    for about in ("shop/cart.py", "shop.cart", "shop", "shop/stock.py"):
+        memory.writer.submit_intent("p", intent(type="error", summary=f"about {about}", about=[about]))
+    memory.writer.submit_intent("p", intent(summary="a fact", about=["shop.cart"]))
+
+    answers = [ask(memory, "errors-of-module", module=name) for name in ("shop.cart", "shop/cart.py", "shop", "cart")]
+
+    named = ["about shop.cart", "about shop/cart.py"]
+    assert [[content for _, content, _ in rows] for rows in answers] == [named, named, ["about shop"], []]
+    assert ask(memory, "errors-of-module", module="shop.cart", as_of=before) == []
+
+
 def test_the_import_command_reads_paths_from_the_repository_root_and_counts_results(tmp_path, folder, monkeypatch):
     git(folder, "init", "-q")
     monkeypatch.chdir(folder)

@@ -75,7 +75,7 @@ VIRTUOSO_LINES = 1_000
 PROVEN = frozenset((
     "active-decisions", "agent-rules", "commits", "completed-tasks", "conflicts", "conventions",
     "dangling-supersessions", "decision-log", "decisions", "decisions-without-rationale", "disagreements",
-    "elixir-modules", "errors-of-module", "evidence-contradictions", "facts", "facts-about",
+    "elixir-modules", "evidence-contradictions", "facts", "facts-about",
     "items-without-confidence", "items-without-project", "lessons", "open-errors", "open-tasks", "patterns",
     "policy-changes", "proposals", "recent-decisions", "recent-lessons", "related", "risks",
     "severe-errors", "stale", "strict-conventions", "supersessions", "tasks-of-agent", "tasks-without-assignee",
