@@ -217,7 +217,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
         app.info(f"cost: {cost}")
     if more:
         app.info(f"{more:,} more costs of this kind: -v names all")
-    _print_emptied(app, plan.emptied, "would be without a summary")
+    _print_incomplete(app, plan.emptied, plan.unexplained, "would be ")
     folders = [*DERIVED, *(["state"] if plan.working_state else [])]
     rewritten = [memory.settings.root / name for name in folders]
     every = _remaining_files(memory, plan, _source_paths(memory))
@@ -279,15 +279,17 @@ def _memories(items: Collection[Term]) -> str:
     return "1 memory" if len(items) == 1 else f"{len(items)} memories"
 
 
-def _print_emptied(app: App, emptied: Sequence[str], state: str) -> None:
-    """Print the active memories without a summary, with the command that ends them."""
-    if not emptied:
-        return
-    ids = [short_id(item) for item in emptied]
-    app.info(f"active, but {state}: {_listed(app, ids)}")
-    end = f'jidomem edit{acting(app)} {{}} --invalidate --reason "its text was redacted"'
-    many = f"for id in {' '.join(ids)}; do {end.format('$id')}; done"
-    app.info(f"end each: {end.format(ids[0]) if len(ids) == 1 else many}")
+def _print_incomplete(app: App, emptied: Sequence[str], unexplained: Sequence[str], state: str = "") -> None:
+    """Print the active memories without a summary, and the decisions without a rationale, with commands for them."""
+    edit, review = f"jidomem edit{acting(app)}", f"each is in: jidomem review{acting(app)}"
+    if ids := [*map(short_id, emptied)]:
+        app.info(f"active, but {state}without a summary: {_listed(app, ids)}")
+        end = f'{edit} {{}} --invalidate --reason "its text was redacted"'
+        many = f"for id in {' '.join(ids)}; do {end.format('$id')}; done" if len(ids) <= 2 * SHOWN else review
+        app.info(f"end each: {end.format(ids[0]) if len(ids) == 1 else many}")
+    if ids := [*map(short_id, unexplained)]:
+        app.info(f"active decisions, but {state}without a rationale: {_listed(app, ids)}")
+        app.info(f"say why: {edit} {ids[0] if len(ids) == 1 else 'ID'} --set rationale=TEXT; {review}")
 
 
 def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
@@ -383,7 +385,7 @@ def _print_redaction_result(
             "working_state": dict(plan.working_state),
             "entries": {plain_value(entry): name for entry, name in plan.entries.items()},
             "turns": plan.turns,
-            "unattributed": plan.unattributed,
+            "unattributed": plan.unattributed, "emptied": plan.emptied, "unexplained": plan.unexplained,
             "unrecognised": plan.unrecognised,
             "left_out": plan.left_out,
         } if plan is not None else {}  # fmt: skip
@@ -397,9 +399,7 @@ def _print_redaction_result(
     if plan is not None:
         _print_entries(app, plan, "")
         _print_occurrences(app, plan)
-    _print_emptied(
-        app, sorted({*memory.maintenance.emptied(memory.project), *(plan.emptied if plan else ())}), "without a summary"
-    )
+    _print_incomplete(app, *memory.maintenance.without_texts(memory.project, plan))
     _warn_left(app, memory, left)
     if others:
         app.warn(f"{others} other processes have an index of this root open; each discards it at its next query")

@@ -408,7 +408,7 @@ def _list(app: App, memory: Jidomem, queue_page: Queue, by: str) -> None:
         elif row["type"] in ("decision", "architectural_decision") and not row["rewordings"]:
             row["below"] += _unaccepted_status(memory, row["item"])
         row["below"] += [_against(app, row)] if row["other"] else []
-        row["below"] += _aligned(ways) if row["other"] or row["rivals"] or row["needs_date"] else []
+        row["below"] += _aligned(ways) if row["other"] or row["rivals"] or row["needs_date"] or one.is_redacted else []
     _group(rows, queue_page.waiting)
     columns = [
         name for name in _QUEUE_COLUMNS if name != "other" and (name not in _RARE or any(row[name] for row in rows))

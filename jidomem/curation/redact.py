@@ -78,12 +78,20 @@ SHORTEST = 3
 SHOWN = 5
 
 
+class Incomplete(NamedTuple):
+    """The active memories without a summary, and the other active decisions without a rationale, each sorted."""
+
+    emptied: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class RedactionPlan:
     """The plan of a redaction: each trace to remove with its stream, and the texts.
 
     `working_state` counts the entries of the working state that contain a text, by kind; `emptied` are the active
-    memories that lose all their texts. `other_projects` have a text in their working state. `left_out` are longer words
+    memories that lose their summary, `unexplained` the other active decisions that lose their rationale.
+    `other_projects` have a text in their working state. `left_out` are longer words
     of which a text is only a part, which stay. `versions` are those of the streams before they were read.
     """
 
@@ -93,6 +101,7 @@ class RedactionPlan:
     versions: Mapping[Stream, Version] = field(default_factory=dict)
     working_state: Mapping[str, int] = field(default_factory=dict)
     emptied: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
     other_projects: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
@@ -199,16 +208,15 @@ class JournalMaintenance(NamedTuple):
         others = sorted({stream.project for stream in self.follower.journal.streams()} - {project})
         having = [other for other in others if wanted.texts and self.working_texts(other, _shown_by(wanted))]
         view, removed = self._view(project), {trace.triple for _, trace in traces}
-        saying = sorted({subject for subject, predicate, _ in removed if predicate in _FREE})
-        emptied = tuple(plain_value(item) for item in saying if _is_emptied(item, view, removed))
+        without = _without_texts({subject for subject, predicate, _ in removed if predicate in _FREE}, view, removed)
         others_and_words = tuple(having), tuple(left_out)
-        return RedactionPlan(project, wanted, tuple(traces), versions, working_state, emptied, *others_and_words)
+        return RedactionPlan(project, wanted, tuple(traces), versions, working_state, *without, *others_and_words)
 
-    def emptied(self, project: str) -> list[str]:
-        """Return the active memories, sorted, that have lost all their texts to some redaction."""
-        view = self._view(project)
+    def without_texts(self, project: str, plan: RedactionPlan | None = None) -> Incomplete:
+        """Return the active memories that some redaction, also that of *plan*, left incomplete."""
         rows = self.follower.index.triples(Stream(project).graph, None, jido("redactedItem"))
-        return [plain_value(item) for item in sorted({item for _, _, item in rows}) if _is_emptied(item, view, ())]
+        planned = (*plan.emptied, *plan.unexplained) if plan else ()
+        return _without_texts({*(item for _, _, item in rows), *map(iri, planned)}, self._view(project))
 
     def _traces(self, project: str, wanted: TextsToRemove) -> tuple[list[tuple[Stream, Trace]], list[str]]:
         """Return the present occurrences of the texts in the journal, and the longer words that contain one."""
@@ -544,13 +552,11 @@ def _shown_by(wanted: TextsToRemove) -> Callable[[str], bool]:
     return lambda name: wanted.occurs_in(iri(name) if canonical.is_absolute(name) else literal(name), iri(COMMIT))
 
 
-def _is_emptied(item: Term, view: WriteSnapshot, removed: Collection[Triple]) -> bool:
-    """Return whether *item* is an active memory that has no summary but those *removed*, as `review` lists it."""
-    return (
-        jido("Asserted") in view.objects(item, jido("hasAssertionStatus"))
-        and not any(view.objects(item, jido(name)) for name in ("supersededBy", "invalidatedBy"))
-        and all((item, jido("summary"), value) in removed for value in view.objects(item, jido("summary")))
-    )
+def _without_texts(items: Collection[Term], view: WriteSnapshot, removed: Collection[Triple] = ()) -> Incomplete:
+    """Return those of *items* that are incomplete if the triples *removed* are."""
+    emptied = [item for item in sorted(items) if view.has_lost(item, "summary", removed)]
+    unexplained = [item for item in sorted({*items}.difference(emptied)) if view.has_lost(item, "rationale", removed)]
+    return Incomplete(tuple(map(plain_value, emptied)), tuple(map(plain_value, unexplained)))
 
 
 def _subjects(traces: Iterable[Trace], wanted: TextsToRemove) -> list[tuple[Term, Term]]:

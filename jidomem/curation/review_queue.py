@@ -42,7 +42,8 @@ QUESTIONS = {
     "basis_withdrawn": "Does it still hold? It rests on a withdrawn memory.",
     "no_review_date": "When is it looked at again? It is assumed, and nobody set a date.",
     "check_waits": "May its check stop edits? It does so once a curator accepts it.",
-    "redacted": "Is it to be withdrawn? Its text was redacted.",
+    "redacted": "Is it to be withdrawn? Its summary was redacted on {}.",
+    "rationale_redacted": "Why does it hold? Its rationale was redacted on {}.",
 }
 
 #: After so many days an item moves up a tier, unless it is a near pair.
@@ -100,6 +101,11 @@ class QueueItem:
     rivals: tuple[Mapping[str, str], ...] = ()
     past_dates: tuple[str, ...] = ()
     needs_date: bool = False
+
+    @property
+    def is_redacted(self) -> bool:
+        """Return whether the item is a memory that lost its summary, or its rationale, to a redaction."""
+        return self.kind.endswith("redacted")
 
     @property
     def is_over(self) -> bool:
@@ -184,7 +190,7 @@ def queued(
     known = cache.places([*dict.fromkeys(_named(candidates))])
     opposed = {frozenset((row["item"], row["other"])) for row in candidates}
     apart = [pair for pair in near if frozenset((pair.item, pair.other)) not in opposed]
-    due = [*_due(cache, now), *_unaccepted_checks(view, curators, now), *_emptied(reader, project, view, now)]
+    due = [*_due(cache, now), *_unaccepted_checks(view, curators, now), *_redacted(reader, project, view, now)]
     others = [] if by is not None else [*due, *_near(cache, apart)]
     queue_rows = [*(row for row in candidates if row["item"] in known), *others]
     leaning = cache.dependent_counts([*dict.fromkeys(_named(queue_rows))])
@@ -445,12 +451,20 @@ def _unaccepted_checks(view: WriteSnapshot, curators: Collection[str], now: date
     return [_due_row(_undated(item, "check_waits", view, now), _OF_DUE) for item in items]
 
 
-def _emptied(reader: MemoryReader, project: str, view: WriteSnapshot, now: datetime) -> list[dict[str, Any]]:
-    """Return the rows of active memories and pending proposals whose summary was redacted."""
-    redacted = {item for _, _, item in reader.index.triples(graph_iri(project), None, jido("redactedItem"))}
-    waits = [item for item in sorted(redacted) if view.is_current(item) or view.is_pending(item)]
-    items = [item for item in waits if not view.objects(item, jido("summary"))]
-    return [_due_row(_undated(item, "redacted", view, now), ("reject",)) for item in items]
+def _redacted(reader: MemoryReader, project: str, view: WriteSnapshot, now: datetime) -> list[dict[str, Any]]:
+    """Return the rows of active memories and pending proposals whose summary was redacted, and of active decisions that
+    lost their rationale, since the last redaction.
+    """
+    since: dict[Term, datetime] = {}
+    for order, _, item in reader.index.triples(graph_iri(project), None, jido("redactedItem")):
+        since[item] = max(view.recorded_at(order) or now, since.get(item, datetime.min.replace(tzinfo=UTC)))
+    rows = []
+    for item in sorted(since):
+        is_emptied = not view.objects(item, jido("summary")) and (view.is_current(item) or view.is_pending(item))
+        if is_emptied or view.has_lost(item, "rationale"):
+            row = _undated(item, "redacted" if is_emptied else "rationale_redacted", view, now)
+            rows.append(_due_row({**row, "recorded": since[item]}, ("reject",)))
+    return rows
 
 
 def _undated(item: Term, reason: str, view: WriteSnapshot, now: datetime) -> dict[str, Any]:
@@ -459,7 +473,8 @@ def _undated(item: Term, reason: str, view: WriteSnapshot, now: datetime) -> dic
 
 def _due_row(row: Mapping[str, Any], actions: tuple[str, ...]) -> dict[str, Any]:
     kind, empty = row["reason"], dict.fromkeys(("summary", "other", "other_summary"))
-    return {**row, **empty, "kind": kind, "why": QUESTIONS[kind], "actions": actions}
+    why = QUESTIONS[kind].format(row["recorded"].date())
+    return {**row, **empty, "kind": kind, "why": why, "actions": actions}
 
 
 def _near(cache: ReviewCache, pairs: Sequence[NearPair]) -> list[dict[str, Any]]:

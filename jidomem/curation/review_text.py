@@ -94,7 +94,7 @@ def commands(one: QueueItem, place: str = "", agent: str | None = None) -> list[
 
 
 def _ways(one: QueueItem, place: str, agent: str | None = None) -> dict[str, tuple[str, str]]:
-    """Return the `commands` by their action; `done` completes an overdue task."""
+    """Return the `commands` by their action; `done` completes an overdue task, `restate` is `restating`."""
     if agent is not None:
         agent = agent if is_absolute(agent) else f"{BASE}agents/{slug(agent)}"
     item, other = short_id(one.item), short_id(one.other) if one.other else ""
@@ -102,6 +102,7 @@ def _ways(one: QueueItem, place: str, agent: str | None = None) -> dict[str, tup
     date = " --set expires_on=DATE" * one.needs_date
     done = f"jidomem edit{place} {item} --set status=Completed"
     ways = {"done": (done, "it is done")} if one.kind == "overdue" else {}
+    ways |= {"restate": (restating(one, place), "it is complete again")} if one.is_redacted else {}
     for action in one.choices:
         options = f"{against}{date if action in _RESTATING else ''}"
         options += _REASON if _needs_reason(one, action, agent) else ""
@@ -116,6 +117,12 @@ def _ways(one: QueueItem, place: str, agent: str | None = None) -> dict[str, tup
             command = f"{ways['accept'][0]} && jidomem review{place} reject {' '.join(rivals)}"
         ways["accept"] = command, judged
     return ways
+
+
+def restating(one: QueueItem, place: str = "") -> str:
+    """Return the command that states again what *one* lost to a redaction: its summary, else its rationale."""
+    change = "--set rationale=TEXT" if one.kind == "rationale_redacted" else "--supersede TEXT"
+    return f"jidomem edit{place} {short_id(one.item)} {change}"
 
 
 def keep_both(one: QueueItem, place: str = "") -> str:

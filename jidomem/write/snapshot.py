@@ -25,6 +25,7 @@ _DECIDED, _UNTIL = vocab.jido("decisionStatus"), vocab.jido("validUntil")
 _FROM, _DATED = vocab.jido("validFrom"), vocab.jido("hasTimestamp")
 _RECORDED_AT = vocab.jido("recordedAt")
 _DERIVED, _REVIVES = vocab.jido("derivedFrom"), vocab.jido("revives")
+_DECISIONS = frozenset(iri(vocab.type_uri(kind)) for kind in vocab.DECISIONS)
 #: The most memories that a warning names.
 _MOST_NAMED = 3
 _ENDS = (vocab.jido("supersededBy"), vocab.jido("invalidatedBy"))
@@ -223,6 +224,16 @@ class WriteSnapshot:
     def has_ended(self, item: Term) -> bool:
         """Return whether *item* is superseded or invalidated."""
         return any(self._values_of(item, end) for end in _ENDS)
+
+    def has_lost(self, item: Term, name: str, removed: Collection[Triple] = ()) -> bool:
+        """Return whether *item* is active, and has no value of the required property *name* but those *removed*.
+
+        Only a decision is required to have a rationale.
+        """
+        if name == "rationale" and self.types(item).isdisjoint(_DECISIONS):
+            return False
+        values = self.objects(item, vocab.jido(name))
+        return self.is_current(item) and all((item, vocab.jido(name), value) in removed for value in values)
 
     def expired(self, item: Term, now: datetime) -> str | None:
         """Return until when *item* was valid, as text; None if it is valid *now* by its `valid_until`."""

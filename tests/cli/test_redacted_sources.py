@@ -136,13 +136,13 @@ def test_the_withdrawal_of_a_redacted_memory_is_shown_as_redacted(redacted):
     assert "(redacted)" in call("show", item).stdout
 
 
-def test_a_rule_with_a_redacted_text_is_shown_as_redacted_in_governing(folder):
+def test_a_rule_with_a_redacted_text_governs_no_file_and_is_shown_as_redacted(folder):
     rule = json.loads(call("remember", f"Call {NUMBER}", "--type", "convention", "--about", "AGENTS.md",
                            "--convention-name", "calls", "--json").stdout)  # fmt: skip
     call("journal", "redact", "--text", NUMBER, "--reason", "a private number")
 
-    (line,) = (line for line in call("governing", "AGENTS.md").stdout.splitlines() if rule["iri"][-8:] in line)
-    assert "(redacted)" in line
+    assert rule["iri"][-8:] not in call("governing", "AGENTS.md").stdout
+    assert rule["iri"][-8:] in call("review").stdout
     fields = dict(line.split(maxsplit=1) for line in call("show", "--why", rule["iri"]).stdout.splitlines())
     assert fields["summary"] == "(redacted)"
 
@@ -177,7 +177,8 @@ def test_a_second_import_after_a_redaction_writes_nothing(redacted):
         assert "redacted: AGENTS.md:4: (redacted)" in call("init", "--from", "auto").stderr
 
     assert journal(redacted) == before
-    assert "withdraw" not in call("review").stdout.casefold()
+    rows = json.loads(call("review", "--json").stdout)["rows"]
+    assert [(row["item"], row["kind"]) for row in rows] == [(redacted_item(redacted), "redacted")]
 
 
 def test_an_entry_next_to_a_redacted_one_is_refused_until_the_redacted_memory_is_withdrawn(redacted):
@@ -390,6 +391,25 @@ def test_a_redaction_names_the_memories_left_without_a_summary_and_the_command_t
     for name in names.split():
         call(*split(command.replace("$id", name)))
     assert call("check").stdout == ""
+
+
+def test_a_redaction_names_the_decisions_left_without_a_rationale_and_the_command_that_gives_one(repository):
+    given = ("--type", "decision", "--rationale", "Jane Example asked for it", "--iri", "https://jido.ai/memory/prices")
+    call("remember", "Own prices", *given)
+    named = (
+        "without a rationale: prices\nsay why: jidomem edit prices --set rationale=TEXT; each is in: jidomem review\n"
+    )
+    assert f"would be {named}" in call("journal", "redact", "--text", "Jane Example", "--dry-run").stderr
+
+    done = call("journal", "redact", "--text", "Jane Example", "--reason", "a person", "--json")
+
+    assert json.loads(done.stdout)["unexplained"] == ["https://jido.ai/memory/prices"]
+    assert f"active decisions, but {named}" in done.stderr
+    (row,) = (row for row in json.loads(call("review", "--json").stdout)["rows"] if row["item"].endswith("/prices"))
+    assert (row["kind"], row["settle"][0]) == ("rationale_redacted", "jidomem edit prices --set rationale=TEXT")
+    assert "jidomem edit prices --set rationale=TEXT" in call("review").stdout
+    call("edit", "prices", "--set", "rationale=it sells", "--reason", "its rationale was redacted")
+    assert "rationale_redacted" not in call("review").stdout
 
 
 def test_a_redacted_author_is_shown_as_redacted_and_an_unknown_text_is_no_interruption(repository):

@@ -17,6 +17,7 @@ from jidomem.check.report import JOURNAL
 from jidomem.curation.find_text import DIGEST, NAME, SAYS, Occurrences, leftovers
 from jidomem.curation.redact import JournalMaintenance
 from jidomem.curation.review_queue import queue
+from jidomem.curation.review_text import commands
 from jidomem.errors import Busy, Failed, IntentRefused, InvalidRequest, NotFound, PolicyDenied, RequestRedacted
 from jidomem.guard.guard import Guard
 from jidomem.index import follower as limits
@@ -643,7 +644,7 @@ def test_a_redaction_interrupted_between_two_streams_is_reported_and_finished_on
             == []
         )
         assert b"hunter2" not in bytes_below(tmp_path)
-        assert memory.maintenance.emptied("p") == [item]
+        assert memory.maintenance.without_texts("p") == ((item,), ())
         for stream, head in anchor.items():
             (warning,) = anchored(memory.journal, stream, [head])
             assert warning.detail.startswith(f"1 commit was redacted in p/{stream.name}")
@@ -667,6 +668,24 @@ def test_with_an_agent_go_the_turns_it_asked_its_answers_and_the_turns_of_sessio
         assert b"Am I erika?" in remaining
         assert (len(plan.turns), plan.unattributed) == (3, (authored,))
         assert memory.journal.verify(Stream("p", "history")) == ()
+
+
+def test_a_decision_that_lost_its_rationale_is_named_and_in_the_review_until_it_has_one(memory):
+    options = {"rationale": "Hedwig asked for it", "topic": "prices"}
+    item = memory.writer.submit_intent("p", decision(summary="Own prices", **options)).iri
+    memory.writer.submit_intent("p", intent(summary="Invoices are monthly", rationale="Hedwig likes it"))
+    plan = memory.maintenance.plan("p", None, texts=["Hedwig"])
+    assert (plan.emptied, plan.unexplained) == ((), (item,))
+
+    memory.maintenance.redact(plan, agent="ana", reason="a name")
+
+    assert memory.maintenance.without_texts("p", plan) == ((), (item,))
+    (one,) = queue(memory.reader, "p", memory.sources.now())
+    assert (one.item, one.kind, one.actions, one.summary) == (item, "rationale_redacted", ("reject",), "Own prices")
+    assert one.why == f"Why does it hold? Its rationale was redacted on {memory.sources.now().date()}."
+    assert commands(one)[0][0] == f"jidomem edit {item[-8:]} --set rationale=TEXT"
+    memory.writer.revise("p", item, changes={"rationale": "it sells"}, reason="its rationale was redacted")
+    assert queue(memory.reader, "p", memory.sources.now()) == []
 
 
 @pytest.mark.parametrize("about", ["src/a.py", "src/*.py", None])

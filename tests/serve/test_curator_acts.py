@@ -484,6 +484,19 @@ def test_the_review_page_names_rival_proposals_and_the_next_step_after_one_is_ac
     assert memory.reader.get_memory("p", left["other"])["properties"]["summary"] == [texts[0]]
 
 
+def test_a_decision_that_lost_its_rationale_is_listed_with_the_command_that_gives_one(client, memory):
+    item = memory.writer.submit_intent(
+        "p", decision(type="decision", summary="Own prices", rationale="Hedwig Berg")
+    ).iri
+    memory.maintenance.redact(memory.maintenance.plan("p", None, texts=["Hedwig Berg"]), agent="ana", reason="a name")
+
+    page = selected(client.get(f"/ui/p/review?item={item}"))
+
+    assert "Why does it hold? Its rationale was redacted on " in page
+    assert f"<code>jidomem edit {item[-8:]} --set rationale=TEXT</code>" in page
+    assert re.findall(r'name="act" value="(\w+)"', page) == ["reject"]
+
+
 def selected(page):
     """The part of a review page above the list."""
     return page.text.partition(">Pending<")[0]

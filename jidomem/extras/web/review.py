@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, QueueItem, queued, with_endings
-from jidomem.curation.review_text import below, past_dates
+from jidomem.curation.review_text import below, past_dates, restating
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import PageKind, PageRequest, compared
@@ -297,6 +297,7 @@ def _looked_at(page: PageRequest, one: QueueItem) -> dict[str, Any]:
     return {
         **one.to_dict(),
         "past": past_dates(one),
+        "restate": restating(one) if one.is_redacted else None,
         "opposed": [{**rival, "link": page.link("review", item=rival["item"])} for rival in one.rivals],
         "sides": [cards.memory_row(page, each) for each in sides],
         "rows": [*compared(compared_fields[0], compared_fields[-1])],
