@@ -9,15 +9,18 @@ import pytest
 from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.wait import WebDriverWait
 
 AXE = Path(__file__).parent.parent / "peers" / "node_modules" / "axe-core" / "axe.min.js"
-#: The script that returns the violations alone, without the passes, which are ten times as many.
+#: The script that returns the serious and critical violations alone: the other rules are not run.
 _VIOLATIONS = """const done = arguments[arguments.length - 1];
-axe.run(document, {resultTypes: ["violations"]}).then((found) => done(found.violations));"""
+const lesser = axe._audit.rules.filter((each) => ["minor", "moderate"].includes(each.impact));
+const rules = Object.fromEntries(lesser.map((each) => [each.id, {enabled: false}]));
+axe.run(document, {resultTypes: ["violations"], rules}).then((found) => done(found.violations));"""
 #: Seconds the browser waits for an element.
 TIMEOUT = 20
 WIDE, NARROW = (1440, 900), (390, 844)
@@ -54,7 +57,7 @@ class Browser:
 
     def text(self, selector="main"):
         """The visible text of an element."""
-        return self.find(selector).text
+        return self.find(selector).get_property("innerText")
 
     def has(self, selector):
         """Return whether an element matches."""
@@ -62,7 +65,7 @@ class Browser:
 
     def link(self, text):
         """Return the link with this text."""
-        return self.driver.find_element(By.PARTIAL_LINK_TEXT, text)
+        return self.driver.find_element(By.XPATH, f'//a[contains(normalize-space(), "{text}")]')
 
     def follow(self, action, *arguments):
         """Perform *action*, which loads another page or replaces this one, and wait until that is loaded."""
@@ -84,9 +87,13 @@ class Browser:
         return True
 
     def press(self, *keys):
-        """Press keys in the focused element."""
+        """Press keys in the focused element; Control in front of a key is pressed with it."""
         for key in keys:
-            self.driver.switch_to.active_element.send_keys(key)
+            actions = ActionChains(self.driver)
+            if key[0] == Keys.CONTROL:
+                actions.key_down(Keys.CONTROL).send_keys(key[1:]).key_up(Keys.CONTROL).perform()
+            else:
+                actions.send_keys(key).perform()
 
     def focus_by_tab(self, selector, most=80):
         """Press Tab until the element has the focus."""
@@ -112,6 +119,10 @@ class Browser:
         ]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
+    def run_scripts(self, does):
+        """Run the scripts of the next pages, or none."""
+        self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not does})
+
     def overflow(self):
         """By how many pixels the page is wider than the window."""
         page = self.driver.execute_script(
@@ -136,7 +147,8 @@ class Browser:
 
     def violations(self):
         """The serious and critical violations that axe-core reports, by rule and element."""
-        self.driver.execute_script(AXE.read_text())
+        if not self.driver.execute_script("return 'axe' in window"):
+            self.driver.execute_script(AXE.read_text())
         violations = self.driver.execute_async_script(_VIOLATIONS)
         return [
             (each["id"], node["html"][:200])
@@ -156,20 +168,19 @@ def reset_window(window):
     window.console_messages()  # of a test that failed
     window.size(*WIDE)
     window.scheme("light")
+    window.run_scripts(True)
     yield window
     assert window.console_messages() == []
 
 
 @contextmanager
-def browser(url, *, scripts=True):
-    """A browser on the server at *url*, its window wide; without *scripts* it runs none."""
+def browser(url):
+    """A browser on the server at *url*, its window wide."""
     options = ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    if not scripts:
-        options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
     driver = Chrome(options=options, service=Service(DRIVER))
     try:
         driver.implicitly_wait(TIMEOUT)

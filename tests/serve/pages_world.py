@@ -1,4 +1,4 @@
-"""A project with two thousand memories over three weeks, some of them proposed, to be served to browsers."""
+"""A project with a thousand memories over three weeks, some of them proposed, to be served to browsers."""
 
 import sys
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ import jidomem
 from bench import generate
 from jidomem.base.clock import Sources
 
-MEMORIES, AT_ONCE = 2_000, 50
+MEMORIES, AT_ONCE = 1_000, 25
 START, BETWEEN, STEP = datetime(2026, 11, 1, 8, 0, tzinfo=UTC), timedelta(hours=12), timedelta(seconds=20)
 #: The moment at which it is served: a day after the last memory.
 NOW = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
