@@ -69,8 +69,10 @@ def files_of_tests() -> tuple[Path, ...]:
 
 @cache
 def named(path: Path) -> list[tuple[Test, frozenset[str]]]:
-    """Return each test of a file with the statements named in comments within it, or on lines directly above it."""
+    """Return each test of a file that names statements, with those in comments within it or on lines directly above."""
     source = path.read_text("utf-8")
+    if not _NAMING.search(source):
+        return []
     lines = source.splitlines()
     return [
         (Test(path, name), frozenset(_statements_of("\n".join(lines[first:last]))))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 from jidomem.base.clock import parse_moment
@@ -200,13 +201,14 @@ def detect(
         if other not in settled:
             conflicts.setdefault(other, _conflict("same_key", intent, other, view))
             exclusive.add(other)
-    warnings += [
+    uncompared = (
         f"{plain_value(item)} is an active {kind} on the same topic that was not compared:"
         f" {view.summary(item)};{differing}"
         " facts are compared with the same topic and the same about"
         for item, kind, differing in _uncompared(intent, view)
         if plain_value(item) not in settled and plain_value(item) not in conflicts
-    ][:_MOST_WARNED]
+    )
+    warnings += islice(uncompared, _MOST_WARNED)
     if intent.topic and intent.type != "deleted_marker":
         warnings += topic_in_other_number(intent, view)
     if intent.invalidates or intent.supersedes:

@@ -8,7 +8,7 @@ import sys
 import pytest
 from conftest import intent
 from every_verb import calls
-from test_linked_roots import clone, places  # noqa: F401  # the fixtures
+from test_linked_roots import backup, clone, places  # noqa: F401  # the fixtures
 
 import jidomem
 

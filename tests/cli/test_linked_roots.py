@@ -52,11 +52,17 @@ def clone(tmp_path, monkeypatch, copy_built):
     return folder / ".jidomem"
 
 
+@pytest.fixture(scope="module")
+def backup(tmp_path_factory):
+    """Return the backup of an empty root."""
+    folder = tmp_path_factory.mktemp("sound")
+    move.backup(str(init(folder, "p")), folder / "backup.tar")
+    return folder / "backup.tar"
+
+
 @pytest.fixture
-def places(tmp_path, clone):
+def places(tmp_path, clone, backup):
     """Yield the values of placeholders: the clone, a path without a file, a backup, a port in use."""
-    sound = init(tmp_path / "sound", "p")
-    move.backup(str(sound), tmp_path / "backup.tar")
     (tmp_path / "file").write_text("{}")
     with socket.create_server(("127.0.0.1", 0)) as busy:
         yield {
@@ -64,7 +70,7 @@ def places(tmp_path, clone):
             "parent": str(clone.parent),
             "free": str(tmp_path / "made"),
             "file": str(tmp_path / "file"),
-            "backup": str(tmp_path / "backup.tar"),
+            "backup": str(backup),
             "busy": str(busy.getsockname()[1]),
         }
 

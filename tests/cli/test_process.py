@@ -40,8 +40,8 @@ def test_data_goes_to_stdout_and_messages_to_stderr_with_the_exit_code_of_the_er
 
 
 def test_help_has_the_short_option_too():
-    assert call("-h").stdout == call("--help").stdout
-    assert call("ask", "-h").stdout == call("ask", "--help").stdout != ""
+    assert run("-h").stdout == run("--help").stdout
+    assert run("ask", "-h").stdout == run("ask", "--help").stdout != ""
 
 
 def test_a_closed_pipe_ends_the_command_without_a_message(repository):
@@ -140,9 +140,9 @@ def test_a_bug_is_reported_in_one_line_and_with_a_traceback_in_verbose_mode():
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_completion_script_is_printed_for_each_shell(shell):
-    printed = call("completion", shell)
+    printed = run("completion", shell)
 
-    assert printed.returncode == 0
+    assert printed.exit_code == 0
     assert "_JIDOMEM_COMPLETE" in printed.stdout
     assert shell in printed.stdout
 

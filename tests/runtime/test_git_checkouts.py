@@ -62,21 +62,25 @@ def execute_hint(hint, check=True, folder=None):
     assert not check or result.returncode == 0, result.stderr
 
 
-@pytest.fixture
-def repository(tmp_path):
-    """A repository with the branches `main`, checked out, and `other`: one common memory, and one more each."""
-    git(tmp_path, "init", "-q", "-b", "main")
-    init(tmp_path, "p")
+def build(folder):
+    """Make a repository with the branches `main`, checked out, and `other`: one common memory, and one more each."""
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    init(folder, "p")
     for branch in ("main", "other"):
-        with jidomem.open(tmp_path / ".jidomem") as memory:
+        with jidomem.open(folder / ".jidomem") as memory:
             record(memory, "before") if branch == "main" else None
             if branch == "main":
-                commit_all(tmp_path)
-                git(tmp_path, "branch", "other")
+                commit_all(folder)
+                git(folder, "branch", "other")
             record(memory, f"on {branch}")
-        commit_all(tmp_path)
-        git(tmp_path, "checkout", "-q", "other" if branch == "main" else "main")
-    return tmp_path
+        commit_all(folder)
+        git(folder, "checkout", "-q", "other" if branch == "main" else "main")
+
+
+@pytest.fixture
+def repository(tmp_path, copy_built):
+    return copy_built(build, tmp_path)
 
 
 def files(folder):
