@@ -426,6 +426,7 @@ def test_a_late_comparison_required_by_the_policy_gives_a_warning(root):
     with open_root(root, embedder=Scripted(released.wait)) as memory:
         memory.similar_within = 0.01
         memory.remember(RECURSION, type="convention")
+        tried = memory.remember(REPHRASED, dry_run=True)
         late = memory.remember(REPHRASED)
         another = memory.remember("The office closes at noon", type="convention")
         released.set()
@@ -433,7 +434,7 @@ def test_a_late_comparison_required_by_the_policy_gives_a_warning(root):
         in_time = memory.remember("Water boils at a lower temperature on mountains")
 
         assert late.status == "asserted"
-        assert [len(each.warnings) for each in (late, another, in_time)] == [1, 0, 0]
+        assert [len(each.warnings) for each in (tried, late, another, in_time)] == [1, 1, 0, 0]
         assert "on_similar" in late.warnings[0]
 
 

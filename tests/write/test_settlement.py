@@ -133,6 +133,18 @@ def test_a_proposal_is_settled_against_a_memory_asserted_after_it(tmp_path, acti
         assert values_of(memory, outcome, "coexistsWith") == ([iri(first)] if action == "keep-both" else [])
 
 
+def test_two_memories_of_one_place_are_both_active_once_the_second_has_a_place_of_its_own(memory):
+    fields = {"type": "decision", "rationale": "r", "topic": "store", "status": "accepted"}
+    first = record(memory, summary="Use Oxigraph", about=["server"], **fields)
+    second = record(memory, propose=True, summary="Use Lucene", about=["server"], **fields)
+
+    hint = refusal(settle, memory, second, "keep-both").hint
+    accepted = settle(memory, second, "keep-both", changes={"about": ["search"]})
+
+    assert f"jidomem review keep-both {second} --set about=PATH" in hint
+    assert [status_of(memory, item) for item in (first, accepted)] == ["active", "active"]
+
+
 def test_an_unknown_action_and_a_second_settlement_are_refused(memory):
     item = record(memory, propose=True)
     error = refusal(settle, memory, item, "shrug")
