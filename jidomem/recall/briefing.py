@@ -350,12 +350,25 @@ def governing_command(paths: Sequence[str]) -> str:
     return f"{_COMMAND}governing {'-- ' * any(path.startswith('-') for path in paths)}{' '.join(map(quote, paths))}"
 
 
+def at_moment(command: str, moment: Mapping[str, str]) -> str:
+    """Return *command* with the options of a past *moment*: `as_of` and `valid_at`.
+
+    >>> at_moment("jidomem ask facts", {"as_of": "2026-11-30"}), at_moment("jidomem review --conflicts", {})
+    ('jidomem ask --as-of 2026-11-30 facts', 'jidomem review --conflicts')
+    """
+    options = "".join(f"--{name.replace('_', '-')} {quote(value)} " for name, value in moment.items())
+    verb, _, rest = command.removeprefix(_COMMAND).partition(" ")
+    return f"{_COMMAND}{verb} {options}{rest}"
+
+
 def _tool_call(section: BriefingSection) -> str:
     """Return the tool call that lists a section, for a client without a command line."""
+    words, names = split(section.ask), {"--limit": "limit", "--as-of": "as_of", "--valid-at": "valid_at"}
+    params = [f"{name} {words[words.index(option) + 1]}" for option, name in names.items() if option in words]
+    call = _TOOL_CALLS.get(section.name, SECTIONS[section.name][1].removeprefix(_COMMAND))
     if section.ask.startswith(_RECALL):
-        _, _, _, limit, *_, task = split(section.ask)
-        return f"recall (query {json.dumps(task, ensure_ascii=False)}, limit {limit})"
-    return _TOOL_CALLS.get(section.name, section.ask.removeprefix(_COMMAND))
+        call, params = "recall", [f"query {json.dumps(words[-1], ensure_ascii=False)}", *params]
+    return f"{call} ({', '.join(params)})".replace(") (", ", ") if params else call
 
 
 def _for_tools(entry: BriefingEntry) -> BriefingEntry:

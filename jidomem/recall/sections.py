@@ -12,6 +12,7 @@ from itertools import chain
 from shlex import quote
 from typing import Any
 
+from jidomem.base.clock import json_value
 from jidomem.base.words import excerpt, quoted, quoted_name, shortened, slug
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index.store import OxigraphIndex
@@ -22,10 +23,12 @@ from jidomem.read import memory_detail
 from jidomem.read.reader import MemoryReader
 from jidomem.recall.briefing import (
     BUDGET,
+    SECTIONS,
     Briefing,
     BriefingEntry,
     BriefingNote,
     BriefingResult,
+    at_moment,
     fit_to_budget,
     governing_command,
     recall_command,
@@ -127,6 +130,8 @@ class BriefingBuilder:
         """
         self._reader, self._index, self._tree, self._project = reader, index, tree, project
         self._moment: dict[str, Any] = {"as_of": as_of, "valid_at": valid_at}
+        given = {name: moment for name, moment in self._moment.items() if moment is not None}
+        self._given: dict[str, str] = json_value(given)
         self._moved: dict[Anchor, Freshness] = {}
         self._as_of = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
         self._now = judged_at(now, as_of, valid_at)
@@ -167,7 +172,11 @@ class BriefingBuilder:
             "facts": self._facts(),
         }
         subject = {"agent": self._agent, "role": self._role, "about": list(self._about)}
-        shown = {name: section for name, section in sections.items() if section is not None}
+        shown = {
+            name: replace(section, ask=at_moment(section.ask or SECTIONS[name][1], self._given))
+            for name, section in sections.items()
+            if section is not None
+        }
         notes = [*self._session_notes(), *self._pending_notes()]
         return fit_to_budget(self._project, shown, role=self._role, budget=budget, about=subject, notes=notes)
 
@@ -410,16 +419,19 @@ class BriefingBuilder:
             more = "" if count < _COUNTED else " or more"
             memories = f"{count}{more} {'memory' if count == 1 else 'memories'}"
             span = f"{last['start']:%Y-%m-%d %H:%M} to {last['end']:%Y-%m-%d %H:%M} UTC"
-            command, params = "ask memories-of-session", json.dumps({"session": name})
+            call, params = "ask memories-of-session", [f"params {json.dumps({'session': name})}"]
+            params += [f"{parameter} {value}" for parameter, value in self._given.items()]
             text = f"your last session, {quoted_name(name)}, {span}, {memories}"
-            yield BriefingNote(text, f"jidomem {command} session={quote(name)}", f"{command} (params {params})")
+            command = at_moment(f"jidomem {call} session={quote(name)}", self._given)
+            yield BriefingNote(text, command, f"{call} ({', '.join(params)})")
 
     def _pending_notes(self) -> Iterator[BriefingNote]:
         """Yield the note on imported notes that are not shown, as they wait for a curator."""
         (row,) = self._reader.select(self._project, _NOTES.format(moment=self._as_of))
         if count := row["count"]:
             text = f"{count:,} imported {'notes wait' if count > 1 else 'note waits'} for a curator"
-            yield BriefingNote(text, "jidomem review", "ask proposals")
+            command = at_moment("jidomem ask proposals", self._given) if self._given else "jidomem review"
+            yield BriefingNote(text, command, "ask proposals")
 
     def _freshness(self, name: str) -> list[Freshness]:
         """Return the state of the files of a memory; git is called once for the missing files of all first entries."""

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jidomem
+from jidomem.base.clock import json_value
 from jidomem.base.words import quoted, tokens
 from jidomem.errors import InvalidRequest
 from jidomem.index.store import OxigraphIndex
@@ -148,11 +149,28 @@ def test_conflicts_of_active_memories_are_shown(populated, tmp_path):
 
 def test_a_briefing_as_of_a_moment_equals_the_briefing_of_that_moment(populated):
     before = populated.reader.ask("timeline", project="p", limit=1, include_inactive=True)[0]["recorded"]
-    then = populated.briefing("p", valid_at="2027-01-01").text
+    then = populated.briefing("p", valid_at="2027-01-01")
     record(populated, strict("New rule"), bug("new", "critical"), decision(summary="New", topic="new"))
 
     assert "New rule" in populated.briefing("p", valid_at="2027-01-01").text
-    assert populated.briefing("p", as_of=before, valid_at="2027-01-01").text == then
+    past = populated.briefing("p", as_of=before, valid_at="2027-01-01")
+    assert by_section(past) == by_section(then)
+    assert past.text.replace(f"--as-of {json_value(before)} ", "") == then.text
+
+
+@pytest.mark.parametrize("budget", [430, 600, 900, 1500])
+def test_the_commands_of_a_past_briefing_name_its_moment_within_the_budget(memory, budget):
+    record(memory, *(strict(f"rule {n}: {'word ' * 40}") for n in range(60)), *(task(f"task {n}") for n in range(60)))
+    moment = "2030-01-01T00:00:00Z"
+
+    briefing = memory.briefing("p", as_of=moment, budget_tokens=budget, about=["src/a.py"], task="rule 1")
+    called = briefing.for_tools()
+
+    assert max(briefing.tokens, called.tokens) <= budget
+    commands = re.findall(r"^- .* more of .*: (jidomem .*)", briefing.text, re.MULTILINE)
+    assert [section.ask for section in briefing.sections if section.left_out] == commands or briefing.is_small
+    assert all(f"--as-of {moment} " in section.ask for section in briefing.sections)
+    assert all(f"as_of {moment})" in section.ask and "--" not in section.ask for section in called.sections)
 
 
 @pytest.mark.parametrize("budget", [430, 600, 900, 1500])
