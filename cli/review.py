@@ -328,7 +328,7 @@ def _accept_all(app: App, memory: Jidomem, by: str | None, reason: str | None, d
 
 
 #: The reasons why proposals are left that are listed with the commands that settle each.
-_LISTED = ("rival", "date", "past")
+_LISTED = ("rival", "near", "date", "past")
 
 
 def _preview(app: App, waiting: Sequence[QueueItem], doing: str) -> None:
@@ -418,7 +418,7 @@ def _list(app: App, memory: Jidomem, queue_page: Queue, by: str) -> None:
         app.info(_curators(app, memory))
         return
     found = acceptable(memory.reader, memory.project, queue_page.waiting)
-    single = {one.item for key in ("", "strict", "past", "date") for one in found[key]}
+    single = {one.item for key in ("", "near", "strict", "past", "date") for one in found[key]}
     due = {one.item for one in queue_page.waiting if one.kind in QUESTIONS and "accept" in one.actions}
     _show_ways(app, options, [one for one in queue_page.waiting if one.item in single | due])
     if parted := next((one for one in queue_page.waiting if one.may_be_parted), None):

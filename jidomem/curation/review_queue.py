@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,6 +15,7 @@ from functools import cache, partial
 from typing import Any, cast
 
 from jidomem.base.clock import format_timestamp
+from jidomem.base.words import TELL_LITTLE
 from jidomem.curation.review_cache import ReviewCache, review_cache, rows_about
 from jidomem.errors import JidomemError
 from jidomem.index.projection import OPPOSITE, STALE, VALUE
@@ -29,7 +31,14 @@ from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.records.recall import NearPair
 from jidomem.write import conflict
 from jidomem.write.permissions import check_waits
-from jidomem.write.settlement import ACTIONS, Settlement, ended_by, ends_strict_convention, newer_proposal
+from jidomem.write.settlement import (
+    ACTIONS,
+    Settlement,
+    ended_by,
+    ends_strict_convention,
+    identical_proposals,
+    newer_proposal,
+)
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import needs_review_date
 from jidomem.write.writer import MemoryWriter
@@ -70,9 +79,10 @@ class QueueItem:
     active unchanged; `is_identical` is True if both have the same content. `type` is the type of the memory.
     `likeness`, from 0 to 1, and `differences`, the values in which they differ, are those of a near pair.
     `past_dates` says in words which dates of a proposal are over; with `needs_date` the item is asserted again only
-    with a new date of review. `with_endings` adds the pending proposals that conflict with a proposal as `rivals`, each
-    with item and summary; the `reason` of a proposal that ends memories, and these as `ends`: each has item, summary,
-    status, is_withdrawn, and for a replaced one the `changes`, as in the history.
+    with a new date of review. `near_proposals` are the pending ones in nearly the words of a proposal; `with_endings`
+    adds those that conflict with it as `rivals`, each with item and summary; the `reason` of a proposal that ends
+    memories, and these as `ends`: each has item, summary, status, is_withdrawn, and for a replaced one the `changes`,
+    as in the history.
     """
 
     tier: int
@@ -99,6 +109,7 @@ class QueueItem:
     reason: str | None = None
     ends: tuple[Mapping[str, Any], ...] = ()
     rivals: tuple[Mapping[str, str], ...] = ()
+    near_proposals: tuple[Mapping[str, str], ...] = ()
     past_dates: tuple[str, ...] = ()
     needs_date: bool = False
 
@@ -183,6 +194,7 @@ def queued(
     cache = review_cache(reader, project)
     view = present_rows(reader, project)
     proposed = reader.rows("proposals", project)
+    alike = _alike(proposed)
     if by is not None:
         proposed = [row for row in proposed if iri(by) in view.objects(iri(row["item"]), jido("assertedBy"))]
     proposals = _proposals(proposed, cache, view)
@@ -200,7 +212,11 @@ def queued(
     left = [(place, number) for place, number in ordered if place > after]
     rows = [queue_rows[number] for _, number in left[:size]]
     known |= cache.facts_of([*dict.fromkeys(_named(rows))])
-    waiting = [_waiting(row, known, leaning, now, view) for row in rows if row["item"] in known]
+    waiting = [
+        replace(_waiting(row, known, leaning, now, view), near_proposals=_near_proposals(row, alike, view))
+        for row in rows
+        if row["item"] in known
+    ]
     if len(left) == len(rows):
         return Queue(waiting, None, len(queue_rows))
     place = PagePosition(json.dumps(left[len(rows) - 1][0]))
@@ -294,6 +310,7 @@ LEFT: Mapping[str, str] = {
     "version": "skipped: a newer version or a withdrawal is pending",
     "conflict": "left, in conflict with active memories",
     "rival": "left, in conflict with each other: accept one",
+    "near": "left, in nearly the words of another proposal: accept those that are to stay",
     "date": "left: its date is over, so it needs a new one",
     "past": "left: valid no more, so it would be expired at once",
     "strict": "left, each changes or ends a Strict convention; accept it by its id",
@@ -310,6 +327,7 @@ def acceptable(reader: MemoryReader, project: str, waiting: Sequence[QueueItem])
             "version": one.item not in latest,
             "conflict": one.other is not None,
             "rival": bool(one.rivals),
+            "near": bool(one.near_proposals),
             "date": one.needs_date,
             "past": one.is_over,
             "strict": ends_strict_convention(iri(one.item), view),
@@ -438,6 +456,42 @@ def _proposals(rows: Sequence[Mapping[str, Any]], cache: ReviewCache, view: Writ
             is_withdrawal = any(_MARKER in view.types(iri(each)) for each in (row["item"], rival))
             entry |= {"actions": ENDING_ACTIONS if is_withdrawal else _OF_OPPOSED, "is_apart": is_apart}
     return [*proposals.values()]
+
+
+_WORD = re.compile(r"\w+")
+
+
+def _alike(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, ...], dict[str, str]]:
+    """Return the summaries of the proposals of *rows* by their words, without those that tell little."""
+    by_words: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in rows:
+        by_words.setdefault(_telling(row["summary"]), {})[row["item"]] = row["summary"]
+    return by_words
+
+
+def _telling(summary: str) -> tuple[str, ...]:
+    return tuple(word for word in _WORD.findall(summary.casefold()) if word not in TELL_LITTLE)
+
+
+def _near_proposals(
+    row: Mapping[str, Any], alike: Mapping[tuple[str, ...], Mapping[str, str]], view: WriteSnapshot
+) -> tuple[Mapping[str, str], ...]:
+    """Return the other pending proposals in nearly the words of the proposal of *row*, about the same places.
+
+    Identical ones are accepted with it, and of two versions the newer one counts: neither is returned.
+    """
+    others = alike.get(_telling(row["summary"] or ""), {}) if row["kind"] == "proposal" else {}
+    item, types = iri(row["item"]), view.types(iri(row["item"]))
+    near = [
+        {"item": other, "summary": summary}
+        for other, summary in others.items()
+        if other != row["item"]
+        and _MARKER not in types
+        and {*view.objects(item, jido("about"))} == {*view.objects(iri(other), jido("about"))}
+        and iri(other) not in identical_proposals(item, view)
+        and not any(conflict.is_replaced_by_proposal(each, view) for each in (item, iri(other)))
+    ]
+    return tuple(near)
 
 
 def _due(cache: ReviewCache, now: datetime) -> list[dict[str, Any]]:

@@ -201,9 +201,11 @@ def below(one: QueueItem, *, is_reworded: bool = False) -> list[str]:
 
 
 def marks(one: QueueItem) -> list[str]:
-    """Return the past dates of a proposal, and the proposals that conflict with it, a line each."""
-    rivals = [f"against the proposal {short_id(rival['item'])}: {rival['summary']}" for rival in one.rivals]
-    return [*filter(None, [past_dates(one)]), *rivals]
+    """Return the past dates of a proposal, and the proposals that conflict with it or are near to it, a line each."""
+    others = {each["item"]: ("nearly the words of", each["summary"]) for each in one.near_proposals}
+    others |= {each["item"]: ("against", each["summary"]) for each in one.rivals}
+    lines = [f"{words} the proposal {short_id(item)}: {summary}" for item, (words, summary) in others.items()]
+    return [*filter(None, [past_dates(one)]), *lines]
 
 
 def past_dates(one: QueueItem) -> str:

@@ -10,8 +10,8 @@ import jidomem
 from jidomem.base.clock import Sources
 from jidomem.curation.review_cache import count as due_count
 from jidomem.curation.review_cache import due
-from jidomem.curation.review_queue import QUESTIONS, queue, queued, settle_by_rule
-from jidomem.curation.review_text import apply, commands, keep_both, parse, todo, without_settled
+from jidomem.curation.review_queue import QUESTIONS, acceptable, queue, queued, settle_by_rule
+from jidomem.curation.review_text import apply, commands, keep_both, marks, parse, todo, without_settled
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import jido
@@ -272,6 +272,29 @@ def test_a_task_keeps_its_deadline_and_needs_a_new_one_when_it_is_over(memory, c
     waiting = {each.item: each for each in pending(memory)}
     assert {item: each.needs_date for item, each in waiting.items()} == {task: True, late: True}
     assert waiting[late].past_dates == ("it was due by 2026-12-01",)
+
+
+def test_proposals_in_nearly_the_same_words_are_shown_together_and_not_accepted_together(memory):
+    memory.writer.change_policy("p", CURATED)
+    fields = {"type": "convention", "about": ["src/checkout.py"], "enforcement_level": "Strict"}
+    texts = ("Every change of checkout has a test", "Every change in checkout has a test.")
+    one, other = (record(memory, text, **fields) for text in texts)
+    record(memory, texts[0], **fields | {"about": ["src/cart.py"]})
+    old = record(memory, "Every release has a note", **fields)
+    record(memory, "Every release has the note", **fields, supersedes=[old])
+    memory.writer.submit_intent("p", intent(summary=texts[0], asserted_by="eve", **fields))
+    waiting = {each.item: each for each in pending(memory)}
+
+    near = {item: [each["item"] for each in one.near_proposals] for item, one in waiting.items() if one.near_proposals}
+    apart = acceptable(memory.reader, "p", [*waiting.values()])
+
+    assert near[one] == [other]
+    assert one in near[other]
+    assert {each.summary for each in apart["near"]} == {*texts}
+    assert f"nearly the words of the proposal {other[-8:]}: {texts[1]}" in marks(waiting[one])
+    assert sorted(each.summary for each in apart[""]) == [texts[0], "Every release has the note"]
+    settle(memory, one, "reject")
+    assert settle(memory, other, "accept").status == "asserted"
 
 
 def test_a_line_of_the_review_offers_only_what_needs_no_date(memory, clock):

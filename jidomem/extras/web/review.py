@@ -298,7 +298,11 @@ def _looked_at(page: PageRequest, one: QueueItem) -> dict[str, Any]:
         **one.to_dict(),
         "past": past_dates(one),
         "restate": restating(one) if one.is_redacted else None,
-        "opposed": [{**rival, "link": page.link("review", item=rival["item"])} for rival in one.rivals],
+        "others": [
+            {**each, "words": words, "link": page.link("review", item=each["item"])}
+            for words, some in (("against", one.rivals), ("nearly the words of", one.near_proposals))
+            for each in some
+        ],
         "sides": [cards.memory_row(page, each) for each in sides],
         "rows": [*compared(compared_fields[0], compared_fields[-1])],
         "ways": {
