@@ -92,11 +92,11 @@ def print_refusal(
     *explains* the text is one line.
     """
     if app.json:
-        values = {**error.to_dict(), "hint": in_options(error.hint, app)}
+        values = {**error.to_dict(), "hint": in_place(in_options(error.hint, app), app)}
         click.echo(escape_in_json(json.dumps(values, ensure_ascii=False, default=str)))
         return
     if app.logs_json:
-        app.log("error", "failed", code=error.code, detail=error.detail, hint=error.hint)
+        app.log("error", "failed", code=error.code, detail=error.detail, hint=in_place(error.hint, app))
         return
     if not where and error.position is not None and error.code != "malformed_json":  # its message names the line
         where = f"intent {error.position + 1}: "
@@ -115,7 +115,8 @@ def print_refusal(
         hint = "".join(["choose one:", *(f"\n  {way}" for way in ways)]) if len(ways) > 1 else "".join(ways)
         click.echo(f"{app.styled('hint:', 'cyan')} {hint}", err=True)
     elif error.hint:
-        hint = "\n".join(map(clean, (_corrected_options(error, options) or in_options(error.hint, app)).split("\n")))
+        hint = in_place(_corrected_options(error, options) or in_options(error.hint, app), app)
+        hint = "\n".join(map(clean, hint.split("\n")))
         click.echo(f"{app.styled('hint:', 'cyan')} {hint}", err=True)
 
 
@@ -334,19 +335,56 @@ def _plain(value: Any) -> str:
 
 
 def place(app: App) -> str:
-    """Return the options by which a pasted command uses the same memory; the address of a shared one has no secrets."""
+    """Return the options by which a pasted command uses the same memory."""
+    return _as_text(_place(app))
+
+
+def _place(app: App) -> dict[str, str | None]:
+    """Return the options of `place` with their values; the address of a shared root has no secrets."""
     root = app.root
     if root is not None and "://" in root:
         from jidomem.extras.servers.addresses import without_secrets  # imported here, as most roots are folders
 
         root = without_secrets(root)
-    values = {"--root": root, "--project": app.project}
-    return "".join(f" {name} {shlex.quote(value)}" for name, value in values.items() if value)
+    return {"--root": root, "--project": app.project}
+
+
+def _as_text(options: Mapping[str, str | None]) -> str:
+    return "".join(f" {name} {shlex.quote(value)}" for name, value in options.items() if value)
 
 
 def acting(app: App) -> str:
     """Return the options by which a pasted command that writes uses the same memory and the same agent."""
-    return place(app) + (f" --agent {shlex.quote(app.agent)}" if app.agent else "")
+    return _as_text({**_place(app), "--agent": app.agent})
+
+
+#: The commands that a text may suggest, and what separates them; those that are about another root or project.
+_SUGGESTED, _BETWEEN = re.compile(r"\bjidomem((?: [a-z][a-z-]*)+)(?![\w=/.:-])"), re.compile(r"\n|; |&& |, or ")
+_ELSEWHERE = ("init", "setup", "demo", "completion", "root backup", "root restore", "root migrate")
+
+
+def in_place(text: str, app: App) -> str:
+    """Return *text* with the options of `place` in its commands, and with the agent in those that write."""
+    from jidomem_cli.main import cli  # which loads this module
+
+    def with_options(match: re.Match[str]) -> str:
+        command: click.Command = cli
+        path = list[str]()
+        for word in match[1].split():
+            below = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+            if below is None:
+                break
+            path, command = [*path, word], below
+        name = " ".join(path)
+        if not path or name in _ELSEWHERE:
+            return match[0]
+        agent = app.agent if getattr(command, "is_writing", False) and path[0] != "access" else None
+        arguments = _BETWEEN.split(text[match.end() :], maxsplit=1)[0]
+        options = {**_place(app), "--agent": agent}
+        missing = {option: value for option, value in options.items() if f"{option} " not in arguments}
+        return f"jidomem {name}{_as_text(missing)}{match[0].removeprefix(f'jidomem {name}')}"
+
+    return _SUGGESTED.sub(with_options, text)
 
 
 def unknown_command(word: str, names: Sequence[str], context: click.Context) -> InvalidRequest:

@@ -242,6 +242,7 @@ class App:
         """Write a message to standard error, unless --quiet is given."""
         if self.quiet:
             return
+        text = self._in_place(text)
         if self.logs_json:
             self.log("info", "message", detail=text)
         else:
@@ -249,10 +250,18 @@ class App:
 
     def warn(self, text: str) -> None:
         """Write a warning to standard error, also with --quiet."""
+        text = self._in_place(text)
         if self.logs_json:
             self.log("warning", "message", detail=text)
             return
         click.echo(f"{self.styled('warning:', 'yellow')} {clean(text)}", err=True)
+
+    def _in_place(self, text: str) -> str:
+        if not (self.root or self.project or self.agent):
+            return text
+        from jidomem_cli.errors import in_place
+
+        return in_place(text, self)
 
     def log(self, level: str, event: str, **fields: str) -> None:
         """Write one line of JSON to standard error."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import tempfile
 from collections import Counter
@@ -56,7 +55,7 @@ from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import has_ended, is_number
 from jidomem.records.active import ACTIVE, EXPIRED, UNACCEPTED, is_accepted
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
-from jidomem_cli.errors import acting, place, print_error, print_refusal, print_repeated
+from jidomem_cli.errors import acting, print_error, print_refusal, print_repeated
 from jidomem_cli.fields import entries_now, given_fields, memory_iri, set_option, with_memory_paths
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import PIPED, fit_line, short, shortened, show_due, show_json, show_receipt, show_rows
@@ -187,9 +186,7 @@ def review(
     if as_todo:
         click.echo(todo(queue_page.waiting, _rewordings(memory, queue_page.waiting), acting(app)), nl=False)
         if queue_page.cursor is not None:
-            app.info(
-                f"the next lines: jidomem review{acting(app)} --todo --limit {app.limit} --cursor {queue_page.cursor}"
-            )
+            app.info(f"the next lines: jidomem review --todo --limit {app.limit} --cursor {queue_page.cursor}")
     else:
         _list(app, memory, queue_page, f" --by {quote(by)}" if by is not None else "")
     return 0
@@ -220,7 +217,7 @@ def _show_conflicts(app: App, memory: Jidomem) -> None:
         app.info("none")
     if others:
         several = "proposals have" if others > 1 else "proposal has"
-        app.info(f"{others:,} more {several} no conflict: jidomem review{acting(app)}")
+        app.info(f"{others:,} more {several} no conflict: jidomem review")
 
 
 def _pending_id(memory: Jidomem, name: str) -> str:
@@ -251,7 +248,7 @@ def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_ru
             if status in UNACCEPTED:
                 app.info(f"the decision is {status}, and not active")
             elif status == EXPIRED:
-                edit = f"jidomem edit{acting(app)} {short(outcome.iri)} --set valid_until=DATE"
+                edit = f"jidomem edit {short(outcome.iri)} --set valid_until=DATE"
                 app.info(f"it ended at its date; if it holds longer: {edit}")
         return 0
     waiting, named = _waiting(memory), {each.item for each in settlements}
@@ -314,7 +311,7 @@ def _accept_all(app: App, memory: Jidomem, by: str | None, reason: str | None, d
         shown, others = app.first(found[key], NAMED)
         if shown:
             more = f": {', '.join(short(one.item) for one in shown)}{', ...' if others else ''}"
-            more = f": jidomem review{acting(app)} --conflicts" if key == "conflict" else more
+            more = ": jidomem review --conflicts" if key == "conflict" else more
             app.info(f"{len(found[key])} {what}{'' if key in _LISTED else more}")
         if key not in _LISTED:
             continue
@@ -323,7 +320,7 @@ def _accept_all(app: App, memory: Jidomem, by: str | None, reason: str | None, d
             for line in _aligned(commands(one, acting(app), memory.writer.agent)):
                 app.info(f"    {line}")
         if others:
-            app.info(f"  and {others:,} more: jidomem review{acting(app)}")
+            app.info(f"  and {others:,} more: jidomem review")
     return code
 
 
@@ -435,7 +432,7 @@ def _show_open_decisions(app: App, memory: Jidomem) -> None:
     """Print the number of recorded decisions that nobody has taken: they are no proposals of this review."""
     if items := open_decisions(memory.reader, memory.project):
         what = "decision has" if len(items) == 1 else "decisions have"
-        way = f"jidomem edit{acting(app)} {short(items[0])} --set status=accepted, or rejected"
+        way = f"jidomem edit {short(items[0])} --set status=accepted, or rejected"
         app.info(f"{len(items):,} recorded {what} the status proposed; decide one: {way}")
 
 
@@ -498,7 +495,7 @@ def _curators(app: App, memory: Jidomem) -> str:
         return text
     return (
         f"{text}\nappoint an administrator, who is a curator too; until then anybody can appoint themselves:"
-        f" jidomem access policy grant{place(app)} {owner} admin"
+        f" jidomem access policy grant {owner} admin"
     )
 
 
@@ -556,7 +553,7 @@ def _edit_review(app: App, memory: Jidomem, waiting: list[QueueItem], dry_run: b
         if is_done:
             path.unlink(missing_ok=True)
         elif path.exists() and path.read_bytes() != offered.encode():
-            app.warn(f"your review is saved; correct it, then: jidomem review{acting(app)} --from {path}")
+            app.warn(f"your review is saved; correct it, then: jidomem review --from {path}")
 
 
 def _open_editor(path: Path, offered: str) -> bool:
@@ -662,7 +659,7 @@ def _show_refused(
     if opposed:
         if left:
             app.info(f"and {left} more that repeat or contradict active memories")
-        app.info(f"hint: the commands that resolve each: jidomem review{acting(app)}")
+        app.info("hint: the commands that resolve each: jidomem review")
     is_read = any(not isinstance(each.outcome, PolicyDenied) for each in others)
     waiting = _waiting(memory) if is_read else []
     counts = Counter[tuple[str, str]]()
@@ -691,10 +688,9 @@ def _in_words(
     if one is not None and is_settled_otherwise and action != "keep-both" and not isinstance(error, PolicyDenied):
         error.hint = _choices(app, memory, one)
     else:
-        error.hint = re.sub(r"jidomem (review|edit)(?= )", lambda match: match[0] + acting(app), error.hint)
         grant, of, owner = error.hint.partition("jidomem access policy grant")
         later = f", then reviews with --agent{owner.removesuffix(' admin')}" if of and app.agent else ""
-        error.hint = f"{grant}{of}{place(app) if of else ''}{owner}{later}"
+        error.hint = f"{grant}{of}{owner}{later}"
     if not app.json:
         error.detail, error.hint = shortened(error.detail), shortened(error.hint)
     return error

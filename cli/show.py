@@ -21,7 +21,6 @@ from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.derived import trust
 from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, node_texts, rewordings
 from jidomem.records.active import ACTIVE, OUTCOME, PENDING, outcome_text
-from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
 from jidomem_cli.options import READ, ROWS, App, Command, clean, limit_option, pass_app, printed_end
 from jidomem_cli.output import (
@@ -104,9 +103,9 @@ def _show_memory(app: App, memory: Jidomem, name: str) -> None:
         texts = node_texts(memory.reader, memory.project, map(str, chain.from_iterable(record["properties"].values())))
         show_fields(app, _memory_lines(record, _reworded(memory, record), texts))
         if (newer := _in_its_place(memory, record)) is not None:
-            app.info(f"in its place: jidomem show{place(app)} {short(newer)}")
+            app.info(f"in its place: jidomem show {short(newer)}")
         if not record["properties"].get("summary"):
-            app.info(f"redacted by whom, when and why: jidomem show{place(app)} {short(record['iri'])} --history")
+            app.info(f"redacted by whom, when and why: jidomem show {short(record['iri'])} --history")
 
 
 def _show_trust(app: App, memory: Jidomem, name: str) -> None:

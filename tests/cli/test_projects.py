@@ -1,6 +1,7 @@
 """A root with several projects at the command line: how a project is created, and how a misspelt name is handled."""
 
 import json
+import re
 import shlex
 import socket
 
@@ -194,3 +195,23 @@ def test_check_covers_all_projects_unless_one_is_named(repository):
     assert check_with_waiver("") == (True, ["holds"])  # a waiver that only one project uses is in use
     assert check_with_waiver('project = "billing"\n') == (True, ["holds"])
     assert check_with_waiver('project = "parcel"\n') == (False, ["unused"])
+
+
+def test_suggested_commands_repeat_the_root_project_and_agent_that_were_given(repository, monkeypatch):
+    root = str(repository / ".jidomem")
+    given = ("--root", root, "--project", "parcel", "--agent", "bob")
+    assert run("remember", "API is v1", "--project", "other", "--agent", "ana").exit_code == 0
+    monkeypatch.chdir("/")
+    item = run("remember", "Hedwig pays", *given).stdout.strip()
+    assert run("remember", "Hedwig pays", "--root", root, "--project", "other").exit_code == 0
+
+    repeated = run("remember", "API is v1", *given).stderr
+    redacted = run("journal", "redact", "--text", "Hedwig", "--reason", "erasure", "--dry-run", *given).stderr
+    ended = run("edit", item[-8:], "--invalidate", "--reason", "left", *given)
+    refused = run("review", "accept", item[-8:], *given).stderr
+
+    options = f"--root {root} --project parcel --agent bob"
+    assert re.search(rf"to agree: jidomem edit {options} \S+ --confirm\n", repeated)
+    assert f"jidomem journal redact --root {root} --agent bob --project other --text - --reason TEXT" in redacted
+    assert ended.exit_code == 0
+    assert f"see: jidomem show --root {root} --project parcel" in refused
