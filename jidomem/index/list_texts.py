@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jidomem.base.words import fold_separators
+from jidomem.rdf.terms import Term, plain_value
+from jidomem.rdf.vocab import jido
+
+#: The statements about a node: property -> values.
+Statements = Mapping[Term, Sequence[Term]]
 #: The `text` of each row of some lists; `gram` has its trigrams.
 TABLES = """CREATE TABLE list_text (number INTEGER PRIMARY KEY, list INTEGER, key TEXT, text TEXT, UNIQUE (list, key));
 CREATE VIRTUAL TABLE gram USING fts5(text, content='', columnsize=0, detail=none, tokenize='trigram case_sensitive 1');
@@ -56,8 +62,9 @@ class ListTexts:
             self._store.execute("INSERT INTO gram (gram) VALUES ('delete-all')")
         self._store.execute("DELETE FROM list_text WHERE list = ?", (number,))
 
-    def keys(self, number: int, text: str, topic: str) -> list[str]:
-        """Return the keys of the rows of the list *number* that contain *text* or *topic*."""
+    def keys(self, number: int, text: str) -> list[str]:
+        """Return the keys of the rows of the list *number* that contain *text*, or have that topic."""
+        text, topic = fold_separators(text), _topic(text)
         values = {"list": number, "text": text, "topic": topic}
         table = "list_text s"
         if len(text) >= 3:
@@ -67,10 +74,9 @@ class ListTexts:
             key for (key,) in self._store.execute(f"SELECT key FROM {table} WHERE list = :list AND {_CONTAINS}", values)
         ]
 
-    def page(
-        self, number: int, text: str, topic: str, start: str, moment: int, inactive: bool, count: int
-    ) -> list[str]:
+    def page(self, number: int, text: str, start: str, moment: int, inactive: bool, count: int) -> list[str]:
         """Return up to *count* keys of those rows, as `Projection.page` does."""
+        text, topic = fold_separators(text), _topic(text)
         values: dict[str, Any] = {"list": number, "text": text, "topic": topic, "start": start, "moment": moment,
                                   "inactive": inactive, "count": count}  # fmt: skip
         few = self._few(text, topic)
@@ -86,6 +92,20 @@ class ListTexts:
         found = self._store.execute("SELECT rowid FROM gram WHERE gram MATCH ? LIMIT ?", (_grams(text, topic), FEW + 1))
         numbers = [number for (number,) in found]
         return None if len(numbers) > FEW else numbers
+
+
+def content(statements: Statements) -> str:
+    """Return each summary with each explanation of a memory, in the form in which a text is looked for, and topics."""
+    summaries, explanations, topics = (
+        [*map(plain_value, statements.get(jido(name), ()))] for name in ("summary", "detailedExplanation", "topic")
+    )
+    texts = [f"{one}\n{other}" for one in summaries for other in explanations or [""]]
+    return "".join([fold_separators("\n".join(texts)), *map(_topic, topics)])
+
+
+def _topic(text: str) -> str:
+    """Return what the text of each memory has whose topic is *text*, or differs in marks only."""
+    return f"\x1f\x1f{fold_separators(text).replace(' ', '').replace('.', '')}\x1f"
 
 
 def _grams(*texts: str) -> str:

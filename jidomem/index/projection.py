@@ -18,8 +18,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from jidomem.base.containers import grouped, reachable
-from jidomem.base.words import fold_separators
-from jidomem.index.list_texts import ListTexts
+from jidomem.index.list_texts import ListTexts, Statements, content
 from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex, stored_triples
 from jidomem.journal.commit import Commit
@@ -91,6 +90,14 @@ _PAIRS = """SELECT key FROM pair WHERE key >= :start AND since <= :moment AND un
 ORDER BY key LIMIT :count"""
 _SOME = "SELECT number FROM node WHERE item IN (SELECT value FROM json_each(:items))"
 _AMONG = f"AND rowid IN (SELECT rowid FROM pair WHERE a IN ({_SOME}) UNION SELECT rowid FROM pair WHERE b IN ({_SOME}))"
+#: The memories in a span of the list :recorded, and those of that list that a node of the span, or since then, ended.
+_CHANGED = """WITH news (item) AS (
+  SELECT substr(key, 17) FROM listed WHERE list = :recorded AND key >= :newest AND key < :oldest)
+SELECT item FROM news WHERE item >= :start UNION
+SELECT old.item FROM successor JOIN node old ON old.number = old JOIN node new ON new.number = new
+WHERE NOT revives AND old.item >= :start AND (new.since > :since AND new.since <= :moment OR new.item IN news)
+AND EXISTS (SELECT 1 FROM listed WHERE list = :recorded AND key = printf('%016x', :forever - old.since) || old.item)
+ORDER BY item LIMIT :count"""
 _IDS = """SELECT item FROM node WHERE id >= :signs AND id < :signs || char(1114111)
 UNION SELECT item FROM node WHERE short_id >= :signs AND short_id < :signs || char(1114111)
 UNION SELECT item FROM node WHERE reversed_id >= :signs_reversed AND reversed_id < :signs_reversed || char(1114111)
@@ -109,9 +116,6 @@ WRITABLE = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]*>")
 ID_START = re.compile(r"[/#:]")
 #: The most nodes named in one query.
 NODES_PER_QUERY = 500
-
-#: The statements about a node: property -> values.
-Statements = Mapping[Term, Sequence[Term]]
 
 
 class NotSortable(Exception):
@@ -371,7 +375,7 @@ class Projection:
         if order.newest_first:  # keys before this are of nodes recorded later
             start = max(start, timed(moment + row[1], "", newest_first=True))
         if text is not None:
-            return self._texts.page(row[0], fold_separators(text), _topic(text), start, moment, inactive, count)
+            return self._texts.page(row[0], text, start, moment, inactive, count)
         values = (row[0], start, moment, inactive, moment, FOREVER if due is None else due, count)
         rows = self._store.execute(_PAGE % ("due," if by_due else ""), values)
         return [key for (key,) in rows]
@@ -384,6 +388,19 @@ class Projection:
         values = {"start": start, "moment": moment, "count": count, "items": json.dumps([*(among or ())])}
         rows = self._store.execute(_PAIRS % ("" if among is None else _AMONG), values)
         return [key for (key,) in rows]
+
+    def changed(self, recorded: ListOrder, since: int, start: str, moment: int, count: int) -> list[str] | None:
+        """Return up to *count* memories, from *start* on, among them all recorded or ended after *since* by *moment*.
+
+        *recorded* is the list of all memories, those recorded last first. None if it needs the order of the engine.
+        """
+        row = self._list(recorded)
+        if row is None or since >= moment:
+            return None if row is None else []
+        values = {"recorded": row[0], "since": since, "start": start, "moment": moment, "count": count,
+                  "newest": timed(moment, "", newest_first=True), "oldest": timed(since, "", newest_first=True),
+                  "forever": FOREVER}  # fmt: skip
+        return [item for (item,) in self._store.execute(_CHANGED, values)]
 
     def rivals(self, item: str) -> list[str]:
         """Return a key for each memory that disagrees with *item* at any time: its IRI and the kind of conflict."""
@@ -401,7 +418,7 @@ class Projection:
         row = self._list(order)
         if row is None:
             return None
-        keys = self._texts.keys(row[0], fold_separators(text), _topic(text))
+        keys = self._texts.keys(row[0], text)
         items = keys if order.time is None else [key_parts(key, order.newest_first)[1] for key in keys]
         return [*map(_node_term, dict.fromkeys(items))]
 
@@ -498,7 +515,7 @@ class Projection:
                      _due(order, nodes[name], source)) for name, key in keys)  # fmt: skip
             self._store.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?)", rows)
             if order.contains:
-                self._texts.put(number, {key: _content(nodes[name].statements) for name, key in keys})
+                self._texts.put(number, {key: content(nodes[name].statements) for name, key in keys})
 
     def _write_pairs(self, nodes: Mapping[Term, ProjectedNode], source: IndexedProject) -> None:
         """Write the pairs of *nodes* again."""
@@ -600,22 +617,6 @@ def _keys(statements: Statements) -> list[str]:
     """Return the conflict keys by which a node may disagree with others."""
     keys = map(plain_value, statements.get(_CONFLICT_KEY, ()))
     return sorted({key for key in keys if key.partition(":")[0] in _COMPARED})
-
-
-def _texts(statements: Statements, name: str) -> list[str]:
-    return [*map(plain_value, statements.get(jido(name), ()))]
-
-
-def _content(statements: Statements) -> str:
-    """Return each summary with each explanation of a memory, in the form in which a text is looked for, and topics."""
-    explanations = _texts(statements, "detailedExplanation") or [""]
-    texts = [f"{one}\n{other}" for one in _texts(statements, "summary") for other in explanations]
-    return "".join([fold_separators("\n".join(texts)), *map(_topic, _texts(statements, "topic"))])
-
-
-def _topic(text: str) -> str:
-    """Return what the text of each memory has whose topic is *text*, or differs in marks only."""
-    return f"\x1f\x1f{fold_separators(text).replace(' ', '').replace('.', '')}\x1f"
 
 
 def sort_key(order: ListOrder, name: Term, time: Term | None) -> str:

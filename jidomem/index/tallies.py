@@ -19,7 +19,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice, product
 from typing import NamedTuple
 
-from jidomem.index.projection import PROPOSED, RECORDED, STATUS, IndexedProject, Statements, key_parts, ticks, timed
+from jidomem.index.list_texts import Statements
+from jidomem.index.projection import PROPOSED, RECORDED, STATUS, IndexedProject, key_parts, ticks, timed
 from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import COMMIT
 from jidomem.rdf.terms import Term, date_time, iri, is_iri, literal, plain_value

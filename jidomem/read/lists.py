@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
     from jidomem.index.search_index import Texts
     from jidomem.index.search_tables import SearchIndexReader
-    from jidomem.read.playbook import Rows
+    from jidomem.read.playbook import Playbook, Rows
 
 
 #: The most candidates in one batch.
@@ -249,6 +249,7 @@ class Lists:
     def __init__(
         self,
         index: OxigraphIndex,
+        playbook: Playbook,
         texts: Callable[[], Texts] | None,
         runner: QueryRunner | None,
         remote: RemoteIndex | None,
@@ -258,7 +259,7 @@ class Lists:
         The projection in the search files of *texts* orders lists and has the disagreements; without it the engine
         sorts.
         """
-        self._index = index
+        self._index, self._playbook = index, playbook
         self._texts = texts
         self._cached_pages = PageCache()
         #: The nodes recorded between two watermarks of a project: that of its search file, and that of the index.
@@ -311,19 +312,18 @@ class Lists:
     def newest(
         self,
         query: NamedQuery,
-        timeline: NamedQuery,
         project: str,
         bindings: Mapping[str, Term],
         count: int,
         also: Collection[str] = (),
     ) -> tuple[Rows, bool]:
-        """Return the rows about the first *count* memories of a list by *timeline*, and about those of *also* in it.
+        """Return the rows about the *count* memories of a list recorded last, and about those of *also* in it.
 
         The second value is whether the list has more. Where only the engine orders it, these are its first rows.
         """
         keys = self._candidates(query, project, bindings, "", False, maxsize)
         if keys is not None and len(keys) > count:
-            listed, names, start = {*keys}, dict[str, None](), ""
+            listed, names, start, timeline = {*keys}, dict[str, None](), "", self._playbook.get("timeline")
             while len(names) < count and (
                 batch := self._candidates(timeline, project, bindings, start, False, MAX_CANDIDATES)
             ):
@@ -595,6 +595,11 @@ class Lists:
         if order.is_of_commits:
             agent = plain_value(bindings["agent"]) if "agent" in bindings else None
             return self._projected(project, lambda file: file.commits.page(start, moment, count, agent))
+        if order.is_of_changes:
+            recorded, since = self._playbook.get("timeline").list_order, ticks(bindings["since"])
+            if recorded is None or since is None:
+                return None
+            return self._projected(project, lambda file: file.projection.changed(recorded, since, start, moment, count))
         text = plain_value(bindings[query.contains.parameter]) if query.contains else None
         due = ticks(bindings["validAt"]) if order.due and "validAt" in bindings else None
         return self._projected(

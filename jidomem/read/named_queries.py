@@ -129,7 +129,7 @@ class NamedQueries:
         """
         self._catch_up(project)
         query, bindings = self._bound(name, project, **moment)
-        return self._lists.newest(query, self.playbook.get("timeline"), project, bindings, count, also)
+        return self._lists.newest(query, project, bindings, count, also)
 
     def longest_due(self, project: str, count: int, **moment: object) -> Rows:
         """Return the rows of `stale` about at least the *count* memories that are longest due, without annotations."""

@@ -68,7 +68,7 @@ class MemoryReader(NamedQueries, RawSparql):
         has the schema in effect, *shown* when and to whom a memory was shown, *projects* all projects;
         *default_project* is the one of a named query that names none.
         """
-        lists = Lists(index, texts, runner, remote)
+        lists = Lists(index, playbook, texts, runner, remote)
         NamedQueries.__init__(self, index, playbook, lists, catch_up, rules, now, projects, default_project)
         RawSparql.__init__(self, index, remote, catch_up, past)
         self._shown = shown

@@ -127,9 +127,14 @@ class ListOrder(NamedTuple):
         return "jido:inStream" in self.pattern
 
     @property
+    def is_of_changes(self) -> bool:
+        """Return whether the list has the memories recorded or ended after `?since`, as the pattern asks for that."""
+        return "?news > ?since" in self.pattern
+
+    @property
     def is_of_nodes(self) -> bool:
         """Return whether the list has nodes that match the pattern at any request, neither commits nor pairs."""
-        return not self.pairs and not self.is_of_commits and not self.is_requested
+        return not (self.pairs or self.is_of_commits or self.is_of_changes or self.is_requested)
 
     @property
     def proposals(self) -> bool:
@@ -516,7 +521,8 @@ def parse(name: str, role: str, text: str) -> NamedQuery:
     if "over" in header:
         pattern, variables = header["over"][1], {f"?{param.variable}" for param in params}
         list_order = _list_order(f"{file}:{header['over'][0]}", pattern, order, text)
-        is_requested = bool(variables & {*re.findall(r"\?\w+", pattern)}) and not list_order.pairs
+        is_ready = list_order.pairs or list_order.is_of_changes
+        is_requested = not is_ready and bool(variables & {*re.findall(r"\?\w+", pattern)})
         list_order = list_order._replace(is_requested=is_requested)
     if "unless" in header:
         list_order = _unless(f"{file}:{header['unless'][0]}", header["unless"][1], list_order)
