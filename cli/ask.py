@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from shlex import quote
 from shutil import which
 from typing import Any
@@ -147,21 +148,27 @@ def answer(app: App, memory: Jidomem, name: str, *, include_inactive: bool, para
     def read(limit: int | None, cursor: str | None) -> Page:
         return memory.reader.ask_page(name, project=memory.project, limit=limit, cursor=cursor, **options)
 
-    page, left = read_listed(app, read)
     query = memory.playbook.get(name)
+    if app.rows is None:
+        batches = memory.reader.batches(name, project=memory.project, cursor=app.cursor, **options)
+        first = next(batches)
+        page, left = Page(first, None), ""
+        rows: Iterable[Mapping[str, Any]] = chain(first, chain.from_iterable(batches))
+    else:
+        page, left = read_listed(app, read)
+        rows = page.rows
     is_text = app.form in ("csv", "tsv")
     columns = text_columns(query, include_inactive=include_inactive) if is_text else query.columns
     if app.form == "table" and not any(row.get("topic") for row in page.rows):
         columns = tuple(column for column in columns if column != "topic")
-    rows = page.rows
     if app.form == "table" and query.memory_column and "name" in columns and "summary" not in columns:
-        rows = [{**row, "summary": _text(memory, row[query.memory_column])} for row in rows]
+        rows = [{**row, "summary": _text(memory, row[query.memory_column])} for row in page.rows]
         columns = (*columns, *(["summary"] if any(row["summary"] not in ("", row["name"]) for row in rows) else []))
-    none = "" if rows or include_inactive else _waiting(app, memory, name, params)
+    none = "" if page.rows or include_inactive else _waiting(app, memory, name, params)
     show_rows(app, rows, columns, page.cursor, memory=memory, none=none, left=left)
     if query.name == "conflicts" and app.as_of is None and (pairs := memory.differing_pairs()):
         app.info(differing_note(pairs, "jidomem review"))
-    abandoned = sum(row.get("status") == _ABANDONED for row in rows)
+    abandoned = sum(row.get("status") == _ABANDONED for row in page.rows)
     if abandoned and app.form == "table" and query.name == "open-tasks":
         listed = " of those listed" if page.cursor else ""
         app.info(f"abandoned: {abandoned}{listed}; leave them out with: jidomem ask open-tasks --actionable-only")

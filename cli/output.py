@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, time
+from itertools import chain, islice
 from shlex import quote
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -124,32 +125,36 @@ _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
 
 
 def show_rows(
-    app: App, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None, *,
+    app: App, rows: Iterable[Row], columns: Sequence[str], cursor: str | None = None, *,
     memory: Jidomem | None = None, above: str = "", below: str = "", piped: int | None = None,
     whole: str = "", none: str | None = None, left: str = "",
 ) -> None:  # fmt: skip
     """Print *rows* in the requested format, and the cursor of the next page with the number of rows *left*.
 
-    A table has the text under the key *above* (which may be empty) above its row, and the outcome of a task or error
-    and the text under *below* below it, after the text of the column *whole* if that is cut. Without a terminal it is
-    *piped* characters wide. Open conflicts, and the status of inactive memories in a list without it, are extra
-    columns. If there are no rows and *memory* is given, the reason is printed: nothing was written, or not by that
-    moment, or *none*, else the number of pending proposals.
+    Rows of data are printed one by one, as *rows* yields them. A table has the text under the key *above* (which may be
+    empty) above its row, and the outcome of a task or error and the text under *below* below it, after the text of the
+    column *whole* if that is cut. Without a terminal it is *piped* characters wide. Open conflicts, and the status of
+    inactive memories in a list without it, are extra columns. If there are no rows and *memory* is given, the reason is
+    printed: nothing was written, or not by that moment, or *none*, else the number of pending proposals.
     """
-    form = app.form
+    form, read = app.form, iter(rows)
+    first = [*islice(read, 1)]
     if form in READ:
+        rows = [*first, *read]
         names = _ANNOTATIONS if form == "table" else (*_ANNOTATIONS, OUTCOME)
         present = (name for name in names if any(row.get(name) for row in rows))
         columns = [*columns, *(name for name in present if name not in columns)]
-    if form == "json":
-        show_json({"rows": [json_value(row) for row in rows], "cursor": cursor})
+        if form == "table":
+            texts = [_texts_below(row, below) for row in rows]
+            _table(app, rows, columns, texts, piped, [row.get(above) for row in rows], whole)
+        else:
+            _markdown(rows, columns)
+    elif form == "json":
+        _json_rows(chain(first, read), cursor)
         return
-    if form == "table":
-        texts = [_texts_below(row, below) for row in rows]
-        _table(app, rows, columns, texts, piped, [row.get(above) for row in rows], whole)
     else:
-        _PRINTERS[form](app, rows, columns)
-    if not rows:
+        _PRINTERS[form](chain(first, read), columns)
+    if not first:
         app.info("none" + (_why_none(memory, app.as_of, none) if memory is not None else ""))
     if cursor:
         more = f"more: {left}; " if left else "more: "
@@ -223,7 +228,19 @@ def active_notice(count: int) -> str:
 
 def show_json(value: Any) -> None:
     """Print one JSON value on one line."""
-    click.echo(escape_in_json(json.dumps(value, ensure_ascii=False)))
+    click.echo(_json_text(value))
+
+
+def _json_text(value: Any) -> str:
+    return escape_in_json(json.dumps(value, ensure_ascii=False))
+
+
+def _json_rows(rows: Iterable[Row], cursor: str | None) -> None:
+    """Print *rows* and *cursor* as one JSON value on one line, each row as it is read."""
+    sys.stdout.write('{"rows": [')
+    for number, row in enumerate(rows):
+        sys.stdout.write(f"{', ' * bool(number)}{_json_text(json_value(row))}")
+    click.echo(f'], "cursor": {_json_text(cursor)}}}')
 
 
 def show_result(app: App, values: Any, data: str = "", *, message: str = "") -> None:
@@ -443,24 +460,24 @@ def cut_text(text: str, longest: int) -> str:
     return text if _width(text) <= longest else f"{beginning(text, longest - 1, _width)}…"
 
 
-def _json_lines(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
+def _json_lines(rows: Iterable[Row], columns: Sequence[str]) -> None:
     for row in rows:
         show_json(json_value(row))
 
 
-def _csv(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
+def _csv(rows: Iterable[Row], columns: Sequence[str]) -> None:
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(columns)
     table.writerows([cell(row.get(column)) for column in columns] for row in rows)
 
 
-def _tsv(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
+def _tsv(rows: Iterable[Row], columns: Sequence[str]) -> None:
     click.echo("\t".join(columns))
     for row in rows:
         click.echo(tsv_line([cell(row.get(column)) for column in columns]))
 
 
-def _markdown(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
+def _markdown(rows: Sequence[Row], columns: Sequence[str]) -> None:
     header = [_HEADINGS.get(name, name) for name in columns]
     click.echo(f"| {' | '.join(header)} |\n|{'---|' * len(columns)}")
     for row in rows:
@@ -468,8 +485,8 @@ def _markdown(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
         click.echo(f"| {' | '.join(cells)} |")
 
 
-_PRINTERS: Mapping[str, Callable[[App, Sequence[Row], Sequence[str]], None]] = {
-    "jsonl": _json_lines, "csv": _csv, "tsv": _tsv, "md": _markdown,
+_PRINTERS: Mapping[str, Callable[[Iterable[Row], Sequence[str]], None]] = {
+    "jsonl": _json_lines, "csv": _csv, "tsv": _tsv,
 }  # fmt: skip
 
 

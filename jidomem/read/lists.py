@@ -196,6 +196,12 @@ class Cursor(NamedTuple):
         return cls(as_of, offset, question, PagePosition(key, given), valid_at)
 
 
+def is_in_order(cursor: str) -> bool:
+    """Return whether the page after that of *cursor*, one of a page just read, is read without the rows before it."""
+    key: str = json.loads(urlsafe_b64decode(f"{cursor}==")[_SIZE:])[3]
+    return key != ""
+
+
 class PageCache:
     """The pages read last, each valid until the state it was read from changes."""
 

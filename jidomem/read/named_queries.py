@@ -6,7 +6,7 @@ Raw SPARQL is asked here too, over the graphs of one project, now or replayed to
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -21,7 +21,7 @@ from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, moment_in, plain_value
 from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, MARKER, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
-from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
+from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment, is_in_order
 from jidomem.read.playbook import Playbook, Rows
 from jidomem.records.active import ACTIVE, DUE, OUTCOME, OVER, STATES, UNTIL, WAITING, WITHDRAWAL, validity
 from jidomem.records.intent import Version
@@ -113,6 +113,19 @@ class NamedQueries:
         bound = _at({**_listing(query, bindings), "asOf": start.as_of}, start.valid_at)
         page = self._lists.page(query, project, bound, limit, start, before_batch)
         return page._replace(rows=self._annotate(query, project, bindings, page.rows, start.as_of))
+
+    def batches(self, name: str, size: int = 1_000, /, *, cursor: str | None = None, **options: Any) -> Iterator[Rows]:
+        """Yield the rows of `ask`, all as of the first: *size* at a time of a list that is in order, else at once.
+
+        The first batch is empty only if there are no rows.
+        """
+        limit = None if self.playbook.get(name).list_order is None else size
+        while True:
+            page = self.ask_page(name, limit=limit, cursor=cursor, **options)
+            yield page.rows
+            if page.cursor is None:
+                return
+            cursor, limit = page.cursor, size if is_in_order(page.cursor) else None
 
     def rows(self, name: str, project: str) -> Rows:
         """Return all present rows of a query, without annotations."""

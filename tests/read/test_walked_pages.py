@@ -1,6 +1,7 @@
 """Pages of lists read in order, compared with the whole answer."""
 
 import re
+from itertools import chain
 from random import Random
 
 import pytest
@@ -85,9 +86,12 @@ def test_the_pages_of_every_list_are_its_rows_despite_writes(seed):
                 options |= {"since": f"2026-01-01T00:00:{seed % (number + 1):02d}Z"} if query.takes("since") else {}
                 now = whole.ask(query.name, project="demo", **options)
                 assert paged(reader, query, **options) == now
+                assert [*chain(*reader.batches(query.name, 3, project="demo", **options))] == now
                 assert reader.ask(query.name, project="demo", limit=100, **options) == now
                 past = {**options, "as_of": f"2026-01-01T00:00:{seed % (number + 1):02d}Z"}
-                assert paged(reader, query, limit=2, **past) == whole.ask(query.name, project="demo", **past)
+                then = whole.ask(query.name, project="demo", **past)
+                assert paged(reader, query, limit=2, **past) == then
+                assert [*chain(*reader.batches(query.name, 2, project="demo", **past))] == then
                 if query.name in ("facts", "stale") and not inactive:
                     for moment in ({}, {"as_of": past["as_of"]}):
                         compare_with_whole(reader, whole, query.name, seed % 3 + 1, moment)
@@ -130,6 +134,22 @@ def test_a_page_of_a_list_with_a_parameter_reads_the_memories_of_the_page_only(m
     assert len(rows) == 2
     reads = [text for text in texts if "jido:summary ?summary" in text]
     assert [len(set(re.findall(r"<https://jido.ai/memory/\w+>", text))) for text in reads] == [3]
+
+
+def test_a_batch_of_a_list_without_limit_reads_the_memories_of_the_batch_only(monkeypatch):
+    index = new_index()
+    for day in range(2, 12):
+        index.apply(CONTEXT, f"{day}", fact(f"m:{day:02d}", day))
+    texts, query = [], index.query
+    monkeypatch.setattr(index, "query", lambda text, **more: texts.append(text) or query(text, **more))
+    batches = reader_of(index).batches("timeline", 4, project="demo")
+
+    read = [len(next(batches))]
+    named = [len(set(re.findall(r"<https://jido.ai/memory/\w+>", text))) for text in texts]
+    read += [len(batch) for batch in batches]
+
+    assert max(named) == 5
+    assert read == [4, 4, 2]
 
 
 def test_a_long_list_ends_before_the_next_batch(monkeypatch):
