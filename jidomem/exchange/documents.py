@@ -242,7 +242,10 @@ def _asserted_triples(commits: Iterable[Commit]) -> list[Triple]:
     records: list[Commit] = []
     rows = (triple for commit in _noting(records, commits) for triple in commit.triples if _is_content(triple))
     content = {(intern(subject), intern(name), intern(value)) for subject, name, value in rows}
-    return sorted(content.union(*(_redaction(record, content) for record in records)))
+    named = {item for record in records for _, predicate, item in record.triples if predicate == REDACTED_ITEM}
+    memories = {item for item, predicate, _ in content if predicate == ITEM_MARK and item in named} if named else ()
+    content.update(row for record in records for row in _redaction(record, memories))
+    return sorted(content)
 
 
 def _noting(records: list[Commit], commits: Iterable[Commit]) -> Iterator[Commit]:
@@ -253,16 +256,13 @@ def _noting(records: list[Commit], commits: Iterable[Commit]) -> Iterator[Commit
         yield commit
 
 
-def _redaction(record: Commit, content: Collection[Triple]) -> Iterator[Triple]:
-    """Yield what *record* says of the memories in *content* that lost statements, with an IRI that no commit has."""
+def _redaction(record: Commit, memories: Collection[Term]) -> Iterator[Triple]:
+    """Yield what *record* says of those of *memories* that lost statements, with an IRI that no commit has."""
     node, rows = iri(REDACTION + record.id), [row for row in record.triples if row[1] in REDACTION_PROPERTIES]
-    items = {item for _, predicate, item in rows if predicate == REDACTED_ITEM}
-    items = {item for item, predicate, _ in content if predicate == ITEM_MARK and item in items}
-    if items:
+    said = [row[1:] for row in rows if row[1] != REDACTED_ITEM or row[2] in memories]
+    if any(predicate == REDACTED_ITEM for predicate, _ in said):
         yield node, TYPE, jido("Redaction")
-        for _, predicate, value in rows:
-            if predicate != REDACTED_ITEM or value in items:
-                yield node, predicate, value
+        yield from ((node, *each) for each in said)
 
 
 def _is_content(triple: Triple) -> bool:

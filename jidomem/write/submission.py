@@ -120,11 +120,11 @@ _LOST_TERMS = frozenset(map(iri, LOST_NODES.values()))
 
 
 def _is_new(row: Triple, view: WriteSnapshot) -> bool:
-    """Return whether the *row* of a redaction adds a memory or a property to it, or is of one that is unknown here."""
+    """Return whether the *row* of a redaction names a new memory, adds a property, or is of an unknown one."""
     subject, name, value = row
-    return value not in view.objects(subject, name) and (
-        name in (REDACTED_ITEM, REDACTED_PROPERTY) or not view.types(subject)
-    )
+    if name == REDACTED_ITEM:
+        return True
+    return not view.types(subject) or (name == REDACTED_PROPERTY and value not in view.objects(subject, name))
 
 
 DEFAULT_OPTIONS = SubmitOptions()
