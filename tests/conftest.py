@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from _pytest.doctest import DoctestModule
 
 os.environ["HYPOTHESIS_NO_PLUGINS"] = "1"  # the plugin of trio, which no test uses, takes 0.25 s to import
 import hypothesis
@@ -22,6 +22,7 @@ import jidomem
 from jidomem.base.clock import Sources
 from jidomem.runtime import settings, similar
 
+sys.modules["rfc3987_syntax"] = None  # jsonschema reads its grammar for 1.2 s, for a format that no schema here uses
 os.environ.pop("COLUMNS", None)  # the width of the runner's terminal
 SHM, ROOM = Path("/dev/shm"), 4 << 30
 
@@ -113,12 +114,6 @@ def pytest_collection():
         gc.enable()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file():
-    """Leave out the doctests of test modules, which import much."""
-    return [found for found in (yield) if not isinstance(found, DoctestModule)]
-
-
 #: The longest files of tests. They run first, so that all workers finish at the same time.
 LONG = (
     "test_pythons.py",
@@ -170,21 +165,29 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_sessionfinish(session):
-    """Fail a CI run that skipped a test."""
+    """Remove the files of the users; fail a CI run that skipped a test."""
+    shutil.rmtree(HOMES, ignore_errors=True)
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") == "true" and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-@pytest.fixture(autouse=True)
-def _own_environment(monkeypatch, tmp_path):
-    """Hide the root, project, agent and account of the user from the tests."""
+HOMES = Path(tempfile.mkdtemp(prefix="homes-"))
+_homes = map(str, count())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """Hide the root, project, agent and account of the user from the tests; a fixture would make a folder for each."""
     for name in ("JIDOMEM_ROOT", "JIDOMEM_PROJECT", "JIDOMEM_AGENT", "JIDOMEM_SESSION", "JIDOMEM_INDEX"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("USER", "user")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data-home"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config-home"))
-    monkeypatch.setenv("NO_COLOR", "1")
+        os.environ.pop(name, None)
+    home = HOMES / next(_homes)
+    os.environ |= {
+        "USER": "user",
+        "XDG_DATA_HOME": str(home / "data"),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "NO_COLOR": "1",
+    }
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ def test_without_a_root_a_memory_is_recorded_in_the_memory_of_the_user(tmp_path,
     result = run("remember", "tea at four")
 
     assert result.exit_code == 0
-    assert f"recorded in your own memory, {tmp_path / 'data-home' / 'jidomem'}" in result.stderr
+    assert f"recorded in your own memory, {os.environ['XDG_DATA_HOME']}/jidomem" in result.stderr
 
 
 @pytest.mark.parametrize("is_written", [True, False])
@@ -150,7 +150,7 @@ def test_init_offers_the_memories_of_the_project_in_the_memory_of_the_user(tmp_p
     folder.mkdir()
     monkeypatch.chdir(folder)
     assert run("remember", "tea at four", "--project", "notes" if is_written else "other").exit_code == 0
-    (tmp_path / "data-home" / "jidomem" / "projects" / "notes" / "memory").mkdir(parents=True, exist_ok=True)
+    Path(os.environ["XDG_DATA_HOME"], "jidomem", "projects", "notes", "memory").mkdir(parents=True, exist_ok=True)
 
     result = run("init", ".")
 

@@ -1,11 +1,13 @@
 """The guard before an edit: it shows the governing memories once in a session, within a budget of tokens."""
 
 import json
+import os
 import shlex
 import shutil
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import intent
@@ -364,7 +366,7 @@ def test_the_guard_prints_nothing_without_rules_and_creates_nothing_without_a_ro
     assert (silent, nowhere, calls) == ({}, {}, [{}] * 6)
     assert (plain.exit_code, plain.stdout, plain.stderr) == (0, "", "")
     assert list((tmp_path / "none").iterdir()) == []
-    assert not (tmp_path / "data-home").exists()
+    assert not Path(os.environ["XDG_DATA_HOME"]).exists()
 
 
 def test_an_error_is_shown_with_its_cause_by_the_guard_and_the_briefing(repository):

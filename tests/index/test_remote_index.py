@@ -290,11 +290,8 @@ def test_an_invalid_address_of_a_store_is_refused(root, address, monkeypatch):
     assert jidomem.open(root, index="").remote is None
 
 
-def test_the_user_configuration_selects_the_store_and_a_root_cannot(root, tmp_path):
-    own = tmp_path / "config-home" / "jidomem" / "config.toml"
-    own.parent.mkdir(parents=True)
-    own.write_text('index = "sparql+http://localhost:9/query"\n', "utf-8")
-    own.chmod(0o600)
+def test_the_user_configuration_selects_the_store_and_a_root_cannot(root, config):
+    config.write_text('index = "sparql+http://localhost:9/query"\n', "utf-8")
     with jidomem.open(root) as memory:
         assert memory.remote.shown == "http://localhost:9/query"
     root.mkdir()

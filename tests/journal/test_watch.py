@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,14 @@ from jidomem.errors import JournalDamaged
 from jidomem.journal.journal import FileJournal
 
 SPACED = 0.06  # seconds: longer than a modification time is in doubt
-_listings: list[str] = []
-sys.addaudithook(lambda event, arguments: _listings.append(str(arguments[0])) if event == "os.listdir" else None)
+
+
+@cache
+def _listings():
+    """Return the list of the folders that this process lists from now on; the hook for it stays and costs time."""
+    listed = []
+    sys.addaudithook(lambda event, arguments: listed.append(str(arguments[0])) if event == "os.listdir" else None)
+    return listed
 
 
 def followed_journal(root):
@@ -36,9 +43,9 @@ def followed_journal(root):
 
 def listings_of(journal, run):
     """Return how often *run* lists the folder of the stream."""
-    _listings.clear()
+    _listings().clear()
     run()
-    return _listings.count(str(journal.path(STREAM)))
+    return _listings().count(str(journal.path(STREAM)))
 
 
 def test_appends_and_reads_far_apart_list_no_folder(tmp_path):
