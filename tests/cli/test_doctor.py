@@ -215,39 +215,46 @@ def test_a_fast_clock_is_reported_with_the_numbers_of_entries_and_turns(root):
 UNPRIVILEGED = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 
 
-def run_as_user(root, *words, code):
-    """Return the output of a process that is subject to file permissions."""
-    command = [*UNPRIVILEGED, sys.executable, "-c", "from jidomem_cli.main import main; main()", *words]
-    result = subprocess.run(command, cwd=root.parent, capture_output=True, text=True)
-    assert result.returncode == code, result.stdout + result.stderr
-    return result.stdout + result.stderr
+#: Runs commands in order, and prints the exit code and the output of each.
+RUN_EACH = """
+import json, sys
+from click.testing import CliRunner
+from jidomem_cli.main import cli
+ends = [CliRunner().invoke(cli, words) for words in json.loads(sys.argv[1])]
+print(json.dumps([[end.exit_code, end.output] for end in ends]))
+"""
+
+
+def run_as_user(root, commands):
+    """Return the outputs of a process that is subject to file permissions; *commands* have their exit codes."""
+    command = [*UNPRIVILEGED, sys.executable, "-c", RUN_EACH, json.dumps([line.split() for line in commands])]
+    result = subprocess.run(command, cwd=root.parent, capture_output=True, text=True, check=True)
+    ends = json.loads(result.stdout)
+    assert [code for code, _ in ends] == [*commands.values()], ends
+    return [output for _, output in ends]
 
 
 @pytest.mark.parametrize("closed", ["projects/p/memory", "projects/p"])
 def test_an_unreadable_folder_is_repaired_by_the_printed_command(root, closed):
     folder = root / closed
     folder.chmod(0)
-    outputs = [
-        *(run_as_user(root, *words, code=1) for words in (["ask", "facts"], ["journal", "verify"], ["status"])),
-        run_as_user(root, "status", "--doctor", code=1),
-    ]
+    outputs = run_as_user(root, dict.fromkeys(("ask facts", "journal verify", "status", "status --doctor"), 1))
     repair = f"chmod u+rwx {folder}"
     assert all(repair in each and "bug" not in each for each in outputs), outputs
 
     subprocess.run(repair, shell=True, check=True)
-    assert "needs Rust" in run_as_user(root, "ask", "facts", code=0)
+    assert "needs Rust" in run_as_user(root, {"ask facts": 0})[0]
 
 
 def test_an_unreadable_commit_suggests_no_backup(root):
     (commit,) = (root / "projects" / "p" / "memory").glob("*.ttl")
     commit.chmod(0)
 
-    output = run_as_user(root, "journal", "verify", code=7)
+    output, checked = run_as_user(root, {"journal verify": 7, "status --doctor --json": 1})
 
     assert f"hint: chmod u+rw {commit} && jidomem journal verify" in output
     assert "backup" not in output
-    checked = json.loads(run_as_user(root, "status", "--doctor", "--json", code=1))["checks"]
-    faults = {each["name"]: each for each in checked if each["level"] == "fail"}
+    faults = {each["name"]: each for each in json.loads(checked)["checks"] if each["level"] == "fail"}
     assert (faults.keys(), faults["permissions"]["hint"]) == ({"permissions", "journal"}, f"chmod u+rw {commit}")
 
 
@@ -255,7 +262,7 @@ def test_an_unreadable_configuration_is_repaired_by_the_printed_command(root):
     config = root / "config.toml"
     config.chmod(0)
 
-    output = run_as_user(root, "ask", "facts", code=1)
+    (output,) = run_as_user(root, {"ask facts": 1})
 
     assert f"error: {config}: cannot be read: Permission denied\n" in output
     assert f"hint: chmod u+rw {config}\n" in output

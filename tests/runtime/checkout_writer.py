@@ -3,8 +3,6 @@
 import sys
 from threading import Thread
 
-from conftest import intent
-
 import jidomem
 from jidomem.errors import JidomemError
 
@@ -17,7 +15,7 @@ with jidomem.open(root) as memory:
     while not ended:
         number += 1
         try:
-            receipt = memory.writer.submit_intent("p", intent(summary=f"{name} writes {number}", evidence=[]))
+            receipt = memory.writer.remember("p", f"{name} writes {number}", asserted_by="architect", asserted_in="s-1")
             print("kept", receipt.commit, receipt.iri, flush=True)
         except JidomemError as error:
             print("refused", error.code, flush=True)

@@ -22,7 +22,6 @@ from jidomem_cli.main import cli
 STREAM = Stream("p")
 MEMORY = ".jidomem/projects/p/memory"
 WRITER = str(Path(__file__).with_name("checkout_writer.py"))
-TESTS = str(Path(__file__).parents[1])
 IDENTITY = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
@@ -410,11 +409,8 @@ def test_verify_and_doctor_report_commits_missing_from_the_folder_but_in_head(re
 
 def test_no_acknowledged_write_is_lost_while_branches_change(repository):
     """Two processes write while a user commits, changes the branch and runs the hints of the doctor."""
-    environment = {**os.environ, "PYTHONPATH": TESTS}
     command = [sys.executable, WRITER, str(repository / ".jidomem")]
-    writers = [
-        subprocess.Popen([*command, name], stdin=-1, stdout=-1, text=True, env=environment) for name in ("ana", "bob")
-    ]
+    writers = [subprocess.Popen([*command, name], stdin=-1, stdout=-1, text=True) for name in ("ana", "bob")]
     try:
         for writer in writers:
             assert writer.stdout.readline() == "ready\n"

@@ -31,13 +31,13 @@ class User:
 
 
 @contextmanager
-def user(uid, root, *, group=TEAM, large=2**21):
+def user(uid, root, *, group=TEAM, large=2**21, embedder="local"):
     home = root.parent.parent / f"home-{uid}"
     home.mkdir(exist_ok=True)
     os.chown(home, uid, uid)
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("JIDOMEM_", "XDG_"))},
-        "HOME": str(home), "JIDOMEM_EMBEDDER": "local", "USER": f"u{uid}",
+        "HOME": str(home), "JIDOMEM_EMBEDDER": embedder, "USER": f"u{uid}",
     }  # fmt: skip
     # the process may read the code anywhere; write access depends on its ids only
     reading = ["--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"]
@@ -130,11 +130,11 @@ PUT = ["agent", "working", "put", "language", "fr"]
 
 
 def test_a_refusal_names_an_unwritable_path_and_its_hint_repairs_it(root):
-    with user(ANA, root) as ana:
+    with user(ANA, root, embedder="none") as ana:
         ana.run("remember", "CI runs on ARM", "--type", "fact")
         ana.run(*PUT)
 
-    with user(BOB, root) as bob:
+    with user(BOB, root, embedder="none") as bob:
         for path, words in (
             ("state/working.sqlite", PUT),
             ("state", PUT),

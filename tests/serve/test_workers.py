@@ -112,7 +112,9 @@ def path_of(iri):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("workers") / "root", 3) as process:
+    root = tmp_path_factory.mktemp("workers") / "root"
+    with serving(root, 3) as process:
+        process.root = root
         with Client(process.url) as client:
             client.submit(intent(summary="the first of all"))
         yield process
@@ -482,22 +484,19 @@ def test_a_failed_start_is_reported_as_by_one_process(server, tmp_path):
     assert json.loads(one[1])["detail"] == json.loads(several[1])["detail"] == f"127.0.0.1:{used_port[1]} is in use"
 
 
-def test_a_worker_that_fails_to_restart_is_retried_while_the_others_answer(tmp_path):
-    root = tmp_path / "root"
-    with serving(root, 2) as server:
-        with Client(server.url) as client:
-            client.submit(intent())
-        (root / "config.toml").write_text("nonsense = 1\n")
-        (pid,) = (each["pid"] for each in events(server, "worker_started") if each["worker"] == 2)
-        os.kill(pid, signal.SIGKILL)
-        (first,) = wait_for(server, "worker_refused", 1)
-        assert (first["worker"], first["code"]) == (2, "invalid_config")
-        with Client(server.url) as client:
-            assert len(client.get("/projects/p/queries/facts")["rows"]) == 1
+def test_a_worker_that_fails_to_restart_is_retried_while_the_others_answer(server):
+    config, started = server.root / "config.toml", events(server, "worker_started")
+    config.write_text("nonsense = 1\n")
+    *_, pid = (each["pid"] for each in started if each["worker"] == 2)
+    os.kill(pid, signal.SIGKILL)
+    first, *_ = wait_for(server, "worker_refused", 1)
+    assert (first["worker"], first["code"]) == (2, "invalid_config")
+    with Client(server.url) as client:
+        assert client.get("/projects/p/queries/facts")["rows"]
 
-        (root / "config.toml").unlink()
+    config.unlink()
 
-        wait_for(server, "worker_started", 3)
+    wait_for(server, "worker_started", len(started) + 1)
 
 
 def test_one_worker_is_the_process_itself(tmp_path):
