@@ -358,9 +358,10 @@ def acting(app: App) -> str:
     return _as_text({**_place(app), "--agent": app.agent})
 
 
-#: The commands that a text may suggest, and what separates them; those that are about another root or project.
+#: The commands that a text may suggest, and what separates them; those that are about another root, and the whole root.
 _SUGGESTED, _BETWEEN = re.compile(r"\bjidomem((?: [a-z][a-z-]*)+)(?![\w=/.:-])"), re.compile(r"\n|; |&& |, or ")
-_ELSEWHERE = ("init", "setup", "demo", "completion", "root backup", "root restore", "root migrate")
+_ELSEWHERE = ("init", "setup", "demo", "completion", "root restore", "root migrate")
+_WHOLE = ("root backup", "root reindex")
 
 
 def in_place(text: str, app: App) -> str:
@@ -380,7 +381,7 @@ def in_place(text: str, app: App) -> str:
             return match[0]
         agent = app.agent if getattr(command, "is_writing", False) and path[0] != "access" else None
         arguments = _BETWEEN.split(text[match.end() :], maxsplit=1)[0]
-        options = {**_place(app), "--agent": agent}
+        options = {**_place(app), "--agent": agent, **(dict.fromkeys(["--project"]) if name in _WHOLE else {})}
         missing = {option: value for option, value in options.items() if f"{option} " not in arguments}
         return f"jidomem {name}{_as_text(missing)}{match[0].removeprefix(f'jidomem {name}')}"
 

@@ -255,11 +255,17 @@ def restore(app: App, file: Path) -> None:
     _print_move(app, _with_progress(app, partial(move.restore, file, _root(app))))
 
 
+def _refuse_project(app: App, what: str, other: str = "") -> None:
+    """Raise InvalidRequest for --project, as *what* is of the whole root; *other* is what can be done instead."""
+    if app.project is not None:
+        raise InvalidRequest(f"{what} is of the whole root: --project does not apply", hint=f"leave it out{other}")
+
+
 def _root(app: App) -> str:
     """Return the root of the command, a folder or an address; raises InvalidRequest for --project."""
-    if app.project is not None:
-        hint = f"leave it out; one project: jidomem --project {quote(app.project)} root migrate SOURCE TARGET"
-        raise InvalidRequest("a backup is of the whole root: --project does not apply", hint=hint)
+    _refuse_project(
+        app, "a backup", f"; one project: jidomem root migrate --project {quote(app.project or '')} SOURCE TARGET"
+    )
     return settings.address_of(app.root) or str(settings.find(app.root)[0])
 
 
@@ -308,6 +314,7 @@ def reindex(app: App) -> int:
       jidomem root reindex
       jidomem root reindex --json
     """
+    _refuse_project(app, "the index")
     memory = app.read(warn_of_damage=False)
     follower, start = memory.follower, time.perf_counter()
     shown = sys.stderr if not app.quiet and sys.stderr.isatty() else None

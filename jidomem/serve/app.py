@@ -162,15 +162,13 @@ class AccessGate:
         if route.writes and route.statuses:
             wire.check_headers(route.headers)
         project = parts.get("project")
-        if caller is None:
-            return self._answer(self._site, route, project, parts)
         site = replace(self._site, caller=caller, request_id=g.seen.id)
         if project is not None:
             site.check(project)
         try:
             return self._answer(site, route, project, parts)
         except JidomemError as error:
-            if project is not None and error.code == "unknown_project":
+            if caller is not None and project is not None and error.code == "unknown_project":
                 raise site.unknown(project) from None
             raise site.visible_error(error) from error
 

@@ -618,11 +618,9 @@ class RequestContext:
 
     def visible_error(self, error: JidomemError) -> JidomemError:
         """Return *error* as the caller may see it: one with a token without paths and commands of this machine."""
-        if self.caller is None:
-            return error
-        shown = wire.for_callers(error, self.memory.place.name)
-        if shown is not error:
-            self.operation.log_fault(error, self.caller.agent, self.request_id)
+        shown = error if self.caller is None else wire.for_callers(error, self.memory.place.name)
+        if shown is not error or (self.caller is None and error.http_status >= 500):
+            self.operation.log_fault(error, self.caller.agent if self.caller else "", self.request_id)
         return shown
 
     def check_writes(self) -> None:

@@ -53,6 +53,14 @@ def test_reindex_rebuilds_the_snapshot_and_reports_commits_and_size(large):
     assert after[0]["name"] != before[0]["name"]
 
 
+def test_reindex_refuses_a_project_as_the_index_is_of_the_whole_root(large):
+    refused = run("root", "reindex", "--project", "p")
+
+    assert (refused.exit_code, refused.stderr.splitlines()) == (
+        2, ["error: the index is of the whole root: --project does not apply", "hint: leave it out"],
+    )  # fmt: skip
+
+
 def test_reindex_of_a_damaged_journal_stores_no_snapshot_and_names_the_damaged_file(large):
     file = sorted((large / ".jidomem" / "projects" / "p" / "memory").glob("*.ttl"))[3]
     file.write_bytes(file.read_bytes()[:-5])

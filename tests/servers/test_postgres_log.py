@@ -271,6 +271,23 @@ def test_a_server_that_answers_and_refuses_is_not_said_to_be_away(postgres, addr
     log.close()
 
 
+@pytest.mark.parametrize(
+    ("limit", "password", "message", "hint"),
+    [
+        (0, "x", "too many connections for role", "CONNECTION LIMIT of the role"),
+        (5, "y", "password authentication failed", "admits this user"),
+    ],
+)
+def test_a_connection_that_is_refused_is_not_said_to_be_unanswered(postgres, address, limit, password, message, hint):
+    postgres.sql(f"CREATE ROLE few LOGIN PASSWORD 'x' CONNECTION LIMIT {limit}")
+    try:
+        with pytest.raises(Failed, match=f"refused the connection: .*{message}") as refusal:
+            PostgresLog(address.replace(f"jido:{PASSWORD}", f"few:{password}"), wait=0.0)
+    finally:
+        postgres.sql("DROP ROLE few")
+    assert (refusal.value.code, hint in refusal.value.hint) == ("store_unreachable", True)
+
+
 def test_a_probe_is_as_large_as_the_commit_that_was_refused_and_stores_nothing(postgres, log, address):
     fill(log, 1)
     table, function = f"{schema_of(address)}.commits", f"{schema_of(address)}.room"

@@ -124,6 +124,7 @@ _REPAIRS = {
     "57014": "a statement took too long: see what it waits for in pg_stat_activity, and statement_timeout of the role",
     "55P03": "a lock was not released in time: see who has it in pg_locks, and lock_timeout of the role",
 }
+_NO_SLOT = "close other connections, or an administrator allows more: max_connections, or CONNECTION LIMIT of the role"
 #: The settings of each session. Keepalives let the server release the locks of a machine that is gone.
 _SETTINGS = """
 SELECT set_config('statement_timeout', %s, false), set_config('tcp_keepalives_idle', '10', false),
@@ -260,6 +261,9 @@ class PostgresPool:
         if (repair := _REPAIRS.get(error.sqlstate or "")) is not None:
             return Failed(f"{name} refused: {message}", hint=repair, code="store_unreachable")
         hint = f"check that it runs and admits this user: psql '{name.partition('?')[0]}' -c 'SELECT 1'"
+        if error.sqlstate is None and "FATAL:" in message:  # psycopg has no code for a connection that is refused
+            hint = _NO_SLOT if "too many" in message or "slots" in message else hint
+            return Failed(f"{name} refused the connection: {message}", hint=hint, code="store_unreachable")
         return Failed(f"{name} did not answer: {message}", hint=hint, code="store_unreachable")
 
     def _take_idle(self) -> PostgresConnection | None:
