@@ -181,7 +181,7 @@ class App:
     def warn_of_new(
         self, settings: Settings, projects: Callable[[], Sequence[str]], *, makes_root: bool = False
     ) -> None:
-        """Warn of a root or project that the first write to a server would make.
+        """Warn of a root or project that the first write to a server would make, and of a project that none named.
 
         Raises NotFound for a misspelt project, and for a named root that does not exist unless the server *makes_root*.
         """
@@ -197,6 +197,11 @@ class App:
         elif settings.requested and settings.requested not in (known := projects()):
             there = f"; there is {', '.join(known)}" if known else ""
             self.warn(f"no project {settings.requested!r} in {settings.place}: {_FIRST_WRITE}{there}")
+        elif settings.address and not (settings.requested or settings.configured):
+            from shlex import quote
+
+            project, command = settings.project, f"jidomem init --root {quote(settings.place)} --project"
+            self.warn(f"the root names no project: here it is {project}, by the folder; for all: {command} {project}")
 
     def refuse_missing(self, settings: Settings) -> None:
         """Raise NotFound if there is no root, and Failed `memory_missing` if only this checkout lacks it."""

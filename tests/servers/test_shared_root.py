@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,6 +20,7 @@ from jidomem.extras.servers.object_log import Bucket
 from jidomem.journal.journal import Stream
 from jidomem.runtime import similar, tokens
 from jidomem_cli.main import cli
+from jidomem_cli.options import App
 
 
 @pytest.fixture
@@ -363,6 +365,26 @@ def test_a_write_makes_a_root_with_a_warning_that_names_its_address(address, tmp
     assert (first.exit_code, first.stderr.startswith(warning)) == (0, True)
     assert (second.exit_code, "no memory root" in second.stderr) == (0, False)
     assert jidomem_here(address, tmp_path / "other", "status").exit_code == 0
+
+
+@both
+def test_a_server_warns_of_a_root_that_names_no_project(address, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
+
+    def warning(**named):
+        with jidomem.open(address, **named) as memory:
+            App().warn_of_new(memory.settings, memory.projects)
+            return memory.project, capsys.readouterr().err
+
+    default, warned = warning()
+    shown = shlex.quote(addresses.without_secrets(address))
+    assert warned == (
+        f"warning: the root names no project: here it is {default}, by the folder;"
+        f" for all: jidomem init --root {shown} --project {default}\n"
+    )
+    assert "names no project" not in warning(project="p")[1]
+    assert jidomem_here(address, tmp_path / "home", "init", "--project", "p").exit_code == 0
+    assert warning() == ("p", "")
 
 
 def test_a_root_that_is_gone_is_not_made_again_before_init(postgres, tmp_path):

@@ -126,7 +126,8 @@ def is_claimed(home: Path, address: str, environment: Mapping[str, str]) -> bool
 def _unusable(home: Path, problem: str, address: str) -> Failed:
     return Failed(
         f"{home} {problem}, so it cannot have the copy of {without_secrets(address)}",
-        hint="name an empty folder, one for each root: export JIDOMEM_HOME=FOLDER; or unset it",
+        hint="unset JIDOMEM_HOME, as to copy one bucket to another: each root then has a folder of its own; or name an"
+        " empty one for this root: export JIDOMEM_HOME=FOLDER",
         code="invalid_config",
     )
 
