@@ -54,6 +54,7 @@ from jidomem.schema.ontology import Schema
 from jidomem.write import canonical, secrets
 from jidomem.write.conversation import ENTRY, ID, METADATA, REPLACES, TEXT
 from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.submission import STRUCTURAL
 from jidomem.write.triples import TEXTS, WRITER_AGENT, agent_stub, name_of
 from jidomem.write.writer import MemoryWriter
 
@@ -62,11 +63,6 @@ _FREE = (*(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "ra
 _TURN_PART = re.compile(r"/(?:prompt|answer|tools/\d+(?:/result)?)$")
 #: The properties from a turn to its parts, whose texts belong to it.
 _PARTS = tuple(map(conv, ("hasPrompt", "hasAnswer", "involvesToolInvocation", "hasResult")))
-#: The structural properties of a memory, which cannot be redacted.
-_STAYS = frozenset(
-    map(jido, ("recordedAt", "recordedIn", "hasAssertionStatus", "supersedes", "supersededBy", "invalidates",
-               "invalidatedBy", "appliesToProject", "hasTimestamp", "hasConfidence"))
-)  # fmt: skip
 _LINKS = tuple(
     map(jido, ("supersedes", "supersededBy", "invalidates", "invalidatedBy", "revives", "coexistsWith",
                "conflictsWith", "derivedFrom", "hasAlternative", "answeredWith"))
@@ -459,7 +455,7 @@ class JournalMaintenance(NamedTuple):
             raise NotFound(f"{item} is not a memory of {project}", hint="list them with: jidomem ask timeline")
         given = [*map(iri, properties)]
         for name in given:
-            if name in _STAYS:
+            if name in STRUCTURAL:
                 raise InvalidRequest(
                     f"{plain_value(name)} is needed by the memory and cannot be redacted", hint="name another property"
                 )

@@ -54,6 +54,7 @@ from jidomem.write.submission import (
     REDACTED_PROPERTY,
     REDACTION,
     REDACTION_PROPERTIES,
+    STRUCTURAL,
     Records,
 )
 from jidomem.write.triples import restate
@@ -510,7 +511,8 @@ def _redactions(about: Mapping[Term, Sequence[Triple]], kinds: Mapping[Term, Set
 
 def _lost(redacted: Sequence[Triple], about: Mapping[Term, Sequence[Triple]]) -> Iterator[tuple[Term, Term]]:
     """Yield the subjects and properties that lost a value by the records *redacted*, and have none."""
-    properties = grouped((record, value) for record, name, value in redacted if name == REDACTED_PROPERTY)
+    said = ((record, value) for record, name, value in redacted if name == REDACTED_PROPERTY)
+    properties = grouped((record, name) for record, name in said if name not in STRUCTURAL)
     for record, name, item in redacted:
         if name == REDACTED_ITEM:
             yield from ((item, lost) for lost in {*properties.get(record, ())} - {row[1] for row in about[item]})

@@ -34,6 +34,11 @@ REDACTED_ITEM, REDACTED_PROPERTY = jido("redactedItem"), jido("redactedProperty"
 #: The beginning of the IRI of a redaction in another root, and the properties of its record.
 REDACTION = "urn:jido:redaction:"
 REDACTION_PROPERTIES = (REDACTED_ITEM, REDACTED_PROPERTY, jido("orderedBy"), jido("orderReason"))
+#: The structural properties of a memory, which cannot be redacted.
+STRUCTURAL = frozenset(
+    map(jido, ("recordedAt", "recordedIn", "hasAssertionStatus", "supersedes", "supersededBy", "invalidates",
+               "invalidatedBy", "appliesToProject", "hasTimestamp", "hasConfidence"))
+)  # fmt: skip
 #: The author and the session with which a memory that lost them is judged.
 LOST_NODES = {"asserted_by": f"{BASE}agents/jidomem-redacted", "asserted_in": f"{BASE}sessions/jidomem-redacted"}
 

@@ -20,6 +20,7 @@ from jidomem.exchange.documents import DocumentFormat
 from jidomem.exchange.importer import import_document
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import REDACTED, TYPE, jido
+from jidomem.records.policy import PolicyChange
 from jidomem_cli.main import cli
 
 STREAM = Stream("p")
@@ -191,6 +192,27 @@ def test_a_memory_said_to_be_redacted_is_marked_for_ever_and_judged_as_all_other
         again = {"extra_triples": [[f"urn:jido:redaction:{'1' * 64}", "jido:redactedItem", {"@id": "urn:x"}]]}
         with pytest.raises(IntentRefused):
             copy.writer.submit_intent("p", intent(**again))
+
+
+def test_what_cannot_be_redacted_is_written_whatever_a_file_says(tmp_path):
+    data = DOCUMENT.replace("jido:hasConfidence jido:Medium ;", "jido:confidenceValue 0.5 ;")
+    copy, report = imported(
+        None, tmp_path / "copy", data=data.replace("rationale ,", "rationale , jido:hasTimestamp ,").encode()
+    )
+    with copy:
+        properties = copy.reader.get_memory("p", report.entries[0].iri)["properties"]
+        assert properties["hasConfidence"] == ["https://jido.ai/ontology#Medium"]
+        assert len(properties["hasTimestamp"]) == 1
+
+
+def test_the_author_that_was_lost_is_none_of_whom_the_policy_lets_assert(memory, choice, tmp_path):
+    with jidomem.open(tmp_path / "copy", project="p") as copy:
+        curator = PolicyChange(agent=copy.writer.agent, grants="Administrator")
+        copy.writer.change_policy(
+            "p", [curator, PolicyChange(allows="propose"), PolicyChange(role="Administrator", allows="assert")]
+        )
+        report = import_document(copy.writer, copy.schema, "p", "m", exported(memory, DocumentFormat.TURTLE))
+        assert [entry.outcome.status for entry in report.entries] == ["proposed"]
 
 
 def test_an_export_as_of_a_moment_before_a_redaction_can_be_imported(memory, choice, tmp_path):
