@@ -78,8 +78,9 @@ def _undeclared_in(files: Sequence[Path], schema: Schema) -> Iterator[tuple[Path
     """Yield a violation for each undeclared term of the ontology's namespaces in the queries: it matches nothing."""
     known, spaces = described_terms(schema) if files else set[Term](), tuple(schema.namespaces)
     for path in files:
-        with suppress(OSError, UnicodeDecodeError):  # `check_queries` reports such a file
-            for name, line in dict.fromkeys(sparql.iris(path.read_text("utf-8-sig"))):
+        with suppress(OSError, UnicodeDecodeError):  # `check_queries` reports such a file, and one that is too large
+            query = path.read_text("utf-8-sig")
+            for name, line in dict.fromkeys(sparql.iris(query) if len(query) <= sparql.MAX_BYTES else ()):
                 if name.startswith(spaces) and name not in spaces and iri(name) not in known:
                     text, place = not_declared(iri(name), "term", schema), f"{path.parent.name}/{path.name}"
                     yield path, Problem(place, DECLARED, "violation", text, str(path), line)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -68,9 +69,10 @@ class GateQuery(NamedTuple):
 Ask = Callable[[str], Solutions]
 
 
-def shipped() -> list[GateQuery]:
+@cache
+def shipped() -> tuple[GateQuery, ...]:
     """Return the gates of jidomem."""
-    return [read_gates(path) for path in files.query_files() if path.parent.name == FOLDER]
+    return tuple(read_gates(path) for path in files.query_files() if path.parent.name == FOLDER)
 
 
 def names(schema: Schema, own: Iterable[GateQuery]) -> set[str]:

@@ -107,10 +107,10 @@ def test_a_root_built_without_validation_has_the_files_of_the_writer(tmp_path):
     for validated in (True, False):
         nonces = count()
         load.build(
-            tmp_path / str(validated), 1_400, validated=validated, nonce=lambda n=nonces: next(n).to_bytes(32, "big")
+            tmp_path / str(validated), 800, validated=validated, nonce=lambda n=nonces: next(n).to_bytes(32, "big")
         )
 
-    assert len(files(tmp_path / "True" / "projects")) > 20
+    assert len(files(tmp_path / "True" / "projects")) > 10
     assert files(tmp_path / "False" / "projects") == files(tmp_path / "True" / "projects")
 
 

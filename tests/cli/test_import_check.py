@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from cli_world import rows, run
@@ -13,20 +14,24 @@ AGREEMENT = "memory and sources agree"
 
 
 @pytest.fixture
-def write(tmp_path, monkeypatch):
+def write(tmp_path, monkeypatch, copy_built):
     """Return a function that writes a file in a repository with two imported records; its only agent is a curator."""
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
 
-    def write(path, text):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    def build(folder):
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        monkeypatch.chdir(folder)
+        write(QUEUE, RECORD.format(title="Use a queue"))
+        write(LOG, RECORD.format(title="Use a log"))
+        succeed("init", "--from", "auto")
+        succeed("access", "policy", "grant", "ana", "curator")
 
-    write(QUEUE, RECORD.format(title="Use a queue"))
-    write(LOG, RECORD.format(title="Use a log"))
-    succeed("init", "--from", "auto")
-    succeed("access", "policy", "grant", "ana", "curator")
+    def write(path, text):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text)
+
+    copy_built(build, tmp_path)
+    monkeypatch.chdir(tmp_path)
     return write
 
 
