@@ -113,6 +113,20 @@ def unsearchable(pattern: str) -> Unsearchable | None:
     return None
 
 
+#: Lines that have hardly a character in common.
+_LINES = ("import os", "}", "42", "- \u00dcber", "\t;")
+
+
+def matches_every_line(pattern: str) -> bool:
+    """Return whether *pattern* matches lines that have nothing in common; raises Unsearchable.
+
+    >>> [matches_every_line(pattern) for pattern in (".*", "[^ ]", "(print)?", "^$", "[a-z]", "import .*")]
+    [True, True, True, False, False, False]
+    """
+    search = compiled(pattern, "m").search
+    return all(search(line.encode()) for line in _LINES)
+
+
 def _to_re2(pattern: str) -> str:
     parts, at, inside = [], 0, False
     while at < len(pattern):

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from jidomem.base.clock import parse_moment
+from jidomem.base.regex import matches_every_line
 from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, NotFound, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
@@ -65,14 +66,18 @@ _EVIDENCE = jido("Evidence")
 PROPOSED_PREFIX = "proposed, not asserted: "
 _CHECK_WAITS = "its check waits for a curator: the guard applies it once one accepts or confirms it"
 _CHECK_NOT_APPLIED = "its check stops no edit: the guard applies the checks of Strict conventions only"
+#: The warning for a pattern that matches every line, by its property; the properties of all checks of the guard.
+_BROAD = {
+    f"{vocab.JIDO}{name}Pattern": f"its pattern matches every line, so it {effect}; to narrow it: give `{name}`"
+    for name, effect in (("forbids", "stops each edit"), ("requires", "requires nothing"))
+}
+_CHECKS = {*_BROAD, f"{vocab.JIDO}checkCommand"}
 STATUS_NAMES = {triples.ASSERTED: "asserted", triples.PROPOSED: "proposed"}
 _STORED_ELSEWHERE = "leave it out, and say where it is stored; if it is not a secret, word it differently"
 _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
 
 #: Conflicts that are refused under every policy.
 _NEVER_ACCEPTED = ("stale_supersession", "same_key")
-#: The properties of the checks that the guard runs on files.
-_CHECKS = {f"{vocab.JIDO}{name}" for name in ("forbidsPattern", "requiresPattern", "checkCommand")}
 #: The number of conflicting memories that a refusal gives in full.
 _SHOWN_WHOLE = 10
 
@@ -315,7 +320,7 @@ class Pipeline:
             if draft.proposal.timestamp is None:  # else it is a correction, which carries the date of the memory
                 warnings += confirming
         status = STATUS_NAMES[comparison.status]
-        receipt = Receipt(intent.iri or "", None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
+        receipt = Receipt(item, None, Version(), status, draft.filled, tuple(conflicts), tuple(warnings))
         rows += triples.relate(intent, comparison.status, [each.iri for each in conflicts] if conflicts else ())
         records = comparison.marks
         if options.recorded:
@@ -450,12 +455,10 @@ class Pipeline:
         """Return asserted or proposed, by the policy for conflicts of the kind; raise Conflict if it is to refuse."""
         if not conflicts or options.restates:
             return triples.PROPOSED if options.propose else triples.ASSERTED
-        policy = (
-            "propose" if options.propose else self.rules.policy.on_conflict.get(family(intent.type or ""), "refuse")
-        )
+        on_conflict = self.rules.policy.on_conflict.get(family(intent.type or ""), "refuse")
+        policy = "propose" if options.propose else on_conflict
         if policy == "refuse" or any(each.kind in _NEVER_ACCEPTED for each in conflicts):
-            shown = conflicts[:_SHOWN_WHOLE]
-            items = {each.iri: _full_fields(each.iri, view) for each in shown}
+            items = {each.iri: _full_fields(each.iri, view) for each in conflicts[:_SHOWN_WHOLE]}
             conflicts = [
                 conflict.with_differing_fields(each, intent, items[each.iri]) if each.iri in items else each
                 for each in conflicts
@@ -466,17 +469,15 @@ class Pipeline:
         return triples.PROPOSED if policy == "propose" else triples.ASSERTED
 
     def _check_warnings(self, intent: MemoryUpdateIntent, status: Term, view: WriteSnapshot) -> list[str]:
-        """Return a warning for a check that the guard does not apply: of advice, or until a curator accepts it."""
-        if not intent.extra_triples:
-            return []
-        predicates = {predicate for subject, predicate, _ in intent.extra_triples if subject == intent.iri}
-        if predicates.isdisjoint(_CHECKS):
-            return []
-        if vocab.local_name(intent.enforcement_level or "") != "Strict":
-            return [_CHECK_NOT_APPLIED]
+        """Return the warnings for checks: not applied as of advice, or until a curator accepts it; of every line."""
+        own = (triple[1:] for triple in intent.extra_triples if triple[0] == intent.iri)
+        checks = [(name, value["@value"]) for name, value in own if name in _CHECKS]
+        if not checks or vocab.local_name(intent.enforcement_level or "") != "Strict":
+            return [_CHECK_NOT_APPLIED] if checks else []
         curators = permissions.authority(view, self.rules.policy).curators
         waits = status == triples.ASSERTED and curators and intent.asserted_by not in curators
-        return [_CHECK_WAITS] if waits else []
+        warnings = [_CHECK_WAITS] if waits else []
+        return warnings + [_BROAD[name] for name, text in checks if name in _BROAD and matches_every_line(text)]
 
     def _is_functional(self, prop: Term) -> bool:
         declared = self.rules.schema.properties.get(prop)
@@ -487,9 +488,8 @@ class Pipeline:
     ) -> list[Triple]:
         """Return the conflict keys of *intent*, by which later submissions find it."""
         all_keys = [*keys]
-        if intent.extra_triples:
-            for slot in conflict.value_keys(intent, self._is_functional).items():
-                all_keys += slot
+        for slot in conflict.value_keys(intent, self._is_functional).items():
+            all_keys += slot
         if intent.invalidates and not options.has_judgement(intent.iri):
             all_keys += triples.end_keys(intent, view)
         return [(iri(intent.iri or ""), CONFLICT_KEY, literal(key)) for key in all_keys]

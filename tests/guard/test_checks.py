@@ -196,6 +196,20 @@ def test_the_receipt_warns_of_a_check_that_is_not_applied(repository, level):
     assert ("the guard applies the checks of Strict conventions only" in result.stderr) == (level != "Strict")
 
 
+@pytest.mark.parametrize(
+    ("option", "pattern", "effect"),
+    [("--forbids", ".*", "stops each edit"), ("--requires", "(x|)", "requires nothing"), ("--forbids", "print", "")],
+)
+def test_the_receipt_warns_of_a_pattern_that_matches_every_line(repository, option, pattern, effect):
+    words = ("remember", "No print", "--type", "convention", "--about", "src", "--enforcement-level", "Strict")
+
+    result = run(*words, option, pattern)
+
+    narrower = f"jidomem edit {result.stdout.strip()[-8:]} --set {option[2:]}=VALUE"
+    warnings = [f"warning: its pattern matches every line, so it {effect}; to narrow it: {narrower}"] if effect else []
+    assert [line for line in result.stderr.splitlines() if "every line" in line] == warnings
+
+
 @pytest.mark.parametrize("is_changed", [True, False])
 def test_a_check_is_applied_after_a_curator_accepts_it(repository, is_changed):
     with jidomem.open(repository / ".jidomem") as memory:
