@@ -244,22 +244,22 @@ class Pipeline:
 
         Its fields and references are checked here, its terms and the shapes by `describe`.
         """
-        project, schema, policy = submission.project, self.rules.schema, self.rules.policy
+        project, options, schema, policy = submission.project, submission.options, self.rules.schema, self.rules.policy
         intent = resolve(draft.intent, view, partial(self.find, project))
         permission = permissions.permitted(intent, view, self.rules, self.speaker)
-        is_recorded = intent.iri in submission.options.recorded
+        ids, is_recorded = partial(self.ids, project), intent.iri in options.recorded
         intent = intent if is_recorded else permissions.check_promotion(intent, view, permission.is_curator)
         validate.require_fields(intent, project)
-        validate.check_references(intent, view, policy, partial(self.ids, project), is_recorded=is_recorded)
-        if intent.about and not (submission.options.restates or submission.options.imported):
+        attributed = options.attributed(intent) if is_recorded else intent
+        validate.check_references(attributed, view, policy, ids, is_recorded=is_recorded)
+        if intent.about and not (options.restates or options.imported):
             validate.check_separators(intent)
         if intent.extra_triples:
             validate.check_extra_triples(intent, view, schema)
-            if not submission.options.restates:
+            if not options.restates:
                 validate.check_patterns(intent)
-        if intent.evidence != draft.intent.evidence:
-            draft = draft._replace(filled={**draft.filled, "evidence": intent.evidence})
-        return draft._replace(intent=intent), permission
+        resolved = {} if intent.evidence == draft.intent.evidence else {"evidence": intent.evidence}
+        return draft._replace(intent=intent, filled={**draft.filled, **resolved}), permission
 
     def _compare(
         self,

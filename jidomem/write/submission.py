@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -101,6 +101,13 @@ class SubmitOptions:
     def has_judgement(self, item: str | None) -> bool:
         """Return whether the memory *item* was recorded before with the keys of its judgements."""
         return any(name == CONFLICT_KEY for _, name, _ in self.recorded.get(item or "", NO_RECORDS).rows)
+
+    def attributed(self, intent: MemoryUpdateIntent) -> MemoryUpdateIntent:
+        """Return *intent* without an author and a session that are placeholders of lost ones."""
+        if not self.recorded.get(intent.iri or "", NO_RECORDS).lost:
+            return intent
+        known: dict[str, Any] = {name: None for name, node in LOST_NODES.items() if getattr(intent, name) == node}
+        return replace(intent, **known)
 
     def with_records(
         self, item: str, rows: Iterable[Triple], marks: Sequence[Triple], view: WriteSnapshot, literal: int

@@ -215,6 +215,17 @@ def test_the_author_that_was_lost_is_none_of_whom_the_policy_lets_assert(memory,
         assert [entry.outcome.status for entry in report.entries] == ["proposed"]
 
 
+def test_a_strict_project_imports_a_memory_whose_author_is_lost(memory, choice, tmp_path):
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "config.toml").write_text("strict = true\n")
+    copy, report = imported(memory, tmp_path / "copy")
+    with copy:
+        assert [(entry.iri, entry.outcome.status) for entry in report.entries] == [(choice, "asserted")]
+        forged = intent(asserted_by="jidomem-redacted")
+        with pytest.raises(IntentRefused, match="is not declared, and this project is strict"):
+            copy.writer.submit_intent("p", forged)
+
+
 def test_an_export_as_of_a_moment_before_a_redaction_can_be_imported(memory, choice, tmp_path):
     moment = memory.reader.ask("timeline", project="p")[-1]["recorded"]
     given = ("--root", memory.settings.root, "--project", "p", "root", "export", "--as-of", moment.isoformat())
