@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
-from io import StringIO
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -433,8 +432,7 @@ def replay(app: App, check: bool) -> int:
     memory = app.read(warn_of_damage=False)
     damage = [error for stream in memory.journal.streams() for error in memory.journal.verify(stream)]
     compared = (memory.follower, memory.settings.root / INDEX, memory.schema.triples, memory.schema.version)
-    shown = sys.stderr if not app.quiet and sys.stderr.isatty() else StringIO()
-    with click.progressbar(length=1, label="replay", file=shown) as bar:
+    with app.progress("replay") as bar:
 
         def show(done: int, total: int) -> None:
             bar.length = total

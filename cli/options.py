@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from inspect import cleandoc
+from io import StringIO
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -267,6 +269,11 @@ class App:
         from jidomem_cli.errors import in_place
 
         return in_place(text, self)
+
+    def progress(self, label: str, length: int = 1, **form: Any) -> AbstractContextManager[Any]:
+        """Return a progress bar on standard error; it is not shown with --quiet, or if that is no terminal."""
+        file = sys.stderr if not self.quiet and sys.stderr.isatty() else StringIO()
+        return click.progressbar(length=length, label=label, file=file, **form)
 
     def log(self, level: str, event: str, **fields: str) -> None:
         """Write one line of JSON to standard error."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -271,9 +270,7 @@ def _root(app: App) -> str:
 
 def _with_progress(app: App, work: Callable[[Progress], T]) -> T:
     """Return the result of *work*; a terminal shows the bytes processed."""
-    if app.quiet or not sys.stderr.isatty():
-        return work(id)
-    with click.progressbar(length=0, label="bytes", file=sys.stderr, show_percent=False, show_eta=False) as bar:
+    with app.progress("bytes", 0, show_percent=False, show_eta=False) as bar:
         return work(lambda size: bar.update(size))
 
 
@@ -317,17 +314,13 @@ def reindex(app: App) -> int:
     _refuse_project(app, "the index")
     memory = app.read(warn_of_damage=False)
     follower, start = memory.follower, time.perf_counter()
-    shown = sys.stderr if not app.quiet and sys.stderr.isatty() else None
-    if shown:
-        with click.progressbar(length=follower.size(), label="reindex", file=shown) as bar:
-            marks = follower.rebuild(bar.update)
-    else:
-        marks = follower.rebuild()
+    with app.progress("reindex", follower.size()) as bar:
+        marks = follower.rebuild(bar.update)
     put = None if memory.remote is None else {"address": memory.remote.shown, "graphs": len(memory.remote.rebuild())}
     damage = [error for stream in marks for error in memory.journal.damage(stream)]
     memory.texts.files.discard_all()
     search_index.delete_vectors(memory.settings.root)
-    vectors = {name: _embedded(memory, name, shown) for name in memory.projects() if memory.embedding}
+    vectors = {name: _embedded(app, memory, name) for name in memory.projects() if memory.embedding}
     for name in [] if damage else memory.projects():
         memory.texts.read(Stream(name), lambda file: None)
     seconds = time.perf_counter() - start
@@ -361,13 +354,15 @@ def reindex(app: App) -> int:
     return _DAMAGED if damage else 0
 
 
-def _embedded(memory: Jidomem, project: str, shown: TextIO | None) -> dict[str, Any]:
+def _embedded(app: App, memory: Jidomem, project: str) -> dict[str, Any]:
     """Compute all vectors of *project*, with a progress bar; return their status, with the error if there is one."""
     embedding = memory.embedding
     assert embedding is not None
-    if shown is None:
-        embedding.try_for(project)
-    else:
-        with click.progressbar(length=embedding.waiting(project), label=f"vectors of {project}", file=shown) as bar:
-            embedding.try_for(project, progress=lambda waiting: bar.update((bar.length or 0) - waiting - bar.pos))
+    with app.progress(f"vectors of {project}", 0) as bar:
+
+        def show(waiting: int) -> None:
+            bar.length = max(bar.length, waiting)
+            bar.update(bar.length - waiting - bar.pos)
+
+        embedding.try_for(project, progress=show)
     return embedding.status(project)
