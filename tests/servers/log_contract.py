@@ -110,15 +110,15 @@ class LogContract:
 
     def test_look_returns_reaches_a_file_tag_and_the_life_of_the_log(self, log, reopen):
         first = log.read_state([ONE, TWO], "f")
-        assert (dict(first.reaches), first.tag) == ({ONE: StreamPosition(), TWO: StreamPosition()}, None)
+        assert (dict(first.positions), first.tag) == ({ONE: StreamPosition(), TWO: StreamPosition()}, None)
         fill(log, 2)
         tag = log.put("f", b"1")
         assert (
             log.read_state([ONE], "f")
             == reopen().read_state([ONE], "f")
-            == LogState({ONE: StreamPosition(2)}, tag, first.life)
+            == LogState({ONE: StreamPosition(2)}, tag, first.log_id)
         )
-        assert first.life
+        assert first.log_id
 
     def test_an_appended_entry_is_read_at_once_by_every_open_log(self, log, reopen):
         other = reopen()
@@ -246,7 +246,7 @@ class LogContract:
 
         for each in (log, other, reopen()):
             assert [reach.damage for reach in each.positions([ONE, TWO]).values()] == ["2 is missing", ""]
-            assert each.read_state([ONE], "f").reaches[ONE].damage == "2 is missing"
+            assert each.read_state([ONE], "f").positions[ONE].damage == "2 is missing"
         other.mark(ONE, "")
         other.mark(TWO, "")
         assert [reach.damage for reach in log.positions([ONE, TWO]).values()] == ["", ""]

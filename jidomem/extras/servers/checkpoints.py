@@ -57,15 +57,15 @@ _NO_MOMENT = "00000000T000000.000000Z"
 class CheckpointPosition:
     """The position of a copy in its log: its reach, its last commit and its version.
 
-    *orders* are the redaction records among its commits that this machine has not yet seen carried out. *life* is the
-    life of the log to which the position belongs.
+    *orders* are the redaction records among its commits that this machine has not yet seen carried out. *log_id* is the
+    id of the log to which the position belongs.
     """
 
     reach: StreamPosition
     last: str = ""
     version: Version = Version()
     orders: tuple[str, ...] = ()
-    life: str = ""
+    log_id: str = ""
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> CheckpointPosition:
@@ -77,23 +77,23 @@ class CheckpointPosition:
     def to_dict(self) -> dict[str, Any]:
         """Return the position as JSON values, without *orders*."""
         heads = [(head.recorded_at, head.id, head.position) for head in self.version.heads]
-        reach = {"length": self.reach.length, "rewrites": self.reach.rewrites, "life": self.life}
+        reach = {"length": self.reach.length, "rewrites": self.reach.rewrites, "life": self.log_id}
         return {**reach, "last": self.last, "heads": heads}
 
-    def is_level(self, reach: StreamPosition, life: str) -> bool:
-        """Return whether a log of that *life* has the same reach and the same last commit, if it reports that.
+    def is_level(self, reach: StreamPosition, log_id: str) -> bool:
+        """Return whether the log *log_id* has the same reach and the same last commit, if it reports that.
 
         A replica that was behind and lost its end may have the same length again with another commit.
         """
-        return (self.reach, self.life) == (reach, life) and reach.last in ("", self.last)
+        return (self.reach, self.log_id) == (reach, log_id) and reach.last in ("", self.last)
 
-    def is_behind(self, reach: StreamPosition, life: str) -> bool:
-        """Return whether a log of that *life* is longer and has not been rewritten since."""
-        return (self.reach.rewrites, self.life) == (reach.rewrites, life) and self.reach.length < reach.length
+    def is_behind(self, reach: StreamPosition, log_id: str) -> bool:
+        """Return whether the log *log_id* is longer and has not been rewritten since."""
+        return (self.reach.rewrites, self.log_id) == (reach.rewrites, log_id) and self.reach.length < reach.length
 
 
 class LogMismatch(Exception):
-    """The log does not continue the copy: the copy is of another log or life."""
+    """The log does not continue the copy: the copy is of another log."""
 
 
 def path_of(home: str, stream: Stream) -> str:
@@ -210,7 +210,7 @@ def fill(
         version = advance(position.version, sound)
         orders = (*position.orders, *(entry.commit for entry in chunk if is_redaction_record(entry.document)))
         reach = replace(position.reach, length=chunk[-1].number)
-        position = CheckpointPosition(reach, chunk[-1].commit, version, orders, position.life)
+        position = CheckpointPosition(reach, chunk[-1].commit, version, orders, position.log_id)
         save(path, position)
     return position
 

@@ -114,24 +114,24 @@ class MirroredJournal(FileJournal):
         self.log = log
         self._writers: dict[Stream, StreamLock] = {}
         self._verified: set[Stream] = set()  # streams whose copy this process has compared with the log
-        self._damaged_reaches: dict[Stream, StreamPosition] = {}  # streams whose log, and so their copy, is damaged
+        self._damaged_positions: dict[Stream, StreamPosition] = {}  # streams whose log, and so their copy, is damaged
         self._log_damage: dict[Stream, JournalDamaged] = {}  # recorded in the log, by the last request
-        self._better: dict[Stream, StreamPosition] = {}  # the reaches of damaged logs that lack commits of the copy
+        self._better: dict[Stream, StreamPosition] = {}  # the positions of damaged logs that lack commits of the copy
         self._reach_requests = SingleFlight(self._look)
         self._local = threading.local()
-        self._life = ""
+        self._log_id = ""
         #: The tag of the file of the root (configuration, terms and shapes) at the last request.
         self.rules: str | None = None
 
     @contextmanager
     def asking(self, streams: Sequence[Stream]) -> Iterator[None]:
         """Get the reach of *streams* in one request, and use it for all reads of this thread inside the block."""
-        before = getattr(self._local, "reaches", {})
-        self._local.reaches = {**before, **self._reaches(list(streams))}
+        before = getattr(self._local, "positions", {})
+        self._local.positions = {**before, **self._positions(list(streams))}
         try:
             yield
         finally:
-            self._local.reaches = before
+            self._local.positions = before
 
     @property
     def is_tracked(self) -> bool:
@@ -255,7 +255,7 @@ class MirroredJournal(FileJournal):
 
     def _plan_restore(self, stream: Stream, home: Path) -> tuple[LogSurvey, list[tuple[LogEntry, bytes | None]], bool]:
         """Return the survey of a stream, the entries to put back from *home*, and whether that has commits of it."""
-        self._reaches([stream])
+        self._positions([stream])
         folder = Folder(home / "projects" / stream.project / stream.name, stream.graph)
         for damage in folder.verify():
             detail = damage.detail.removeprefix(f"{damage.path}: ")
@@ -263,7 +263,7 @@ class MirroredJournal(FileJournal):
             raise JournalDamaged(f"{detail}: this copy is not whole", path=damage.path, commit=damage.commit, hint=hint)
         position, surveyed = checkpoints.load(checkpoints.path_of(str(home), stream)), self._survey(stream)
         logged, copied = {each.head.id for each in surveyed.entries.values()}, {head.id for head in folder.named("")}
-        is_copy = position is not None and position.life == self._life
+        is_copy = position is not None and position.log_id == self._log_id
         is_shared = is_copy or not logged.isdisjoint(copied)
         if (position is not None and not is_copy) or (logged and copied and not is_shared):
             raise self._foreign(home)
@@ -367,13 +367,13 @@ class MirroredJournal(FileJournal):
 
     def _mark(self, stream: Stream, surveyed: LogSurvey) -> None:
         """Record the damage of a stream in the log, with a copy that has the entry, unless it is recorded."""
-        damage, recorded = surveyed.damage, self._reaches([stream])[stream].damage
+        damage, recorded = surveyed.damage, self._positions([stream])[stream].damage
         if damage and not recorded.startswith(f"{damage}{_HAS_IT}"):
             is_copied = surveyed.faults[0].number in _intact(self._known(stream)[0], surveyed)
             damage += f"{_HAS_IT}{gethostname()}: {self.folder}" * is_copied
         if damage not in (recorded, recorded.partition(_HAS_IT)[0] or None):
             self.log.mark(stream, damage)
-            self._reaches([stream])
+            self._positions([stream])
 
     def _fault(self, stream: Stream, fault: LogFault, copied: Mapping[int, Commit]) -> JournalDamaged:
         """Return the error for a fault of the log; *copied* are the commits that the copy has, by number."""
@@ -397,7 +397,7 @@ class MirroredJournal(FileJournal):
 
     # the update of the copy
 
-    def _reaches(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
+    def _positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         self._check_open()
         try:
             return self._reach_requests.of(streams)
@@ -407,19 +407,19 @@ class MirroredJournal(FileJournal):
 
     def _look(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         log_state = self.log.read_state(streams, addresses.NAME)
-        self._life, self.rules = log_state.life, log_state.tag
-        for stream, reach in log_state.reaches.items():
+        self._log_id, self.rules = log_state.log_id, log_state.tag
+        for stream, reach in log_state.positions.items():
             if reach.damage:
                 number, _, problem = reach.damage.partition(" ")
                 self._log_damage[stream] = self._damaged_entry(stream, int(number), problem)
             elif self._log_damage.pop(stream, None):  # it was restored: a copy with the damage is fetched again
-                self._damaged_reaches.pop(stream, None)
+                self._damaged_positions.pop(stream, None)
                 self._better.pop(stream, None)
-        return log_state.reaches
+        return log_state.positions
 
     def _reach(self, stream: Stream) -> StreamPosition:
-        reaches: Mapping[Stream, StreamPosition] = getattr(self._local, "reaches", {})
-        return reaches[stream] if stream in reaches else self._reaches([stream])[stream]
+        positions: Mapping[Stream, StreamPosition] = getattr(self._local, "positions", {})
+        return positions[stream] if stream in positions else self._positions([stream])[stream]
 
     def _position(self, stream: Stream) -> CheckpointPosition | None:
         return checkpoints.load(checkpoints.path_of(str(self.folder), stream))
@@ -429,7 +429,7 @@ class MirroredJournal(FileJournal):
         if position is None and not reach.length and not self._known(stream)[0].refresh().heads:
             self._verified.add(stream)
             return CheckpointPosition(reach)
-        is_level = position is not None and position.is_level(reach, self._life) and not position.orders
+        is_level = position is not None and position.is_level(reach, self._log_id) and not position.orders
         if position is not None and is_level and stream in self._verified and self._is_sound(stream, position):
             return position
         if position is not None and reach.damage and self._better.get(stream) == reach:
@@ -439,7 +439,7 @@ class MirroredJournal(FileJournal):
     def _is_sound(self, stream: Stream, position: CheckpointPosition) -> bool:
         folder = self._known(stream)[0]
         is_whole = folder.refresh() == position.version and not folder.is_damaged
-        return is_whole or self._damaged_reaches.get(stream) == position.reach
+        return is_whole or self._damaged_positions.get(stream) == position.reach
 
     def _update_copy(self, stream: Stream, *, from_scratch: bool = False) -> CheckpointPosition:
         """Update the copy and return its position; fetch all again with *from_scratch* or if it differs."""
@@ -457,17 +457,17 @@ class MirroredJournal(FileJournal):
     def _apply_log(
         self, stream: Stream, folder: Folder, lock: StreamLock, position: CheckpointPosition | None
     ) -> CheckpointPosition:
-        reach = self._reaches([stream])[stream]
-        if stream in (reaches := getattr(self._local, "reaches", {})):
-            reaches[stream] = reach
-        is_cut = position is not None and (position.life, position.reach.rewrites) == (self._life, reach.rewrites)
-        if position and (position.is_level(reach, self._life) or position.is_behind(reach, self._life)):
+        reach = self._positions([stream])[stream]
+        if stream in (positions := getattr(self._local, "positions", {})):
+            positions[stream] = reach
+        is_cut = position is not None and (position.log_id, position.reach.rewrites) == (self._log_id, reach.rewrites)
+        if position and (position.is_level(reach, self._log_id) or position.is_behind(reach, self._log_id)):
             with suppress(LogMismatch):
                 position = self._fill(stream, folder, lock, position)
                 is_cut = False
                 if self._is_sound(stream, position):
                     return position
-        if position is not None and position.life == self._life and self._is_better(stream, folder, reach):
+        if position is not None and position.log_id == self._log_id and self._is_better(stream, folder, reach):
             return position
         if is_cut and stream not in self.log.gaps():  # the log has lost its end, and may have another now
             with suppress(OSError):  # as on a file system without links
@@ -509,7 +509,7 @@ class MirroredJournal(FileJournal):
     def _refetch(self, stream: Stream, folder: Folder, lock: StreamLock, reach: StreamPosition) -> CheckpointPosition:
         path, nothing = (
             checkpoints.path_of(str(self.folder), stream),
-            CheckpointPosition(StreamPosition(0, reach.rewrites), life=self._life),
+            CheckpointPosition(StreamPosition(0, reach.rewrites), log_id=self._log_id),
         )
         checkpoints.empty(folder, lock.file.descriptor, path)
         try:
@@ -518,7 +518,7 @@ class MirroredJournal(FileJournal):
             checkpoints.empty(folder, lock.file.descriptor, path)
             position = self._fill(stream, folder, lock, nothing, doubted=True)
         if not self._is_sound(stream, position):
-            self._damaged_reaches[stream] = position.reach
+            self._damaged_positions[stream] = position.reach
             self._mark(stream, self._survey(stream))
         return position
 
@@ -566,7 +566,7 @@ class MirroredJournal(FileJournal):
         """
         reach = StreamPosition(position.reach.length + 1, position.reach.rewrites)
         orders = (*position.orders, commit.id) if is_redaction_record(commit.data) else position.orders
-        after = CheckpointPosition(reach, commit.id, advance(position.version, [commit]), orders, position.life)
+        after = CheckpointPosition(reach, commit.id, advance(position.version, [commit]), orders, position.log_id)
         with suppress(JidomemError, OSError), self._lock_files(stream, self.wait) as (folder, lock):
             if self._position(stream) == position and folder.refresh() == position.version:
                 with folder.changing(lock.file.descriptor, appended=commit):

@@ -58,19 +58,24 @@ class StreamPosition:
 class Rewrites:
     """The state of a log without transactions: rewrite counts, recorded damage, and the pending rewrite.
 
-    A rewrite has its stream, and the new bytes by key. *life* is the life of the log, assigned when it is created.
+    A rewrite has its stream, and the new bytes by key. *log_id* is the id of the log, assigned when it is created.
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
     stream: str = ""
     pending: Mapping[str, bytes] = field(default_factory=dict)
-    life: str = ""
+    log_id: str = ""
     damaged: Mapping[str, str] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """Return the stored bytes."""
+        """Return the stored bytes.
+
+        >>> Rewrites(log_id="a1").to_bytes()
+        b'{"counts":{},"stream":"","pending":{},"life":"a1","damaged":{}}'
+        """
         pending = {key: b64encode(data).decode() for key, data in self.pending.items()}
-        return orjson.dumps({**asdict(self), "pending": pending})
+        stored = {"life" if name == "log_id" else name: value for name, value in asdict(self).items()}
+        return orjson.dumps({**stored, "pending": pending})
 
     def positions(self, name: str, length: int, last: str) -> StreamPosition:
         """Return the position of a stream with an end."""
@@ -85,19 +90,19 @@ class Rewrites:
         """
         values = orjson.loads(data)
         pending = {key: b64decode(text) for key, text in values["pending"].items()}
-        life, damaged = values.get("life", ""), values.get("damaged", {})
-        return Rewrites(values["counts"], values["stream"], pending, life, damaged)
+        log_id, damaged = values.get("life", ""), values.get("damaged", {})
+        return Rewrites(values["counts"], values["stream"], pending, log_id, damaged)
 
 
 class LogState(NamedTuple):
-    """The positions of streams, the tag of a file, and the life of the log.
+    """The positions of streams, the tag of a file, and the id of the log.
 
-    The life is assigned when a log is created, so that a log recreated in the same place has another one.
+    The id is assigned when a log is created, so that a log recreated in the same place has another one.
     """
 
-    reaches: Mapping[Stream, StreamPosition]
+    positions: Mapping[Stream, StreamPosition]
     tag: str | None
-    life: str
+    log_id: str
 
 
 class SharedLog(Protocol):
@@ -119,7 +124,7 @@ class SharedLog(Protocol):
         """Return the present position of each of *streams*."""
 
     def read_state(self, streams: list[Stream], name: str) -> LogState:
-        """Return the present position of *streams*, the tag of the file *name* (None without one), and the life.
+        """Return the present position of *streams*, the tag of the file *name* (None without one), and the log id.
 
         *streams* is not empty. It costs no more than `positions`, except for one concurrent request.
         """

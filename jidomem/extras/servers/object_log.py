@@ -3,7 +3,7 @@
 Below the prefix are
 
     log/<project>.<stream>/000/000/017    `# commit <id>`, a line end, and the document of entry 17
-    rewrites                              rewrite counts of the streams, the pending rewrite, the life of the log
+    rewrites                              rewrite counts of the streams, the pending rewrite, the id of the log
     files/<name>                          the files beside the streams; their ETag is the tag
     probe                                 an object put on opening to check conditional puts
 
@@ -335,15 +335,15 @@ class Rewriter:
         self._seen: tuple[Rewrites, str | None] = (Rewrites(), None)
 
     def begin(self, *, creates: bool) -> str:
-        """Return the life of the log, after one was assigned to a new log; raise NotFound unless it *creates* that."""
-        while not (now := self._settle())[0].life:
+        """Return the id of the log, after one was assigned to a new log; raise NotFound unless it *creates* that."""
+        while not (now := self._settle())[0].log_id:
             if not creates:
                 raise absent_root(self._bucket.name)
-            self._put(replace(now[0], life=token_hex(8)), now[1])
-        return now[0].life
+            self._put(replace(now[0], log_id=token_hex(8)), now[1])
+        return now[0].log_id
 
     def state(self) -> Rewrites:
-        """Return the rewrite counts of the streams and the life of the log, with no rewrite pending."""
+        """Return the rewrite counts of the streams and the id of the log, with no rewrite pending."""
         return self._settle()[0]
 
     def rewrite(self, stream: str, pending: Mapping[str, bytes]) -> None:
@@ -421,7 +421,7 @@ class ObjectLog:
         self._bucket = Bucket(address, environment, wait)
         self._bucket.probe()
         self._rewriter = Rewriter(self._bucket)
-        self._life = self._rewriter.begin(creates=creates)
+        self._log_id = self._rewriter.begin(creates=creates)
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="jidomem-objects")
         self._guard = Lock()
         self._lengths: dict[Stream, int] = {}  # the largest entry number seen
@@ -439,24 +439,24 @@ class ObjectLog:
 
     def positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         """Return the present position of each of *streams*, all requested concurrently with the rewrites."""
-        return self._reaches(streams) if streams else {}
+        return self._positions(streams) if streams else {}
 
     def read_state(self, streams: list[Stream], name: str) -> LogState:
-        """Return the present position of *streams*, the tag of the file *name* (None without one), and the life."""
+        """Return the present position of *streams*, the tag of the file *name* (None without one), and the log id."""
         tag = self._pool.submit(self._bucket.tag, f"files/{name}")
-        reaches = self._reaches(streams)
-        return LogState(reaches, tag.result(), self._life)
+        positions = self._positions(streams)
+        return LogState(positions, tag.result(), self._log_id)
 
-    def _reaches(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
+    def _positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         ends = {stream: self._pool.submit(self._end, stream) for stream in streams}
         now = self._rewriter.state()
-        reaches = {stream: now.positions(_name(stream), *end.result()) for stream, end in ends.items()}
-        if now.life == self._life:
-            return reaches
+        positions = {stream: now.positions(_name(stream), *end.result()) for stream, end in ends.items()}
+        if now.log_id == self._log_id:
+            return positions
         with self._guard:  # the log was recreated: cached lengths are of the former one
             self._lengths.clear()
-            self._life = now.life
-        return self._reaches(streams)
+            self._log_id = now.log_id
+        return self._positions(streams)
 
     def read(self, stream: Stream, after: int = 0, *, with_gaps: bool = False) -> Iterator[LogEntry]:
         """Yield the entries with a number above *after*, in order, fetched in batches that grow.

@@ -218,15 +218,15 @@ class PostgresLog:
 
     def positions(self, streams: list[Stream]) -> Mapping[Stream, StreamPosition]:
         """Return the present position of each of *streams*."""
-        return self.read_state(streams, "").reaches if streams else {}
+        return self.read_state(streams, "").positions if streams else {}
 
     def read_state(self, streams: list[Stream], name: str) -> LogState:
-        """Return the present position of *streams*, the tag of the file *name* (None without one), and the life."""
+        """Return the present position of *streams*, the tag of the file *name* (None without one), and the log id."""
         rows = self._rows(_REACH, name, [_key(stream) for stream in streams], within=MAX_LOOKUP_SECONDS)
-        reaches = {
+        positions = {
             key: StreamPosition(int(length), int(times), last, mark) for key, length, last, times, mark, _, _ in rows
         }
-        return LogState({stream: reaches[_key(stream)] for stream in streams}, rows[0][5], rows[0][6])
+        return LogState({stream: positions[_key(stream)] for stream in streams}, rows[0][5], rows[0][6])
 
     def read(self, stream: Stream, after: int = 0, *, with_gaps: bool = False) -> Iterator[LogEntry]:
         """Yield the entries with a number above *after*, in order, without those that are missing."""
