@@ -29,17 +29,22 @@ def commit(message):
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
+def repository(tmp_path, monkeypatch, copy_built):
     """A repository whose branch `old` is at its first commit; the working directory."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
-    git("init", "-q", "-b", "main")
-    run("init")
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "a.py").touch()
-    run("remember", "Seed")
-    commit("seed")
-    git("branch", "old")
+
+    def build(folder):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        git("init", "-q", "-b", "main")
+        run("init")
+        (folder / "src").mkdir()
+        (folder / "src" / "a.py").touch()
+        run("remember", "Seed")
+        commit("seed")
+        git("branch", "old")
+
+    monkeypatch.chdir(copy_built(build, tmp_path))
     return tmp_path
 
 

@@ -38,15 +38,20 @@ def import_sources(agent):
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
+def repository(tmp_path, monkeypatch, copy_built):
     """A repository with notes and a decision record, at the branch `other`; the working directory."""
-    monkeypatch.chdir(tmp_path)
-    git("init", "-q", "-b", "main")
-    (tmp_path / "AGENTS.md").write_text("- Run the tests before each commit\n- Always use pathlib\n")
-    (tmp_path / ADR).parent.mkdir(parents=True)
-    (tmp_path / ADR).write_text(RECORD.format(name="Postgres", why="know"))
-    commit("sources")
-    git("branch", "other")
+
+    def build(folder):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        git("init", "-q", "-b", "main")
+        (folder / "AGENTS.md").write_text("- Run the tests before each commit\n- Always use pathlib\n")
+        (folder / ADR).parent.mkdir(parents=True)
+        (folder / ADR).write_text(RECORD.format(name="Postgres", why="know"))
+        commit("sources")
+        git("branch", "other")
+
+    monkeypatch.chdir(copy_built(build, tmp_path))
     return tmp_path
 
 

@@ -54,11 +54,15 @@ def waive(item):
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    git("init", "-q", "-b", "main")
-    init(tmp_path, "p")
-    record(summary="clean")
+def repository(tmp_path, monkeypatch, copy_built):
+    def build(folder):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        git("init", "-q", "-b", "main")
+        init(folder, "p")
+        record(summary="clean")
+
+    monkeypatch.chdir(copy_built(build, tmp_path))
     return tmp_path
 
 

@@ -25,17 +25,19 @@ from jidomem.runtime.tokens import Keyring
 from jidomem_cli.main import cli
 
 
-@pytest.fixture
-def root(tmp_path, monkeypatch):
-    """Return a root in a git repository, with one memory."""
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
+def build(folder):
+    """Make a git repository that has a root with one memory."""
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    root_folder = init(folder, "p")
-    with jidomem.open(root_folder, sources=fixed_sources()) as memory:
+    with jidomem.open(init(folder, "p"), sources=fixed_sources()) as memory:
         memory.writer.submit_intent("p", intent())
-    return root_folder
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch, copy_built):
+    """Return a root with one memory; its repository is the working directory."""
+    folder = copy_built(build, tmp_path / "repository")
+    monkeypatch.chdir(folder)
+    return folder / ".jidomem"
 
 
 def doctor(*options, code=0):

@@ -312,17 +312,22 @@ def git(folder, *words):
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
+def repository(tmp_path, monkeypatch, copy_built):
     """Return a git repository with memories about a Makefile, of which one contains a name."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
-    (tmp_path / "Makefile").write_text("all:\n\tbuild\n")
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-qm", "Build")
-    call("init")
-    for name, text in (("jane", "Jane Example runs the build"), ("images", "The build makes images")):
-        call("remember", text, "--about", "Makefile", "--iri", f"https://jido.ai/memory/{name}")
+
+    def build(folder):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        (folder / "Makefile").write_text("all:\n\tbuild\n")
+        git(folder, "init", "-q")
+        git(folder, "add", ".")
+        git(folder, "commit", "-qm", "Build")
+        call("init")
+        for name, text in (("jane", "Jane Example runs the build"), ("images", "The build makes images")):
+            call("remember", text, "--about", "Makefile", "--iri", f"https://jido.ai/memory/{name}")
+
+    monkeypatch.chdir(copy_built(build, tmp_path))
     return tmp_path
 
 

@@ -31,17 +31,21 @@ def write(folder, name, **fields):
 
 
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
+def repository(tmp_path, monkeypatch, copy_built):
     """Return a repository with three records, whose changes ana reviews."""
-    (tmp_path / "docs" / "adr").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
-    write(tmp_path, "0001-use-postgres", title="use PostgreSQL for parcels")
-    write(tmp_path, "0002-use-cents", title="use cents")
-    write(tmp_path, "0003-use-queues", title="use queues", status="Proposed")
-    assert run("init", "--from", "auto").exit_code == 0
-    for words in (["grant", "ana", "admin"], ["set", "--preset", "curated"]):
-        assert run("access", "policy", *words).exit_code == 0
+
+    def build(folder):
+        (folder / "docs" / "adr").mkdir(parents=True)
+        monkeypatch.chdir(folder)
+        write(folder, "0001-use-postgres", title="use PostgreSQL for parcels")
+        write(folder, "0002-use-cents", title="use cents")
+        write(folder, "0003-use-queues", title="use queues", status="Proposed")
+        assert run("init", "--from", "auto").exit_code == 0
+        for words in (["grant", "ana", "admin"], ["set", "--preset", "curated"]):
+            assert run("access", "policy", *words).exit_code == 0
+
+    monkeypatch.chdir(copy_built(build, tmp_path))
     return tmp_path
 
 

@@ -33,10 +33,8 @@ def commit_all(folder):
     git(folder, "commit", "-qm", "on")
 
 
-@pytest.fixture
-def repository(tmp_path):
-    """Return a repository with the branches `without` a memory and `main`, checked out, with one."""
-    folder = tmp_path / "repository"
+def build(folder):
+    """Make a repository with the branches `without` a memory and `main`, checked out, with one."""
     folder.mkdir()
     (folder / "README").write_text("a project")
     git(folder, "init", "-q", "-b", "without")
@@ -45,7 +43,11 @@ def repository(tmp_path):
     with jidomem.open(init(folder, "p")) as memory:
         record(memory, "the queue has seven workers")
     commit_all(folder)
-    return folder
+
+
+@pytest.fixture
+def repository(tmp_path, copy_built):
+    return copy_built(build, tmp_path / "repository")
 
 
 def record(memory, summary):
