@@ -92,7 +92,7 @@ def print_refusal(
     *explains* the text is one line.
     """
     if app.json:
-        values = {**error.to_dict(), "hint": in_place(in_options(error.hint, app), app)}
+        values = {**error.to_dict(), "hint": in_options(error.hint, app)}
         click.echo(escape_in_json(json.dumps(values, ensure_ascii=False, default=str)))
         return
     if app.logs_json:

@@ -55,7 +55,7 @@ from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import has_ended, is_number
 from jidomem.records.active import ACTIVE, EXPIRED, UNACCEPTED, is_accepted
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
-from jidomem_cli.errors import acting, print_error, print_refusal, print_repeated
+from jidomem_cli.errors import acting, in_place, print_error, print_refusal, print_repeated
 from jidomem_cli.fields import entries_now, given_fields, memory_iri, set_option, with_memory_paths
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import PIPED, fit_line, short, shortened, show_due, show_json, show_receipt, show_rows
@@ -690,7 +690,7 @@ def _in_words(
     else:
         grant, of, owner = error.hint.partition("jidomem access policy grant")
         later = f", then reviews with --agent{owner.removesuffix(' admin')}" if of and app.agent else ""
-        error.hint = f"{grant}{of}{owner}{later}"
+        error.hint = in_place(f"{grant}{of}{owner}{later}", app)
     if not app.json:
         error.detail, error.hint = shortened(error.detail), shortened(error.hint)
     return error
