@@ -260,7 +260,7 @@ class IntentRefused(JidomemError):
 
 _HINTS: Mapping[str, str] = {
     "iri_exists": "leave out `iri`; to replace that memory, name it in `supersedes`",
-    "project_mismatch": "set `applies_to_project` to the project it is submitted to, or submit it to the other one",
+    "project_mismatch": "set `applies_to_project` to the project it is submitted to, or submit it to the project {}",
 }
 
 
@@ -269,7 +269,8 @@ def _hint(violations: Sequence[Violation]) -> str:
     if len(violations) == 1:
         (only,) = violations
         remedy = only.remedy if only.field and not only.nearest and 0 < len(only.allowed) <= _MAX_ALLOWED else ""
-        if hint := only.hint or _HINTS.get(only.code) or remedy:
+        known = _HINTS.get(only.code, "").format(str(only.value).rpartition("/")[2])
+        if hint := only.hint or known or remedy:
             return hint
     lines = dict.fromkeys(_remedy(violation, is_one=len(violations) == 1) for violation in violations)
     return "\n".join(lines) or "correct it and resubmit"

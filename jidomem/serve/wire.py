@@ -434,9 +434,8 @@ def integer(given: Mapping[str, str], name: str, example: int = 50) -> int | Non
     if value is None:
         return None
     if not (value.isascii() and value.isdigit() and len(value) < 10):
-        raise InvalidRequest(
-            f"{name}={value!r} is not a whole number from 0", hint=f"give {name}={example}, or leave it out"
-        )
+        hint = f"give {name}={example}, or leave it out"
+        raise InvalidRequest(f"{name}={value!r} is not a whole number", hint=hint)
     return int(value)
 
 

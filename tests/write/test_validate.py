@@ -595,8 +595,9 @@ def test_an_ambiguous_memory_reference_is_refused_with_the_matching_memories(mem
 
 
 def test_a_project_mismatch_is_reported_with_both_projects(memory):
-    (violation,) = refusal(memory.writer.submit_intent, "p", intent(applies_to_project="q")).violations
-    q = "https://jido.ai/projects/q"
+    refused = refusal(memory.writer.submit_intent, "p", intent(applies_to_project="q"))
+    (violation,), q = refused.violations, "https://jido.ai/projects/q"
+    assert refused.hint.endswith(", or submit it to the project q")
     assert (violation.field, violation.value) == ("applies_to_project", q)
     assert violation.allowed == ("https://jido.ai/projects/p", "p")
     assert violation.message == f"the intent applies to {q}, but was submitted to project 'p'"
