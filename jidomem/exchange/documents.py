@@ -377,7 +377,7 @@ def read(rows: Sequence[Triple], schema: Schema, *, defaults: Mapping[str, Any],
         if any(predicate == ITEM_MARK for _, predicate, _ in about[node])
         for redacted in [redactions.get(node, ())]
     }
-    lost = {node: _placeholders(intents[node], records[node].lost) for node in intents.keys() & records.keys()}
+    lost = {node: _placeholders(intents[node], records[node].lost, about) for node in intents.keys() & records.keys()}
     for node, placeholders in lost.items():
         intents[node] |= placeholders
     _give_reasons(intents, assumed, records)
@@ -518,11 +518,22 @@ def _lost(redacted: Sequence[Triple], about: Mapping[Term, Sequence[Triple]]) ->
             yield from ((item, lost) for lost in {*properties.get(record, ())} - {row[1] for row in about[item]})
 
 
-def _placeholders(intent: Mapping[str, Any], lost: Collection[tuple[Term, Term]]) -> dict[str, Any]:
-    """Return values for the required fields that *intent* lost: it is judged with them, and written without."""
-    names = {_REQUIRED[name] for item, name in lost if name in _REQUIRED and item == iri(intent["iri"])}
-    names -= {name for name in names if intent.get("type") not in ONLY_FOR.get(name, (intent.get("type"),))}
-    return {name: LOST_NODES.get(name, intent["iri"]) for name in names}
+def _placeholders(
+    intent: Mapping[str, Any], lost: Collection[tuple[Term, Term]], about: Mapping[Term, Sequence[Triple]]
+) -> dict[str, Any]:
+    """Return values for the required fields that *intent* lost: it is judged with them, and written without.
+
+    Its alternatives, which are written with its author and session, may have them still.
+    """
+    item, kind = iri(intent["iri"]), (intent.get("type"),)
+    rest = {name: plain_value(value) for _, link, node in about[item] if link == jido("hasAlternative")
+            for _, name, value in about.get(node, ())}  # fmt: skip
+    fields = {name: field for name, field in _REQUIRED.items() if (item, name) in lost}
+    return {
+        field: rest.get(name) or LOST_NODES[field] if field in LOST_NODES else intent["iri"]
+        for name, field in fields.items()
+        if kind[0] in ONLY_FOR.get(field, kind)
+    }
 
 
 def _give_reasons(

@@ -27,6 +27,8 @@ STREAM = Stream("p")
 #: What is redacted: a word of summaries and topics, a reason, the names of authors and of their sessions, and the texts
 #: of one memory.
 SECRETS = ("SQLite", "because 1", "Redis", "ana", "ben", "Nobody", "wrong", None)
+PROPERTIES = ("rationale", "assertedBy", "assertedIn", "topic", "about", "hasEnforcementLevel", "hasTaskStatus",
+              "conventionName", "derivedFrom", "coexistsWith", "revives", "settledBy")  # fmt: skip
 
 
 def redact(memory, texts, item=None, properties=()):
@@ -71,15 +73,17 @@ def imported(memory, folder, form=DocumentFormat.TURTLE, data=None):
     proposed=[(4, 1), (8, 0), (12, 2)],
     steps=[("accept", 3, 0), ("edit", 0, 1), ("propose a withdrawal", 1, 1)],
     secrets=["SQLite", "ben", "Nobody"],
+    properties=[("assertedBy", 6), ("rationale", 0)],
 )
 @given(
     start=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=4),
     proposed=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3),
     steps=st.lists(st.tuples(st.sampled_from([*STEPS]), st.integers(0, 15), st.integers(0, 15)), max_size=6),
     secrets=st.lists(st.sampled_from(SECRETS), min_size=1, max_size=3),
+    properties=st.lists(st.tuples(st.sampled_from(PROPERTIES), st.integers(0, 15)), max_size=3),
 )
 @settings(max_examples=examples(20), deadline=None)
-def test_a_root_with_redactions_is_restored(start, proposed, steps, secrets):
+def test_a_root_with_redactions_is_restored(start, proposed, steps, secrets, properties):
     with TemporaryDirectory() as folder, jidomem.open(Path(folder, "original"), project="p") as memory:
         items = []
         for each, propose in [*((one, False) for one in start), *((one, True) for one in proposed)]:
@@ -96,6 +100,9 @@ def test_a_root_with_redactions_is_restored(start, proposed, steps, secrets):
         for secret in secrets:
             with suppress(JidomemError):
                 redact(memory, [secret] if secret else [], None if secret else items[0])
+        for name, one in properties:
+            with suppress(JidomemError):
+                redact(memory, [], items[one % len(items)], [name])
         assert_is_restored(memory, Path(folder, "new"))
 
 
