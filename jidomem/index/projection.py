@@ -145,26 +145,25 @@ class ProjectedNode(NamedTuple):
         return NEVER if self.is_proposed else self.until
 
 
+#: The last answers of `IndexedProject.openings`, by the class hierarchy and the lists: all projects share them.
+_OPENINGS: dict[object, Mapping[Term, Mapping[Term | None, Sequence[int]]]] = {}
+
+
 class IndexedProject:
     """The index as read by the projection of one project, with its answers cached until the next `refresh`."""
 
     def __init__(self, index: OxigraphIndex, project: str) -> None:
         self.project = iri(f"{BASE}projects/{project}")
-        self.graph = graph_iri(project)
-        self.ontology = ""
-        self._index = index
-        self._graphs = graphs_of(project)
+        self.graph, self._graphs = graph_iri(project), graphs_of(project)
+        self.ontology, self._index = "", index
         self._triples: dict[object, list[Triple]] = {}
-        self._openings: dict[tuple[ListOrder, ...], Mapping[Term, Mapping[Term | None, Sequence[int]]]] = {}
 
     def refresh(self) -> str:
         """Drop the cached answers; return a key of the class hierarchy, which changes with the subclasses."""
         self._triples = {}
         own = sorted(self._index.triples(self.graph, None, _SUBCLASS))
-        hierarchy = f"{self._index.ontology} {own}" if own else self._index.ontology
-        if hierarchy != self.ontology:
-            self.ontology, self._openings = hierarchy, {}
-        return hierarchy
+        self.ontology = f"{self._index.ontology} {own}" if own else self._index.ontology
+        return self.ontology
 
     def triples(
         self, graph: str, subject: Term | None = None, predicate: Term | None = None, value: Term | None = None
@@ -230,8 +229,10 @@ class IndexedProject:
 
     def openings(self, lists: Mapping[int, ListOrder]) -> Mapping[Term, Mapping[Term | None, Sequence[int]]]:
         """Return the numbers of the lists that may have a node, by a property and its value; None for any value."""
-        key = tuple(lists.values())
-        if key not in self._openings:
+        key = self.ontology, *lists.items()
+        if (known := _OPENINGS.get(key)) is None:
+            if len(_OPENINGS) >= 64:
+                _OPENINGS.clear()
             result: dict[Term, dict[Term | None, list[int]]] = defaultdict(lambda: defaultdict(list))
             for number, order in lists.items():
                 for properties, value in order.openings or ():
@@ -239,8 +240,8 @@ class IndexedProject:
                     for name in properties:
                         for term in values:
                             result[name][term].append(number)
-            self._openings[key] = result
-        return self._openings[key]
+            _OPENINGS[key] = known = result
+        return known
 
     def subclasses(self, name: Term) -> set[Term]:
         """Return a class and its declared subclasses, at any depth."""

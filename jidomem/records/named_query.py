@@ -207,6 +207,12 @@ def _is_steady(text: str) -> bool:
 
 
 @lru_cache(maxsize=256)
+def _assigned(text: str) -> frozenset[str]:
+    """Return the variables that a query assigns."""
+    return frozenset(re.findall(r"\bAS\s+[?$](\w+)", text, re.IGNORECASE))
+
+
+@lru_cache(maxsize=256)
 def _group(text: str) -> int | None:
     """Return the offset after the opening of the pattern of a query; None if the pattern is a subquery."""
     tokens = (token for token in _TOKEN.finditer(text) if not token[0].startswith("#"))
@@ -342,8 +348,8 @@ class NamedQuery(NamedTuple):
         values = {
             param.variable: bindings[param.variable]
             for param in self.params
-            if param.type != "project" and _WRITABLE.fullmatch(bindings.get(param.variable, ""))
-            and not re.search(rf"\bAS\s+[?$]{param.variable}\b", self.text, re.IGNORECASE)
+            if param.type != "project" and param.variable not in _assigned(self.text)
+            and _WRITABLE.fullmatch(bindings.get(param.variable, ""))
         }  # fmt: skip
         if place is None or not values:
             return self.text

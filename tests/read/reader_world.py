@@ -117,10 +117,16 @@ def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=
     def catch_up(project):
         if project not in projects:
             raise NotFound(f"there is no project {project!r}", hint=f"there are {projects}", code="unknown_project")
-        recorded = "<https://jido.ai/ontology#recordedAt>"
-        times = [t for graph in GRAPHS for _, _, t in index.triples(graph_iri(project, graph), None, recorded)]
-        return Version.of([CommitRef(max(times).split('"')[1], "0" * 64, 1)] if times else [])
+        graphs = [graph_iri(project, graph) for graph in GRAPHS]
+        state = index.generation, *map(index.mark, graphs)
+        if versions.get(project, (None,))[0] != state:
+            recorded = "<https://jido.ai/ontology#recordedAt>"
+            times = [t for graph in graphs for _, _, t in index.triples(graph, None, recorded)]
+            commits = [CommitRef(max(times).split('"')[1], "0" * 64, 1)] if times else []
+            versions[project] = state, Version.of(commits)
+        return versions[project][1]
 
+    versions = {}
     playbook = playbook or Playbook()
     texts = ProjectedIndex(index, playbook)
     rules = EffectiveRules(ontology.load(), Policy())
