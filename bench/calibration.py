@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import cycle, islice, zip_longest
 from pathlib import Path
 from random import Random
@@ -91,11 +91,13 @@ def cases_of(
         yield Case(corpus, kind, ranking, tuple(raw_score for _, raw_score in results[:RESULTS]), is_answer)
 
 
-def note_cases(embedder: Embedder | None, *, by_words: bool = False) -> dict[str, list[Case]]:
-    """Return the cases of the labelled notes, by part: "fit" and "held out"."""
+def note_cases(
+    embedder: Embedder | None, parts: Collection[str] = ("fit", "held out"), *, by_words: bool = False
+) -> dict[str, list[Case]]:
+    """Return the cases of the labelled notes of some *parts*, by part."""
     all_notes = _notes()
     cases: dict[str, list[Case]] = {}
-    for notes in all_notes:
+    for notes in (each for each in all_notes if each["part"] in parts):
         own_questions = [Labelled(each["question"], frozenset(each["answers"])) for each in notes["questions"]]
         own_questions += [Labelled(text) for text in notes["unanswered"]]
         other_questions = [

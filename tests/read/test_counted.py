@@ -67,6 +67,16 @@ def statements(random):
     return rows
 
 
+#: A memory that counts, whatever `statements` draws.
+ASSERTED = [
+    (node(12), TYPE, jido("Fact")),
+    (node(12), jido("hasAssertionStatus"), jido("Asserted")),
+    (node(12), jido("appliesToProject"), DEMO),
+    (node(12), jido("recordedAt"), date_time(at(0))),
+    (node(12), jido("assertedBy"), iri("https://jido.ai/agents/ana")),
+]
+
+
 def moments(random):
     """Return arguments of a query: now, as of a moment, and valid at one."""
     return [{}, {"as_of": at(3)}, {"valid_at": at(3)}, {"as_of": at(4), "valid_at": at(2)}] + [
@@ -157,6 +167,7 @@ def test_tallied_counts_of_a_written_history_equal_those_of_the_engine(seed):
 def test_tallied_counts_of_statements_in_any_order_equal_those_of_the_engine(seed):
     random, index = Random(seed), new_index()
     tallied, engine = reader_of(index), reader_of(index, projected=False)
+    index.apply(CONTEXT, "first", ASSERTED)
     rows = statements(random)
     cuts = sorted(random.sample(range(len(rows)), 3))
     for number, (start, end) in enumerate(zip([0, *cuts], [*cuts, len(rows)], strict=True)):

@@ -17,17 +17,18 @@ from bench.calibration import (
     silent_questions,
     small_cases,
 )
-from jidomem.models.local_embedder import LocalEmbedder
+from bench.recall import CachedEmbedder
 from jidomem.recall.ranking import CALIBRATIONS, calibration
 from jidomem.records.recall import MIN_SCORE, MIN_SHARE, min_best_score
 
 SIZES = (3, 6, 12)
+EMBEDDER = CachedEmbedder()
 
 
 @cache
 def few_memories(by):
     """Return the held-out cases of small memories, by their number of memories."""
-    embedder = LocalEmbedder() if by == "vectors" else None
+    embedder = EMBEDDER if by == "vectors" else None
     return {size: [*small_cases(embedder, "held out", size, seed=1, by_words=by == "words")] for size in SIZES}
 
 
@@ -35,7 +36,7 @@ def few_memories(by):
 def scored(request):
     """Return the held-out cases with their scores, and the ranking."""
     has_vectors = request.param == "vectors"
-    cases = note_cases(LocalEmbedder() if has_vectors else None, by_words=not has_vectors)["held out"]
+    (cases,) = note_cases(EMBEDDER if has_vectors else None, ["held out"], by_words=not has_vectors).values()
     lines = {name: pair[0 if has_vectors else 1] for name, pair in CALIBRATIONS.items()}
     return [(case, scores(case, lines[case.ranking])) for case in cases], request.param
 
