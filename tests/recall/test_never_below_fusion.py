@@ -29,9 +29,8 @@ def rankings(tmp_path_factory):
         ) as memory:
             intents = [{name: note[name] for name in FIELDS if note[name]} for note in notes["memories"]]
             defaults = {"applies_to_project": "p", "asserted_by": "a", "asserted_in": "s", "confidence": "high"}
-            receipts = [
-                memory.writer.submit_intent("p", {"rationale": "as noted", **defaults, **one}) for one in intents
-            ]
+            memory.read_log = None
+            receipts = memory.writer.submit_many("p", [{"rationale": "as noted", **defaults, **one} for one in intents])
             ids = {receipt.iri: note["id"] for receipt, note in zip(receipts, notes["memories"], strict=True)}
             memory.embedding.embed("p")
             for question in notes["questions"]:
