@@ -95,11 +95,12 @@ def is_search_file(path: Path, root: Path) -> bool:
 
 def files(root: Path) -> dict[str, bytes]:
     """Return the bytes of every file below *root*, without locks and search files."""
-    return {
-        str(path.relative_to(root)): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and not path.name.endswith(".lock") and not is_search_file(path, root)
-    }
+    found = {}
+    for folder, _, names in os.walk(root):
+        paths = [Path(folder, name) for name in names if not name.endswith(".lock")]
+        found |= {str(path.relative_to(root)): path.read_bytes()
+                  for path in paths if path.is_file() and not is_search_file(path, root)}  # fmt: skip
+    return dict(sorted(found.items()))
 
 
 @pytest.hookimpl(wrapper=True)

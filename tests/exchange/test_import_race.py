@@ -11,19 +11,23 @@ from jidomem_cli.main import cli
 
 RECORD = "# {title}\n\n## Status\n\nAccepted\n\n## Context\n\nOrders come in bursts.\n\n## Decision\n\nWe do it.\n"
 RECORDS = tuple(f"docs/adr/{number:04}-use-queue-{number}.md" for number in range(1, 21))
-#: A program that waits until all processes are ready, so that all plan from the same memory, and then imports.
+#: A program that imports in several processes at the same moment, so that all plan from the same memory.
 SYNCHRONISED_START = """
+import os
 import sys
-import time
-from pathlib import Path
 
+from jidomem_cli import exchange, init
 from jidomem_cli.main import main
 
-Path(sys.argv[1]).touch()
-while len(list(Path(sys.argv[1]).parent.glob("ready-*"))) < int(sys.argv[2]):
-    time.sleep(0.002)
-sys.argv = ["jidomem", *sys.argv[3:]]
-sys.exit(main())
+children = []
+for number in range(int(sys.argv[2])):
+    children.append(os.fork())
+    if not children[-1]:
+        for stream, name in enumerate(("out", "err"), start=1):
+            os.dup2(os.open(f"{sys.argv[1]}/{number}.{name}", os.O_CREAT | os.O_WRONLY), stream)
+        sys.argv = ["jidomem", *sys.argv[3:]]
+        sys.exit(main())
+print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
 """
 PROCESSES = 2
 
@@ -45,17 +49,12 @@ def run(*arguments):
 
 
 def run_concurrently(folder, marks, *arguments):
-    """Run `jidomem WORDS` in several processes at the same moment; return their results."""
+    """Run `jidomem WORDS` in several processes at the same moment; return their outputs, errors and exit codes."""
     marks.mkdir()
-    command = [sys.executable, "-c", SYNCHRONISED_START]
-    children = [
-        subprocess.Popen(
-            [*command, str(marks / f"ready-{number}"), str(PROCESSES), *arguments],
-            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for number in range(PROCESSES)
-    ]  # fmt: skip
-    return [(*child.communicate(timeout=120), child.returncode) for child in children]
+    command = [sys.executable, "-c", SYNCHRONISED_START, marks, str(PROCESSES), *arguments]
+    codes = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True, text=True, timeout=120).stdout
+    texts = ([(marks / f"{number}.{name}").read_text() for name in ("out", "err")] for number in range(PROCESSES))
+    return [(*text, int(code)) for text, code in zip(texts, codes.split(), strict=True)]
 
 
 @pytest.mark.parametrize(
