@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 from random import Random
 from uuid import UUID
 
@@ -41,15 +42,22 @@ class Model:
     def __init__(self, root, schema):
         files = sorted(root.glob("projects/p/memory/*.ttl"))
         redacted = {file.name.replace(".redacted", "") for file in files if ".redacted." in file.name}
-        self.said, self.schema = rdflib.Graph(), schema
+        self.said = rdflib.Graph()
         commits = [parse(file.read_bytes()) for file in files if file.name not in redacted]
         redactions = redacted_leaves(commits)  # a redaction from elsewhere counts before its commits are rewritten
         for commit in commits:
             ordered = redactions.get(commit.id, frozenset()) & {*leaves(commit).values()}
             remaining = without(commit, ordered) if ordered else commit
             self.said.parse(data=remaining.data.decode(), format="turtle")
-        items = self.said.subjects(NS.appliesToProject, rdflib.URIRef("https://jido.ai/projects/p"))
-        self.recorded = {item: self.moments(item, "recordedAt")[0] for item in set(items)}
+        items = {*self.said.subjects(NS.appliesToProject, rdflib.URIRef("https://jido.ai/projects/p"))}
+        # nothing changes the graph, and each question is asked for many moments
+        self.moments, self.ended, self.status = map(cache, (self.moments, self.ended, self.status))
+        self.kinds, self.is_a = cache(self.kinds), cache(schema.is_a)
+        self.with_summary = {item for item in items if any(self.said.objects(item, NS.summary))}
+        self.recorded = {item: self.moments(item, "recordedAt")[0] for item in items}
+
+    def kinds(self, item):
+        return [iri(kind) for kind in self.said.objects(item, rdflib.RDF.type)]
 
     def moments(self, item, name):
         return [datetime.fromisoformat(str(moment)) for moment in self.said.objects(item, NS[name])]
@@ -88,10 +96,9 @@ class Model:
 
     def listed(self, cls, moment, world, inactive):
         """Return the rows of a list: memories of the class with a summary, active unless *inactive*."""
-        with_summary = (item for item in self.known(moment, world) if any(self.said.objects(item, NS.summary)))
-        chosen = {item for item in with_summary if inactive or self.status(item, moment) == "active"}
-        kinds = {item: [iri(kind) for kind in self.said.objects(item, rdflib.RDF.type)] for item in chosen}
-        return {str(i) for i in chosen if any(self.schema.is_a(kind, iri(JIDO + cls)) for kind in kinds[i])}
+        stated = self.known(moment, world) & self.with_summary
+        chosen = {item for item in stated if inactive or self.status(item, moment) == "active"}
+        return {str(item) for item in chosen if any(self.is_a(kind, iri(JIDO + cls)) for kind in self.kinds(item))}
 
     def counted(self, moment, world):
         found, valid = {}, self.known(moment, world)

@@ -101,11 +101,11 @@ def projected_nodes(memory, name, as_of=FOREVER):
     return [item for item in items if "summary" in memory.reader.get_memory("p", item)["properties"]]
 
 
-def engine_nodes(memory, name, **moment):
-    """Return the nodes or pairs of the rows that the engine finds, without redacted ones."""
+def engine_nodes(memory, name, rows):
+    """Return the nodes or pairs of *rows*, which the engine found, without redacted ones."""
     order = memory.playbook.get(name).list_order
     names = order.pairs or [order.variable]
-    rows = [row for row in memory.reader.ask(name, project="p", **moment) if row.get("summary", "") is not None]
+    rows = [row for row in rows if row.get("summary", "") is not None]
     return [*dict.fromkeys(" ".join(row[each] for each in names) for row in rows)]
 
 
@@ -166,12 +166,13 @@ def test_lists_of_merged_streams_equal_those_of_the_engine_at_any_moment(seed, t
         with jidomem.open(folder / "one", agent="me", sources=sources) as memory:
             expected = answers(memory, moments)
             for moment in moments:
-                for name in [*LISTS, "commits"]:
-                    rows = memory.reader.ask(name, project="p", **moment)
+                engine = {name: memory.reader.ask(name, project="p", **moment) for name in [*LISTS, "commits"]}
+                for name, rows in engine.items():
                     assert expected[0][name, *moment.values()] == rows
                 assert_counted(memory, moment)
+                engine["conflicts"] = pairs(memory, **moment)
                 for name in [*LISTS, "conflicts"]:
-                    rows = engine_nodes(memory, name, **moment)
+                    rows = engine_nodes(memory, name, engine[name])
                     nodes = projected_nodes(
                         memory, name, **moment
                     )  # of stale more: only the query compares the moments
@@ -240,17 +241,19 @@ def test_statements_in_any_order_are_listed_as_by_the_engine_however_the_file_is
 
     def check(memory):
         for moment in moments:
+            engine = {name: memory.reader.ask(name, project="p", **moment) for name in [*LISTS, "conflicts"]}
             for name in ("facts", "timeline", "recent-decisions", "conflicts"):
-                assert projected_nodes(memory, name, **moment) == engine_nodes(memory, name, **moment)
+                assert projected_nodes(memory, name, **moment) == engine_nodes(memory, name, engine[name])
             assert_counted(memory, moment)
             for name in LISTS:
-                assert paged(memory.reader, name, **moment) == memory.reader.ask(name, project="p", **moment)
+                assert paged(memory.reader, name, **moment) == engine[name]
 
     def check_search(memory):
         for moment in moments:
             search_filter = SearchFilter(moment=moment_of(moment.get("as_of"), "as_of"))
             items = memory.texts.read(Stream("p"), lambda file: file.newest(search_filter, 100))  # noqa: B023
-            assert sorted(items) == sorted(engine_nodes(memory, "timeline", **moment))
+            rows = memory.reader.ask("timeline", project="p", **moment)
+            assert sorted(items) == sorted(engine_nodes(memory, "timeline", rows))
         for label in ("okapi", "quagga"):
             named = memory.texts.read(Stream("p"), lambda file: [row.number for row in file.best([label], EVERYTHING)])  # noqa: B023
             items = memory.texts.read(Stream("p"), lambda file: [row.item for row in file.rows(named, EVERYTHING)])  # noqa: B023
