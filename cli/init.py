@@ -13,6 +13,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from posixpath import basename, dirname
 from shlex import quote
@@ -87,9 +88,9 @@ def scan_sources(folder: Path, names: Sequence[str]) -> tuple[FolderScan, Scope]
 @contextmanager
 def open_for_import(app: App, root: Path, dry_run: bool) -> Iterator[Jidomem]:
     """Yield the memory at *root*; for a dry run a temporary copy of it."""
+    app.root = None if app.root is None and settings.find(None)[0] == root.resolve() else str(root)  # of hints
     if not dry_run:
-        app.root = str(root)
-        yield app.open()
+        yield replace(app, root=str(root)).open()
         return
     with tempfile.TemporaryDirectory(prefix="jidomem-init-") as name:
         copy = Path(name) / root.name
@@ -99,8 +100,7 @@ def open_for_import(app: App, root: Path, dry_run: bool) -> Iterator[Jidomem]:
                 shutil.copytree(root / part, copy / part)
             elif (root / part).exists():
                 shutil.copy2(root / part, copy / part)
-        app.root = str(copy)
-        with app.open() as memory:
+        with replace(app, root=str(copy)).open() as memory:
             yield memory
 
 

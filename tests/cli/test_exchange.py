@@ -103,8 +103,10 @@ def test_an_import_names_the_commands_that_make_the_policy_of_the_file_again(run
 
     assert imported.count("left out, an import does not change the policy; if it is to hold here: ") == 2
     for change in ("grant user Administrator", "set propose --role Reviewer --kind decision"):
-        assert f"jidomem access policy {change}\n" in imported
-        run(*f"access policy {change} --root other --project p".split())
+        verb, _, rest = change.partition(" ")
+        command = f"access policy {verb} --root other --project p {rest}"
+        assert f"jidomem {command}\n" in imported
+        run(*command.split())
     before, after = (run(*f"access policy show {of}".split()).stdout for of in ("", "--root other --project p"))
     assert "user has the role Administrator" in before
     assert [line.split("  ")[0] for line in before.splitlines()] == [line.split("  ")[0] for line in after.splitlines()]
