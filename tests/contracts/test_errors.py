@@ -201,7 +201,7 @@ CASES = {
         request=got("/projects/p/queries/open-tasks?actionable_only=maybe"),
     ),
 }
-_MANY = " ".join(map(str, range(400)))
+_MANY = " ".join(map(str, range(40)))
 #: Codes that only HTTP meets, where not even a program has a call for it.
 HTTP_ALONE = {
     "method_not_allowed": {"method": "DELETE", "path": "/projects/p"},
@@ -256,7 +256,7 @@ def test_an_error_is_the_same_through_python_and_the_command_line(code, root):
 def served(root, at_once=1):
     """A client of the memory served in this process; what it opens is let go of."""
     with jidomem.open(root, project="p", wait=0.2) as memory:
-        memory.pool = Pool(root, RootLimits(queries=at_once, query_seconds=300))
+        memory.pool = Pool(root, RootLimits(queries=at_once, query_seconds=300, query_rows=1_000))
         yield create_app(memory, keyring=Keyring(own_config(), root)).test_client()
 
 

@@ -233,7 +233,7 @@ def test_the_pages_of_all_workers_act_as_one_server(clients):
     assert second.get("/ui/p/check.json")["at"] == third.get("/ui/p/check.json")["at"] is not None
 
 
-LIMITED = "[limits]\nqueries = 1\nconnections = 4\nidle_seconds = 20.0\n"
+LIMITED = "[limits]\nqueries = 1\nconnections = 4\nidle_seconds = 600\n"
 
 
 @pytest.fixture(scope="module")
