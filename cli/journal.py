@@ -280,12 +280,12 @@ def _memories(items: Collection[Term]) -> str:
 
 def _print_incomplete(app: App, emptied: Sequence[str], unexplained: Sequence[str], state: str = "") -> None:
     """Print the active memories without a summary, and the decisions without a rationale, with commands for them."""
-    edit, review = f"jidomem edit{acting(app)}", f"each is in: jidomem review{acting(app)}"
+    edit, review = f"jidomem edit{acting(app)}", f"each is listed by: jidomem review{acting(app)}"
     if ids := [*map(short_id, emptied)]:
         app.info(f"active, but {state}without a summary: {_listed(app, ids)}")
         end = f'{edit} {{}} --invalidate --reason "its text was redacted"'
-        many = f"for id in {' '.join(ids)}; do {end.format('$id')}; done" if len(ids) <= 2 * SHOWN else review
-        app.info(f"end each: {end.format(ids[0]) if len(ids) == 1 else many}")
+        many = f"end each: for id in {' '.join(ids)}; do {end.format('$id')}; done"
+        app.info(f"end each: {end.format(ids[0])}" if len(ids) == 1 else many if len(ids) <= 2 * SHOWN else review)
     if ids := [*map(short_id, unexplained)]:
         app.info(f"active decisions, but {state}without a rationale: {_listed(app, ids)}")
         app.info(f"say why: {edit} {ids[0] if len(ids) == 1 else 'ID'} --set rationale=TEXT; {review}")

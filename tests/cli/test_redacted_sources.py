@@ -398,12 +398,21 @@ def test_a_redaction_names_the_memories_left_without_a_summary_and_the_command_t
     assert call("check").stdout == ""
 
 
+def test_a_redaction_that_empties_many_memories_names_the_first_and_the_review(repository):
+    with jidomem.open(".jidomem") as memory:
+        for number in range(11):
+            memory.remember(f"Jane Example knows part {number}")
+    shown = call("journal", "redact", "--text", "Jane Example", "--dry-run").stderr
+    assert re.search(
+        r"without a summary: (?:\w+, ){4}\w+ and 7 more \(-v names all\)\neach is listed by: jidomem review\n", shown
+    )
+
+
 def test_a_redaction_names_the_decisions_left_without_a_rationale_and_the_command_that_gives_one(repository):
     given = ("--type", "decision", "--rationale", "Jane Example asked for it", "--iri", "https://jido.ai/memory/prices")
     call("remember", "Own prices", *given)
-    named = (
-        "without a rationale: prices\nsay why: jidomem edit prices --set rationale=TEXT; each is in: jidomem review\n"
-    )
+    named = "without a rationale: prices\nsay why: jidomem edit prices --set rationale=TEXT; "
+    named += "each is listed by: jidomem review\n"
     assert f"would be {named}" in call("journal", "redact", "--text", "Jane Example", "--dry-run").stderr
 
     done = call("journal", "redact", "--text", "Jane Example", "--reason", "a person", "--json")
