@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 import yaml
 from conftest import START, fixed_sources, intent
 from corpus import append
+from forked_jidomem import programs
 
 import jidomem
 from jidomem.journal.journal import FileJournal
@@ -22,6 +22,15 @@ UNJUDGED_DECISION = """memory:slipped a jido:Decision ; jido:summary "slipped in
   jido:appliesToProject <https://jido.ai/projects/p> ; jido:assertedBy agent:architect ; jido:assertedIn session:s-1 ;
   jido:hasConfidence jido:High ; jido:hasTimestamp "2026-11-21T08:00:00Z"^^xsd:dateTime ."""
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def program(tmp_path_factory):
+    """The folder of `jidomem`, which is forked."""
+    folder = tmp_path_factory.mktemp("program")
+    with programs(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(folder), prepend=os.pathsep)
+        yield
 
 
 @pytest.fixture
@@ -40,7 +49,7 @@ def repository(tmp_path):
 
 
 def shell(command, folder, **more):
-    path = f"{folder.parent / 'bin'}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = f"{folder.parent / 'bin'}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "RUNNER_TEMP": str(folder.parent), **more}
     return subprocess.run(["bash", "-ec", command], cwd=folder, env=environment, capture_output=True, text=True)
 
