@@ -1,7 +1,7 @@
 """`jidomem` without the time that its start takes: each call is a fork of a process that has loaded the command line.
 
-`programs(folder)` puts a program `jidomem` into *folder*. It passes its arguments, folder, environment and standard
-streams to the server, `python forked_jidomem.py SOCKET`, and ends with the exit code of the fork.
+`programs(folder)` puts a program `jidomem` into *folder*, the first on PATH. It passes its arguments, folder,
+environment and standard streams to the server, `python forked_jidomem.py SOCKET`, and ends with the code of the fork.
 """
 
 import json
@@ -24,15 +24,20 @@ with socket.socket(socket.AF_UNIX) as server:
 
 @contextmanager
 def programs(folder):
-    """Write the program into *folder* and serve its calls meanwhile."""
+    """Write the program into *folder*, put that on PATH, and serve its calls meanwhile."""
     path = str(folder / "socket")
     with subprocess.Popen([sys.executable, __file__, path], stdout=subprocess.PIPE) as server:
         assert server.stdout.readline() == b"ready\n"
         program = folder / "jidomem"
         program.write_text(_CLIENT.format(python=sys.executable, path=path))
         program.chmod(0o755)
-        yield
-        server.terminate()
+        before = os.environ["PATH"]
+        os.environ["PATH"] = f"{folder}{os.pathsep}{before}"
+        try:
+            yield
+        finally:
+            os.environ["PATH"] = before
+            server.terminate()
 
 
 def _run(connection):

@@ -28,8 +28,7 @@ GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t")
 def program(tmp_path_factory):
     """The folder of `jidomem`, which is forked."""
     folder = tmp_path_factory.mktemp("program")
-    with programs(folder), pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", str(folder), prepend=os.pathsep)
+    with programs(folder):
         yield
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 from cli_world import create_repository, run, write_example_files
+from forked_jidomem import programs
 
 from docs.generate.command_line import markdown
 from jidomem_cli.main import COMMANDS, cli
@@ -68,6 +69,15 @@ def examples(command):
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The program `jidomem`, which is forked, on PATH."""
+    folder = tmp_path_factory.mktemp("program")
+    with programs(folder):
+        yield
+
+
+@pytest.mark.usefixtures("program")
 @pytest.mark.parametrize("path", FINITE_VERBS)
 def test_the_examples_in_a_help_text_run_in_order(path, repository, with_real_address):
     write_example_files(repository)
@@ -76,8 +86,7 @@ def test_the_examples_in_a_help_text_run_in_order(path, repository, with_real_ad
     for line in lines:
         assert "jidomem" in line
         if "|" in line:
-            environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-            process = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=environment, capture_output=True)
+            process = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True)
             assert process.returncode == 0, process.stderr
         else:
             result = run(*shlex.split(line)[1:])

@@ -9,12 +9,12 @@ import struct
 import subprocess
 import sys
 import termios
-from pathlib import Path
 from unicodedata import east_asian_width
 
 import pytest
 from cli_world import create_repository, run
 from conftest import decision, intent
+from forked_jidomem import programs
 
 import jidomem
 from jidomem_cli import output
@@ -73,9 +73,17 @@ for words in json.loads(sys.argv[1]):
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def program(tmp_path_factory):
+    """The program `jidomem`, which is forked, on PATH."""
+    folder = tmp_path_factory.mktemp("program")
+    with programs(folder):
+        yield
+
+
 def run_in_terminal(*args, columns=WIDTH):
     """Return the output of `jidomem ARGS` on a terminal of so many columns, and its standard error."""
-    return run_command_in_terminal([str(Path(sys.executable).parent / "jidomem"), *args], columns)
+    return run_command_in_terminal(["jidomem", *args], columns)
 
 
 def run_command_in_terminal(command, columns):
