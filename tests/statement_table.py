@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -87,7 +88,8 @@ def _statements_of(text: str) -> Iterator[str]:
 
 def _tests(module: ast.Module, lines: list[str]) -> Iterator[tuple[str, int, int]]:
     """Yield the name of each test, and its lines with the comments above it."""
-    for node in ast.walk(module):
+    suites = (each.body for each in module.body if isinstance(each, ast.ClassDef))
+    for node in chain(module.body, *suites):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
             while first and lines[first - 1].startswith("#"):
