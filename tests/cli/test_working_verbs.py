@@ -63,6 +63,6 @@ def test_a_forgotten_working_memory_is_not_shown():
 
     assert rows("agent", "working", "list") == []
     assert (
-        "hint: begin with: jidomem agent working put KEY VALUE"
+        "hint: begin with: jidomem agent working put --agent ana KEY VALUE"
         in run("agent", "working", "show", "--agent", "ana").stderr
     )
