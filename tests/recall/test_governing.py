@@ -348,6 +348,6 @@ def test_the_governing_query_names_the_command_that_lists_pattern_memories(gover
         return CliRunner().invoke(cli, ["ask", "governing", f"file={file}", "--project", "p", *more])
 
     notice = "1 memory about a pattern governs src/db/pool.py too (src/**/*.py), not listed here: "
-    notice += "jidomem governing src/db/pool.py\n"
+    notice += "jidomem governing --project p src/db/pool.py\n"
     assert query("src/db/pool.py").stderr == query("src/db/pool.py", "--format", "csv").stderr == notice
     assert query("src/db/pool.c").stderr == ""
