@@ -3,8 +3,9 @@
 from collections import Counter
 
 import pytest
-from conftest import intent
+from conftest import fixed_sources, intent
 
+import jidomem
 from bench import generate
 from jidomem.index.timeline import FACETS, TimelineEntry, overview
 from jidomem.journal.journal import Stream
@@ -14,15 +15,21 @@ MEMORIES, PROPOSED = 300, 3
 LATEST = "9999-12-31T23:59:59.999999Z"
 
 
-@pytest.fixture
-def moments(memory):
-    """Three moments: after a part of the memories, after all, and before any."""
+def write(memory):
+    """Write the memories; return three moments: after a part of them, after all, and before any."""
     intents = [*generate.intents(MEMORIES, project="p")]
     memory.writer.submit_many("p", intents[:180])
     middle = memory.sources.now().isoformat()
     memory.writer.submit_many("p", intents[180:])
     memory.writer.submit_many("p", [intent(summary=f"proposed {n}") for n in range(PROPOSED)], propose=True)
     return {"middle": middle.replace("+00:00", ".000000Z"), "now": None, "before": "2020-01-01T00:00:00.000000Z"}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A memory for tests that write nothing, and its moments."""
+    with jidomem.open(tmp_path_factory.mktemp("written"), sources=fixed_sources()) as memory:
+        yield memory, write(memory)
 
 
 def timeline(memory, filters, moment, after=None, count=1_000):
@@ -48,8 +55,8 @@ def facets_of(memory, moment):
 
 
 @pytest.mark.parametrize("when", ["middle", "now", "before"])
-def test_facets_count_the_memories_of_the_reader_at_every_moment_and_filter(memory, moments, when):
-    moment = moments[when]
+def test_facets_count_the_memories_of_the_reader_at_every_moment_and_filter(written, when):
+    memory, moment = written[0], written[1][when]
     facets_by_item = facets_of(memory, moment)
     assert len(facets_by_item) == {"middle": 180, "now": MEMORIES + PROPOSED, "before": 0}[when]
     some = next(iter(facets_by_item.values()), dict.fromkeys(FACETS, "none"))
@@ -67,7 +74,8 @@ def test_facets_count_the_memories_of_the_reader_at_every_moment_and_filter(memo
             assert page.facets[name] == expected
 
 
-def test_successive_pages_have_each_memory_once_newest_first(memory, moments):
+def test_successive_pages_have_each_memory_once_newest_first(written):
+    memory, _ = written
     whole, after, pages = timeline(memory, {}, None), None, []
     while True:
         page = timeline(memory, {}, None, after, 37)
@@ -82,7 +90,8 @@ def test_successive_pages_have_each_memory_once_newest_first(memory, moments):
     assert timeline(memory, {}, None, TimelineEntry("", "2000"), 5).entries == ()
 
 
-def test_a_written_memory_is_counted_at_once(memory, moments):
+def test_a_written_memory_is_counted_at_once(memory):
+    write(memory)
     before = timeline(memory, {}, None).facets["kind"]["Fact"]
 
     memory.writer.remember("p", "a further fact")
