@@ -197,21 +197,20 @@ SAID = {
 }
 
 
+QUESTIONS = [
+    ("what did I say on 3 November?", [3]),
+    ("What did I tell you on 2026-11-03?", [3]),
+    ("what did Ana say on November 3rd?", [3]),
+    ("what did ben say on November 3rd?", []),
+    ("what happened on Saturday?", [14]),
+    ("what did I mention between 3 and 10 November?", [3, 4]),
+    ("what was said in November?", [2, 3, 4, 14]),
+    ("what did I say on 5 November?", []),
+]
+
+
 @pytest.mark.parametrize("store", ["plain", "memory"])
-@pytest.mark.parametrize(
-    ("question", "days"),
-    [
-        ("what did I say on 3 November?", [3]),
-        ("What did I tell you on 2026-11-03?", [3]),
-        ("what did Ana say on November 3rd?", [3]),
-        ("what did ben say on November 3rd?", []),
-        ("what happened on Saturday?", [14]),
-        ("what did I mention between 3 and 10 November?", [3, 4]),
-        ("what was said in November?", [2, 3, 4, 14]),
-        ("what did I say on 5 November?", []),
-    ],
-)
-def test_a_question_with_only_a_time_returns_what_was_said_then_in_order(request, store, question, days):
+def test_a_question_with_only_a_time_returns_what_was_said_then_in_order(request, store):
     memory = request.getfixturevalue(store)
     talk = memory.conversation("s")
     for day in sorted(SAID, reverse=True):
@@ -222,10 +221,11 @@ def test_a_question_with_only_a_time_returns_what_was_said_then_in_order(request
             memory, SAID[name], agent_id="me", metadata={"speaker": "ana", "timestamp": f"2026-11-{name:02}T10:00:00Z"}
         )
 
-    for kind in ("turn", "entry"):
-        answer = memory.recall(question, kinds=[kind], explain=True)
-        assert [hit.content.partition("\n")[0] for hit in answer.entries] == [SAID[day] for day in days]
-        assert all("in the time of the question" in " ".join(hit.reasons) for hit in answer.entries)
+    for question, days in QUESTIONS:
+        for kind in ("turn", "entry"):
+            answer = memory.recall(question, kinds=[kind], explain=True)
+            assert [hit.content.partition("\n")[0] for hit in answer.entries] == [SAID[day] for day in days], question
+            assert all("in the time of the question" in " ".join(hit.reasons) for hit in answer.entries)
     assert len(memory.recall("what was said in November?", kinds=["turn"], limit=2).entries) == 2
 
 

@@ -6,14 +6,16 @@ import pytest
 from conftest import intent
 
 import jidomem
+from jidomem.models.local_embedder import LocalEmbedder
 from jidomem.recall.briefing import markdown
 from jidomem.records.recall import matching_named_queries
 
 
-@pytest.fixture
-def memory(tmp_path, monkeypatch):
-    monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
-    with jidomem.open(tmp_path / "root", project="p", agent="rita") as opened:
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory):
+    """A memory for tests that write nothing."""
+    folder = tmp_path_factory.mktemp("notices")
+    with jidomem.open(folder, project="p", agent="rita", embedder=LocalEmbedder()) as opened:
         for text in (
             "The cache holds 2 GiB",
             "Payouts run daily",
