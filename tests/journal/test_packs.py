@@ -318,7 +318,7 @@ def sound_root(tmp_path_factory):
     return root, [commit.data for commit in packed(root)[1]]
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(place=st.integers(0, 10**9), bit=st.integers(0, 7))
 def test_no_bit_of_a_stream_can_turn_unseen(sound_root, place, bit):
     # C027

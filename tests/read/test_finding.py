@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, short, triples, world_index
 
@@ -150,6 +150,7 @@ LINKS = re.compile(r"[-\s_\u00ad\u2010-\u2015\u2212]+")
 EVERY = '") || true || CONTAINS("", "'
 
 
+@settings(max_examples=40)
 @given(HOSTILE, HOSTILE)
 @example("a", EVERY)
 @example('say "}"', '"')
@@ -169,6 +170,7 @@ def test_no_topic_or_module_text_changes_the_query(stored, query):  # E079
     assert errors == ({M + "e"} if query == stored else set())
 
 
+@settings(max_examples=40)
 @given(HOSTILE, HOSTILE)
 @example("a", "a> ?p ?o . <a")
 def test_no_id_evidence_or_path_text_changes_the_query(stored, query):  # E079

@@ -822,24 +822,22 @@ def test_memories_with_a_common_predecessor_are_of_one_origin():
     assert same_origin == {"a": False, "b": True, "d": True, "e": False, "f": False, "g": False}
 
 
-validity_windows = pytest.mark.parametrize(
-    ("first", "second", "do_meet"),
-    [
-        ({"valid_until": "2020-01-01"}, {}, False),  # it is over
-        ({"valid_until": "2027-01-01"}, {}, True),
-        ({"valid_until": "2027-01-01"}, {"valid_from": "2027-01-01"}, False),
-        ({"valid_from": "2028-01-01"}, {"valid_until": "2027-01-01"}, False),
-        ({"valid_from": "2028-01-01"}, {}, True),
-        ({"valid_until": "2020-01-01"}, {"valid_from": "2019-01-01"}, False),  # the first was over when it was dated
-        ({"valid_until": "2020-01-01"}, {"timestamp": "2019-01-01"}, False),
-        ({"valid_until": "2020-01-01", "timestamp": "2019-01-01"}, {"valid_from": "2018-01-01"}, True),
-    ],
-)
+#: Two windows of validity, and whether they meet.
+WINDOWS = [
+    ({"valid_until": "2020-01-01"}, {}, False),  # it is over
+    ({"valid_until": "2027-01-01"}, {}, True),
+    ({"valid_until": "2027-01-01"}, {"valid_from": "2027-01-01"}, False),
+    ({"valid_from": "2028-01-01"}, {"valid_until": "2027-01-01"}, False),
+    ({"valid_from": "2028-01-01"}, {}, True),
+    ({"valid_until": "2020-01-01"}, {"valid_from": "2019-01-01"}, False),  # the first was over when it was dated
+    ({"valid_until": "2020-01-01"}, {"timestamp": "2019-01-01"}, False),
+    ({"valid_until": "2020-01-01", "timestamp": "2019-01-01"}, {"valid_from": "2018-01-01"}, True),
+]
 orders = pytest.mark.parametrize("is_reversed", [False, True])
 
 
 @orders
-@validity_windows
+@pytest.mark.parametrize(("first", "second", "do_meet"), WINDOWS)
 def test_memories_with_disjoint_validity_do_not_conflict(memory, first, second, do_meet, is_reversed):
     first, second = (second, first) if is_reversed else (first, second)
     memory.writer.submit_intent("p", intent(topic="store", **first))
@@ -851,17 +849,23 @@ def test_memories_with_disjoint_validity_do_not_conflict(memory, first, second, 
 
 
 @orders
-@validity_windows
-def test_the_conflicts_query_omits_memories_with_disjoint_validity(tmp_path, first, second, do_meet, is_reversed):
-    first, second = (second, first) if is_reversed else (first, second)
+def test_the_conflicts_query_omits_memories_with_disjoint_validity(tmp_path, is_reversed):
+    pairs = {}
     with open_with(tmp_path, '[conflicts]\nfact = "warn"\n') as memory:
-        memory.writer.submit_intent("p", intent(topic="store", **first))
-        memory.writer.submit_intent("p", intent(summary="another", topic="store", **second))
+        for number, (*windows, do_meet) in enumerate(WINDOWS):
+            first, second = windows[::-1] if is_reversed else windows
+            one = memory.writer.submit_intent("p", intent(topic=f"store {number}", **first))
+            other = memory.writer.submit_intent("p", intent(summary="another", topic=f"store {number}", **second))
+            pairs[frozenset((one.iri, other.iri))] = do_meet
         listed = memory.reader.ask("conflicts", project="p")
         report = memory.check("p")
 
-    assert [row["kind"] for row in listed] == ["contradiction"] * do_meet
-    assert bool(report.problems) is do_meet
+    meeting = {pair for pair, do_meet in pairs.items() if do_meet}
+    assert {frozenset((row["a"], row["b"])): row["kind"] for row in listed} == dict.fromkeys(meeting, "contradiction")
+    assert len(listed) == len(meeting)
+    reported = {problem.item for problem in report.problems}
+    assert {pair for pair in pairs if pair & reported} == meeting
+    assert reported <= frozenset().union(*meeting)
 
 
 def test_a_fact_on_the_same_topic_with_another_overlapping_about_is_accepted_with_a_warning(memory):

@@ -206,12 +206,11 @@ class Memory(RuleBasedStateMachine):
         now = triples_of(self.memory)
         assert self.known <= now
         self.known = now
+        self.assert_the_rules_of_the_protocol(now)
 
-    @precondition(lambda self: self.moments)
-    @invariant()
-    def the_rules_of_the_protocol_hold(self):  # C118
+    def assert_the_rules_of_the_protocol(self, triples):  # C118
         rows = defaultdict(lambda: defaultdict(set))
-        for subject, predicate, value in triples_of(self.memory):
+        for subject, predicate, value in triples:
             rows[subject][predicate].add(value)
         items = {node: properties for node, properties in rows.items() if jido("hasAssertionStatus") in properties}
         assert all(len(properties[jido("appliesToProject")]) == 1 for properties in items.values())  # I1
