@@ -359,7 +359,7 @@ class Lists:
                 return rows
             terms = (self._index.triples(graph_iri(project), iri(keys[-1]), name) for name in order.due_properties)
             last = min((str(to_value(at)) for triples in terms for _, _, at in triples), default="")
-            if len({row["item"] for row in rows if row["due"] and str(row["due"]) <= last}) >= count:
+            if len({row["item"] for row in rows if row["due"] and str(row["due"]) < last}) >= count:
                 return rows
             size *= 2
         return self.whole(query, project, bindings)

@@ -68,6 +68,7 @@ def compare_with_whole(reader, whole, name, count, moment):
 
 @settings(max_examples=examples(1), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(seed=3722)  # a memory rests on one that is revived, and that nothing ended
+@example(seed=47398920)  # several memories are due at the same moment as the longest due
 @given(seed=st.integers(0, 2**32))
 def test_the_pages_of_every_list_are_its_rows_despite_writes(seed):
     index, scribe = new_index(), Scribe()
