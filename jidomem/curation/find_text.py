@@ -23,7 +23,7 @@ from jidomem.base.disk import LARGEST
 from jidomem.base.words import UNSPACED, normal_text
 from jidomem.index.cache_file import project_of
 from jidomem.index.search_documents import ENTRY
-from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
+from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit, identity_in
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import LABEL, TYPE, XSD, conv, jido, local_name
@@ -63,18 +63,22 @@ class TextForms:
     text: str
     parts: bool = False
     word: str = field(init=False)  # its longest word, which every form contains, except one with other separators
+    words: frozenset[str] = field(init=False)  # all of them, of which the same is true
     _patterns: tuple[tuple[str, re.Pattern[str]], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         folded = fold(self.text)
-        object.__setattr__(self, "word", max(_WORD.findall(folded), key=len, default=""))
+        words = _WORD.findall(folded)
+        object.__setattr__(self, "word", max(words, key=len, default=""))
+        object.__setattr__(self, "words", frozenset(words))
         object.__setattr__(self, "_patterns", tuple(_patterns(folded, self.parts)))
 
     def form_in(self, variants: Iterable[tuple[str, str]]) -> str | None:
         """Return the form in which a document of these `variants` contains the text, None if it does not."""
         for of_variant, other in variants:
+            has_words = all(word in other for word in self.words)  # a pattern is searched ten times as long
             for of_pattern, pattern in self._patterns:
-                if pattern.search(other):
+                if (has_words or of_pattern == OTHER_SEPARATORS) and pattern.search(other):
                     plainly = OTHER_FORM if of_variant == AS_IT_IS else of_variant
                     return of_pattern or plainly
         return None
@@ -454,7 +458,7 @@ class Occurrences:
         self._files = {*files, *(each.path for each, content in versions.items() if content.has_text)}
 
     def collect(self, commits: Iterable[Commit]) -> None:
-        """Collect the nodes that contain one of the texts, or are named after one: the first pass."""
+        """Collect the nodes that contain one of the texts, or are named after one: the first pass, over all commits."""
         for commit in filter(self._may_contain, commits):
             matching = self._matches[commit.id] = self._matching(commit)
             for triple in matching:
@@ -465,8 +469,8 @@ class Occurrences:
             self._record_sources({subject for subject, _, _ in matching}, commit)
 
     def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:
-        """Yield all triples to remove: the second pass, over the commits of the first."""
-        for commit in filter(lambda commit: commit.id in self._matches or self._may_name(commit), commits):
+        """Yield all triples to remove: the second pass, over the commits whose document `may_name` a node."""
+        for commit in commits:
             matching = self._matches.get(commit.id, {})
             reasons = dict.fromkeys(matching, SAYS)
             entries = {subject for subject, _, _ in matching if (subject, TYPE, ENTRY) in commit.triples}
@@ -493,8 +497,11 @@ class Occurrences:
             return True
         return self._wanted.may_stand_in(document)
 
-    def _may_name(self, commit: Commit) -> bool:
-        document = commit.data.decode()
+    def may_name(self, data: bytes) -> bool:
+        """Return whether a document contains one of the texts, or may name a node or file of the first pass."""
+        if identity_in(data) in self._matches:
+            return True
+        document = data.decode("utf-8", "replace")
         if self._files and any(local_name(name) in document for name in BLOBS):
             return True
         names = map(plain_value, chain(self._named, self._touched, self._entries))

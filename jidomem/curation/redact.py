@@ -39,7 +39,7 @@ from jidomem.curation.find_text import (
 )
 from jidomem.errors import Failed, IntentRefused, InvalidRequest, NotFound
 from jidomem.index.follower import IndexFollower
-from jidomem.journal.commit import COMMIT, Commit, build, moment_after
+from jidomem.journal.commit import COMMIT, Commit, build, identity_in, moment_after
 from jidomem.journal.journal import NAMES, Stream, VersionMismatch
 from jidomem.journal.rewrite import leaves
 from jidomem.rdf.terms import Term, Triple, date_time, iri, is_iri, literal, parse_literal, plain_value
@@ -220,7 +220,11 @@ class JournalMaintenance(NamedTuple):
         streams = self._streams(project)
         for stream in streams:
             occurrences.collect(journal.read(stream))
-        traces = [(stream, trace) for stream in streams for trace in occurrences.find(journal.read(stream))]
+        traces = [
+            (stream, trace)
+            for stream in streams
+            for trace in occurrences.find(journal.matching(stream, occurrences.may_name))
+        ]
         return traces, sorted(occurrences.longer_words)
 
     def _occurrences_in_files(self, project: str, wanted: TextsToRemove) -> tuple[list[str], dict[Anchor, Content]]:
@@ -428,10 +432,9 @@ class JournalMaintenance(NamedTuple):
     def _leaves(self, stream: Stream, traces: Iterable[Trace]) -> dict[str, frozenset[str]]:
         wanted = grouped((trace.commit, trace.triple) for trace in traces)
         leaves_of = {}
-        for commit in self.follower.journal.read(stream):
-            if commit.id in wanted:
-                leaf_of = leaves(commit)
-                leaves_of[commit.id] = frozenset(leaf_of[triple] for triple in wanted[commit.id])
+        for commit in self.follower.journal.matching(stream, lambda data: identity_in(data) in wanted):
+            leaf_of = leaves(commit)
+            leaves_of[commit.id] = frozenset(leaf_of[triple] for triple in wanted[commit.id])
         return leaves_of
 
     def _wanted_texts(self, project: str, item: str | None, texts: Sequence[str], parts: bool) -> TextsToRemove:

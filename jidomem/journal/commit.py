@@ -105,6 +105,11 @@ def is_redaction_record(document: bytes) -> bool:
     return _REDACTS in document or _SETS_ASIDE in document
 
 
+def identity_in(document: bytes) -> str:
+    """Return the id that a document states, unverified: that of its first subject."""
+    return document.partition(b"\n\n<urn:jido:commit:")[2][:64].decode("ascii", "replace")
+
+
 class FormatError(ValueError):
     """A document is no commit of this format; `line` counts from 1, None without a line at fault."""
 

@@ -230,9 +230,7 @@ class FileJournal:
 
         *begin* is called with the project before the first commit of a stream is written.
         """
-        self.folder = folder.absolute()
-        self.wait = wait
-        self._begin = begin
+        self.folder, self.wait, self._begin = folder.absolute(), wait, begin
         #: Called with the seconds that each commit took to be durable.
         self.on_durable: Callable[[float], object] = lambda seconds: None
         self._git = GitLock(self.folder)
@@ -393,6 +391,11 @@ class FileJournal:
         if folder.is_damaged:
             folder.refresh()  # it may be repaired
         return visible_commits(folder, folder.after(after or Version()), set() if missed is None else missed)
+
+    def matching(self, stream: Stream, wanted: Callable[[bytes], bool]) -> Iterator[Commit]:
+        """Return the commits of `read` whose document, before it is verified, is *wanted*; no other is verified."""
+        folder = self._known(stream)[0]
+        return visible_commits(folder, folder.after(Version()), set(), wanted)
 
     def loose(self, stream: Stream) -> int:
         """Return the number of commits of a stream with files of their own."""
@@ -642,10 +645,8 @@ class FutureCommit(NamedTuple):
         heads = {head.id: head for head in late_commits(folder, last_moment(self.now)).values() if head >= self.head}
         commits = [*folder.commits(sorted(map(stem, heads.values())), set())]
         commands = f'jidomem journal verify {of} --quarantine {self.head.id[:SHORT]} --reason "a fast clock"'
-        redacted = redacted_leaves(commit for commit in commits if is_redaction_record(commit.data))
-        again = f' && jidomem journal redact {of} --again --reason "a fast clock"' * bool(
-            redacted.keys() - heads.keys()
-        )
+        others = redacted_leaves(filter(lambda each: is_redaction_record(each.data), commits)).keys() - heads.keys()
+        again = f' && jidomem journal redact {of} --again --reason "a fast clock"' * bool(others)
         lost = _lost(commits)
         if self.stream != Stream(self.stream.project):
             return f"wait until then, or lose {lost or 'what these commits say'}: {commands}{again}"
@@ -680,8 +681,7 @@ def future_commit(journal: FileJournal, streams: Iterable[Stream], now: datetime
     authors = sorted({vocab.local_name(value) for _, predicate, value in triples if predicate in _AUTHOR})
     by = f" by {' and '.join(authors)}" if authors else ""
     later = sum(other == stream for _, _, other in found) - 1
-    path = f"{journal.path(stream)}/{name.partition('#')[0]}"
-    return FutureCommit(head, path, by, now, stream, later)
+    return FutureCommit(head, f"{journal.path(stream)}/{name.partition('#')[0]}", by, now, stream, later)
 
 
 _AUTHOR = frozenset(map(vocab.jido, ("assertedBy", "causedBy", "setBy")))

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -293,21 +293,25 @@ def redaction_records(folder: Folder) -> Iterator[Commit]:
     yield from folder.commits(sorted(stems), set())
 
 
-def visible_commits(folder: Folder, keys: Iterable[str], missed: set[str]) -> Iterator[Commit]:
+def visible_commits(
+    folder: Folder, keys: Iterable[str], missed: set[str], wanted: Callable[[bytes], bool] | None = None
+) -> Iterator[Commit]:
     """Yield the commits of these stems as `Folder.commits` does, without the triples that a record among them redacts.
+
+    With *wanted* only the commits whose document, not verified yet, it accepts when they are about to be read.
 
     A checkout may restore an unredacted file and remove the redacted one. A record is newer than the commits it names,
     so a reader of all commits up to the present reads it as well.
     """
     keys, late = list(keys), set[str]()
-    if len(keys) <= AT_ONCE:  # a follower reads each file once
+    if wanted is None and len(keys) <= AT_ONCE:  # a follower reads each file once
         read_ahead = list(_in_step(folder, keys, late))
         redacted = redacted_leaves(commit for commit, _ in read_ahead if is_redaction_record(commit.data))
         steps: Iterable[tuple[Commit, frozenset[str]]] = read_ahead
     else:
-        steps = _in_step(folder, keys, late)
         records = [key for key in keys if is_redaction_record(folder.raw(key))]
         redacted = redacted_leaves(folder.commits(records, set()))
+        steps = _in_step(folder, (key for key in keys if wanted is None or wanted(folder.raw(key))), late)
     for commit, before in steps:
         missed |= before
         shown = redacted[commit.id].intersection(leaves(commit).values()) if commit.id in redacted else ()

@@ -10,7 +10,17 @@ from conftest import fixed_sources, intent
 import jidomem
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import fold_separators
-from jidomem.curation.find_text import OVER_LINE_ENDS, fold, leftovers, variants
+from jidomem.curation.find_text import (
+    AS_IT_IS,
+    IN_A_NAME,
+    OTHER_FORM,
+    OTHER_SEPARATORS,
+    OVER_LINE_ENDS,
+    TextForms,
+    fold,
+    leftovers,
+    variants,
+)
 from jidomem.errors import NotFound
 from jidomem.rdf.terms import parse_literal
 from jidomem.rdf.vocab import jido
@@ -36,6 +46,37 @@ def test_lines_are_joined_as_by_a_pattern_over_their_ends():
         text = "".join(random.choices(" \t-\r\n\n>|#*/ab", k=random.randint(1, 14))) + "\n"
         joined = [other for form, other in variants(text) if form == OVER_LINE_ENDS]
         assert joined == [fold(line_end.sub(between, text)) for between in ("", " ")]
+
+
+def test_a_text_is_found_by_its_words_first_as_by_its_patterns_alone():
+    random, found = Random(9), Counter()
+    parts = [
+        "okapi",
+        "zoë",
+        "1",
+        "70",
+        " ",
+        "-",
+        "\n",
+        "%20",
+        "&#49;",
+        "é",
+        "/",
+        "\u200b",
+        "OKAPI",
+        "\\u0031",
+        "170 1234",
+    ]
+    for _ in range(5_000):
+        text, between = ("".join(random.choices(parts, k=random.randint(1, 3))) for _ in range(2))
+        document = random.choice([text.upper(), text.replace(" ", "-"), *parts]) + between + random.choice(parts)
+        form, plain = TextForms(text), TextForms(text)
+        object.__setattr__(plain, "words", frozenset())
+
+        expected = plain.form_in(variants(document))
+        assert form.form_in(variants(document)) == expected, (text, document)
+        found[expected] += 1
+    assert min(found[None], found[AS_IT_IS] + found[OTHER_FORM], found[IN_A_NAME], found[OTHER_SEPARATORS]) > 5
 
 
 def content_below(root):

@@ -88,6 +88,25 @@ def test_triples_added_to_the_description_of_a_commit_can_be_redacted():
     assert whole.triples - without(whole, [leaves(whole)[added]]).triples == {added}
 
 
+def test_of_commits_with_a_wanted_document_others_are_not_verified_and_redacted_triples_are_left_out(journal, tmp_path):
+    written = [add(journal, name) for name in ("first", "hunter2", "third", "last")]
+    first, whole = commits_in(journal.path(STREAM))[:2]
+    shutil.copy(whole, tmp_path)
+    redact_texts(journal, written[1], "hunter2")
+    (journal.path(STREAM) / f"{whole.stem}.redacted.ttl").unlink()
+    shutil.copy(tmp_path / whole.name, whole)  # a checkout restored the whole form
+    first.write_bytes(first.read_bytes().replace(b"first", b"frist"))
+    reader = FileJournal(journal.folder)
+
+    wanted = [*reader.matching(STREAM, lambda document: b"hunter2" in document)]
+
+    assert ids(wanted) == ids([written[1]])
+    assert written[1].triples - wanted[0].triples == {each for each in written[1].triples if each[2] == '"hunter2"'}
+    assert reader.known_damage(STREAM.project) == 0
+    assert ids(reader.read(STREAM)) == ids([*written[1:], *reader.matching(STREAM, is_redaction_record)])
+    assert reader.known_damage(STREAM.project) == 1
+
+
 def test_a_redaction_record_is_recognised_by_its_triple_and_not_by_its_text():
     whole = commit_on(Version(), "a", fact("a", "\n    jido:redacts <urn:x> ;"))
     assert not is_redaction_record(whole.data)
