@@ -317,6 +317,16 @@ def test_memories_are_found_by_the_dependencies_of_the_code_they_are_about(memor
     assert sorted(summary for _, _, summary, *_ in rows) == ["about shop", "about shop.cart", "about shop/cart.py"]
 
 
+def test_the_dependents_of_a_module_are_found_by_its_name_and_by_its_file(memory, folder):
+    before = memory.sources.now()
+    import_folder(memory, folder)
+
+    by_name, by_file = (ask(memory, "dependents", module=name) for name in ("shop.stock", "shop/stock.py"))
+
+    assert by_name == by_file == [("shop.cart", "imports", "shop/cart.py")]
+    assert ask(memory, "dependents", module="shop/stock.py", as_of=before) == []
+
+
 def test_the_errors_of_a_module_are_those_about_its_name_or_its_file(memory, folder):
     before = memory.sources.now()
     import_folder(memory, folder)
