@@ -156,11 +156,11 @@ def test_an_overlay_copy_of_a_shipped_query_gives_the_same_rows(memory_with_over
 
 
 def all_pages(memory, name, options):
-    """Return the rows of a query, read by pages of two."""
-    page = memory.reader.ask_page(name, project="p", limit=2, **options)
+    """Return the rows of a query, read by pages of three."""
+    page = memory.reader.ask_page(name, project="p", limit=3, **options)
     rows = list(page.rows)
     while page.cursor is not None:
-        page = memory.reader.ask_page(name, project="p", limit=2, cursor=page.cursor, **options)
+        page = memory.reader.ask_page(name, project="p", limit=3, cursor=page.cursor, **options)
         rows += page.rows
     return rows
 
