@@ -254,7 +254,8 @@ def _below(app: App, row: dict[str, Any]) -> list[str]:
 
 
 def _redaction(row: dict[str, Any]) -> str:
-    return f"redacted by {short(row['agent'])}, {short(row['recorded'])}: {clean(row['reason'])}"
+    agent, reason = (clean(row[name] or REDACTED) for name in ("agent", "reason"))
+    return f"redacted by {short(agent)}, {short(row['recorded'])}: {reason}"
 
 
 _LOG_COLUMNS = ("version", "recorded_at", "graph", "agents", "sessions", "brought")
@@ -304,7 +305,7 @@ def _commit_text(row: dict[str, Any]) -> str:
     """Return the content of a commit, or the reason of an administrative one, as one text."""
     counts = [f"{count} {class_label(kind)}" for kind, count in row["brought"].items()]
     if count := len(row["redacted"]):
-        counts.append(f"redaction of {count} {'commit' if count == 1 else 'commits'}: {row['reason']}")
+        counts.append(f"redaction of {count} {'commit' if count == 1 else 'commits'}: {row['reason'] or REDACTED}")
     elif row["reason"]:
         counts.append(f"file set aside: {row['reason']}")
     return ", ".join(counts)

@@ -432,12 +432,15 @@ OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")}|{jido("setBy")} ?autho
 BIND(COALESCE(?settler, ?author) AS ?agent)
 OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session FILTER(!BOUND(?settler)) }} }}"""
 _ORDERED = f"""SELECT ?commit ?agent ?reason ?redacted WHERE {{ VALUES ?commit {{ %s }}
-?commit {jido("orderedBy")} ?agent ; {jido("orderReason")} ?reason .
+OPTIONAL {{ ?commit {jido("orderedBy")} ?agent }}
+OPTIONAL {{ ?commit {jido("orderReason")} ?reason }}
 OPTIONAL {{ ?commit {jido("redacts")} ?redacted }} }}
 ORDER BY ?commit ?agent ?reason ?redacted"""
 _REDACTIONS = f"""SELECT ?item ?recorded ?agent ?reason WHERE {{
-?commit {jido("redactedItem")} ?item ; {jido("recordedAt")} ?recorded ; {jido("orderedBy")} ?agent ;
-  {jido("orderReason")} ?reason FILTER(?recorded > %s && ?recorded <= %s) }} ORDER BY ?recorded ?item ?agent ?reason"""
+?commit {jido("redactedItem")} ?item ; {jido("recordedAt")} ?recorded
+  FILTER(?recorded > %s && ?recorded <= %s)
+OPTIONAL {{ ?commit {jido("orderedBy")} ?agent }}
+OPTIONAL {{ ?commit {jido("orderReason")} ?reason }} }} ORDER BY ?recorded ?item ?agent ?reason"""
 _RECORDED_BY = f"""SELECT ?item ?recorded ?agent ?reason ?replaced ?proposed WHERE {{ VALUES ?item {{ %s }}
 ?item {jido("recordedAt")} ?recorded .
 OPTIONAL {{ ?item {jido("settledBy")} ?settler }}
@@ -513,7 +516,10 @@ class History:
         return {entry: olds | withdrawn[entry] for entry, olds in replaced.items()}, replaced, dates
 
     def redactions(self, project: str, since: object, until: object) -> Rows:
-        """Return a row for each memory redacted between two moments: item, recorded, agent and reason."""
+        """Return a row for each memory redacted between two moments: item, recorded, agent and reason.
+
+        Agent and reason are None if they were redacted themselves.
+        """
         moments = (self.moment(project, since), self.moment(project, until or FOREVER))
         return self._reader.select(project, _REDACTIONS % tuple(to_term(each, "dateTime", "as_of") for each in moments))
 

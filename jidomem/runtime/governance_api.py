@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jidomem.errors import Failed, InvalidRequest
+from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.runtime import root_config, settings
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class GovernanceApi:
             memory.writer,
             self._delete_caches,
             self._redact_logs_and_state,
-            partial(self._agents.redact, dry_run=True),
+            self._count_texts,
             memory.tree,
         )
 
@@ -158,3 +159,11 @@ class GovernanceApi:
         self._read_log.forget(project, shows)  # even if it is off now, it may have earlier rows
         self._memory.interface_log.forget(shows)
         self._agents.redact(project, shows)
+
+    def _count_texts(self, project: str, shows: Callable[[str], bool]) -> dict[str, int]:
+        """Return what `_redact_logs_and_state` would change or delete, counted by kind; unreadable logs count as 0."""
+        counts = self._agents.redact(project, shows, dry_run=True)
+        with suppress(JidomemError):
+            if rows := self._read_log.count(project, shows) + self._memory.interface_log.count(project, shows):
+                counts["rows of logs"] = rows
+        return counts

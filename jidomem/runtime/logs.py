@@ -15,7 +15,7 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import JidomemError
 
 if TYPE_CHECKING:
-    from jidomem.records.interfaces import StateStore
+    from jidomem.records.interfaces import StateStore, StateTables
 
 #: The most rows: refusals of the latest days, clients with the latest requests, and tokens used last.
 REFUSALS, CLIENTS, TOKENS = 10_000, 1_000, 1_000
@@ -113,11 +113,19 @@ class InterfaceLog:
             if deleted:
                 self.state.scrub()
 
+    def count(self, project: str, shows: Callable[[str], bool]) -> int:
+        """Return the number of rows of `read` with a text for which *shows* returns True."""
+        return sum(_has_text(row, shows) for rows in self.read(project) for row in rows)
+
     def _delete(self, store: Any, table: str, shows: Callable[[str], bool]) -> Iterable[int]:
         rows = store.execute(f"SELECT rowid, * FROM {table}").fetchall()
-        row_ids = [row[0] for row in rows if any(isinstance(text, str) and text and shows(text) for text in row[1:])]
+        row_ids = [row[0] for row in rows if _has_text(row[1:], shows)]
         store.executemany(f"DELETE FROM {table} WHERE rowid = ?", [(number,) for number in row_ids])
         return row_ids
+
+
+def _has_text(row: Iterable[Any], shows: Callable[[str], bool]) -> bool:
+    return any(isinstance(text, str) and text and shows(text) for text in row)
 
 
 #: The most reads of one memory that are stored, the latest ones.
@@ -165,25 +173,34 @@ class ReadLog:
         return []
 
     def forget(self, project: str, shows: Callable[[str], bool]) -> None:
-        """Delete the rows of memories and agents for whose names *shows* returns True, every byte of them.
+        """Delete the rows with a name, a path or a reason for which *shows* returns True, every byte of them.
 
         They stay if they cannot be deleted, for example while another process writes.
         """
         with suppress(JidomemError):
-            with self.state.reading() as store:
-                if store is None:
-                    return
+            if not self.count(project, shows):
+                return
             with self.state.changing() as store:
-                shown = store.execute("SELECT rowid, item, agent FROM shown WHERE project = ?", (project,))
-                shown_ids = [(row,) for row, *texts in shown if any(text and shows(text) for text in texts)]
-                guarded = store.execute(
-                    "SELECT number, item, session, reason FROM guarded WHERE project = ?", (project,)
-                )
-                guarded_ids = [(number,) for number, *texts in guarded if any(text and shows(text) for text in texts)]
-                store.executemany("DELETE FROM shown WHERE rowid = ?", shown_ids)
-                store.executemany("DELETE FROM guarded WHERE number = ?", guarded_ids)
-            if shown_ids or guarded_ids:
-                self.state.scrub()
+                for table, key, row_ids in _rows_with(store, project, shows):
+                    store.executemany(f"DELETE FROM {table} WHERE {key} = ?", row_ids)
+            self.state.scrub()
+
+    def count(self, project: str, shows: Callable[[str], bool]) -> int:
+        """Return the number of rows that `forget` would delete; raises the errors of reading."""
+        with self.state.reading() as store:
+            return 0 if store is None else sum(len(row_ids) for *_, row_ids in _rows_with(store, project, shows))
+
+
+def _rows_with(
+    store: StateTables, project: str, shows: Callable[[str], bool]
+) -> list[tuple[str, str, list[tuple[int]]]]:
+    """Return the rows of the read log and the guard log with a text that *shows* accepts: table, key and its values."""
+    return [
+        (table, key, [row[:1] for row in rows if _has_text(row[1:], shows)])
+        for table, key, columns in (("shown", "rowid", "item, agent"),
+                                    ("guarded", "number", "item, session, path, reason"))
+        for rows in [store.execute(f"SELECT {key}, {columns} FROM {table} WHERE project = ?", (project,)).fetchall()]
+    ]  # fmt: skip
 
 
 SHOWN, STOPPED, HEEDED, OVERRIDDEN = "shown", "stopped", "heeded", "overridden"

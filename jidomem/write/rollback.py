@@ -46,8 +46,8 @@ def rollback_diff(added: Iterable[Term], ended: Iterable[Term], view: WriteSnaps
     """Return the difference to a past moment: *added* is active and was not then, *ended* was active and is not now.
 
     A memory in *added* with the content of one in *ended* stands for it, so that neither is corrected. An alternative
-    follows its decision. *restated* returns the intent that would restate a memory; a memory whose summary was
-    redacted is lost.
+    follows its decision. *restated* returns the intent that would restate a memory; a memory whose summary,
+    or decision whose rationale, was redacted is lost.
     """
     added, ended = list(added), list(ended)
     all_ended, missing = set(ended), defaultdict[str, list[Term]](list)
@@ -62,7 +62,7 @@ def rollback_diff(added: Iterable[Term], ended: Iterable[Term], view: WriteSnaps
     withdrawn = [new for new in added if not {new, _decision_of(new, view)} & matched]
     unmatched = {old for same in missing.values() for old in same}
     restored = [old for old in ended if old in unmatched]
-    lost = [old for old in restored if not view.objects(old, jido("summary"))]
+    lost = [old for old in restored if view.lacks(old, "summary") or view.lacks(old, "rationale")]
     return Difference(tuple(withdrawn), tuple(old for old in restored if old not in lost), tuple(lost))
 
 

@@ -226,14 +226,18 @@ class WriteSnapshot:
         return any(self._values_of(item, end) for end in _ENDS)
 
     def has_lost(self, item: Term, name: str, removed: Collection[Triple] = ()) -> bool:
-        """Return whether *item* is active, and has no value of the required property *name* but those *removed*.
+        """Return whether *item* is active, and lacks the required property *name*."""
+        return self.is_current(item) and self.lacks(item, name, removed)
+
+    def lacks(self, item: Term, name: str, removed: Collection[Triple] = ()) -> bool:
+        """Return whether *item* has no value of the required property *name* but those *removed*.
 
         Only a decision is required to have a rationale.
         """
         if name == "rationale" and self.types(item).isdisjoint(_DECISIONS):
             return False
         values = self.objects(item, vocab.jido(name))
-        return self.is_current(item) and all((item, vocab.jido(name), value) in removed for value in values)
+        return all((item, vocab.jido(name), value) in removed for value in values)
 
     def expired(self, item: Term, now: datetime) -> str | None:
         """Return until when *item* was valid, as text; None if it is valid *now* by its `valid_until`."""

@@ -307,6 +307,19 @@ def test_a_redaction_is_shown_in_history_log_diff_and_by_an_earlier_anchor(repos
     assert run_json("journal", "verify", "--anchor", now)["findings"] == []
 
 
+def test_a_redacted_reason_of_a_redaction_leaves_who_ordered_it_and_when(repository):
+    assert run("journal", "redact", FACT, "--property", "summary", "--reason", "case of Frau Lind").exit_code == 0
+    (before,) = run_json("show", FACT, "--history")["rows"][0]["redactions"]
+
+    assert run("journal", "redact", "--text", "Lind", "--reason", "her request").exit_code == 0
+
+    assert run_json("show", FACT, "--history")["rows"][0]["redactions"] == [before | {"reason": None}]
+    assert re.search(r"redacted by curator, [^\n]*: \(redacted\)", run("show", FACT, "--history").stdout)
+    _, entry = run_json("journal", "log")["rows"][:2]
+    assert (entry["agents"], len(entry["redacted"]), entry["reason"]) == ([before["agent"]], 1, None)
+    assert "redaction of 1 commit: (redacted)" in run("journal", "log").stdout
+
+
 @pytest.mark.parametrize("reason", [(), ("--reason", "it names a customer")])
 def test_a_preview_of_a_redaction_is_refused_like_the_redaction(repository, reason):
     result = run("journal", "redact", FACT, *reason, "--dry-run", "--agent", "ana")

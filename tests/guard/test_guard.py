@@ -19,6 +19,7 @@ from jidomem.base.words import tokens
 from jidomem.guard import rules
 from jidomem.guard.guard import Guard
 from jidomem.records.policy import PolicyChange
+from jidomem.runtime.logs import GuardLog
 from jidomem.runtime.settings import load
 from jidomem.serve.mcp.client_session import ClientSessions, call
 from jidomem.serve.mcp.tools import TOOLS
@@ -457,6 +458,24 @@ def test_shown_memories_are_listed_by_why_and_removed_by_a_redaction(repository)
     assert [each["in"] for each in shown] == ["guard"]
     with sqlite3.connect(repository / ".jidomem" / "state" / "working.sqlite") as store:
         assert store.execute("SELECT COUNT(*) FROM guarded").fetchone() == (0,)
+
+
+def test_a_redaction_of_a_file_name_also_cleans_the_log_of_the_guard(repository):
+    record(repository, choice("the plan of a customer", "src/greta_lind.py"))
+    hooked(repository, "Write", file_path=f"{repository}/src/greta_lind.py", content="y")
+    root = repository / ".jidomem"
+    redact = ("journal", "redact", "--text", "greta_lind", "--root", str(root))
+    with jidomem.open(root) as memory:
+        log = GuardLog(memory.read_log, "p")
+
+        assert run(*redact, "--reason", "E1").exit_code == 0
+        assert b"greta_lind" not in b"".join(path.read_bytes() for path in (root / "state").iterdir())
+
+        log.record("s", [("src/greta_lind.py", "urn:x", "shown")])  # by a guard that was running meanwhile
+    assert "1 rows of logs" in run(*redact, "--dry-run").stderr
+    assert run(*redact, "--reason", "E1").exit_code == 0
+    assert b"greta_lind" not in b"".join(path.read_bytes() for path in (root / "state").iterdir())
+    assert run(*redact, "--reason", "E1").exit_code == 4
 
 
 def test_memories_are_shown_each_time_without_a_read_log(repository):

@@ -258,6 +258,21 @@ def test_a_redacted_memory_is_reported_as_lost(memory):
     assert rollback.commit is None
 
 
+def test_a_decision_whose_rationale_was_redacted_is_reported_as_lost_and_stops_no_rollback(memory):
+    first = memory.writer.submit_intent("p", decision(summary="Use A", topic="t"))
+    memory.writer.submit_intent("p", intent(summary="one"))
+    plan = memory.maintenance.plan("p", first.iri, properties=[jido("rationale")[1:-1]])
+    memory.maintenance.redact(plan, agent="user", reason="it names a customer")
+    memory.writer.revise("p", first.iri, changes={"rationale": "it is fast"}, reason="the text was redacted")
+    memory.writer.submit_intent("p", intent(summary="a bad import"))
+
+    rollback = memory.roll_back(str(first.version), reason="back", project="p")
+
+    assert [each.item for each in rollback.corrections if each.change == "lost"] == [first.iri]
+    assert rollback.commit is not None
+    assert summaries(memory) == []
+
+
 def test_a_memory_above_the_current_entry_limit_is_restated(memory, monkeypatch):
     first = memory.writer.submit_intent("p", intent(about=["a.py", "b.py", "c.py"]))
     memory.writer.invalidate("p", first.iri, reason="wrong")
