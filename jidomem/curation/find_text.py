@@ -26,7 +26,7 @@ from jidomem.index.search_documents import ENTRY
 from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit, identity_in
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import LABEL, TYPE, XSD, conv, jido, local_name
+from jidomem.rdf.vocab import LABEL, TYPE, XSD, conv, jido
 from jidomem.records.file_anchor import ANCHOR, NO_BLOB, Anchor, anchors_of
 from jidomem.repository.worktree import plain_file
 
@@ -44,7 +44,7 @@ _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _TOKEN, _WORD_START, _WORD_END = re.compile(r"[^\W_]+"), re.compile(r"\A[^\W_]*"), re.compile(r"[^\W_]*\Z")
-_WORD = re.compile("[a-z0-9]+")
+_WORD, _NEVER_ESCAPED = re.compile("[a-z0-9]+"), re.compile("[A-Za-z0-9_./-]+")
 #: The separators within a name and within a number; the fewest digits and most letters of a number.
 _OF_NAMES, _OF_NUMBERS = r"[-._~+/:]", r"[\s().\-\u2010-\u2015/_+\u00b7]"
 _FEWEST_DIGITS, _MOST_LETTERS = 7, 4
@@ -502,10 +502,9 @@ class Occurrences:
         if identity_in(data) in self._matches:
             return True
         document = data.decode("utf-8", "replace")
-        if self._files and any(local_name(name) in document for name in BLOBS):
-            return True
         names = map(plain_value, chain(self._named, self._touched, self._entries))
-        return any(name in document for name in chain(names, self._file_digests))
+        paths = (max(_NEVER_ESCAPED.findall(path), key=len, default="") for path in self._files)
+        return any(name in document for name in chain(names, self._file_digests, paths))
 
     def _matching(self, commit: Commit) -> dict[Triple, str]:
         """Return the triples that contain a text, each with its form."""
