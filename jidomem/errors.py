@@ -465,7 +465,7 @@ class IdempotencyMismatch(JidomemError):
 
 
 class RequestRedacted(IdempotencyMismatch):
-    """The first request with the idempotency key was redacted: a retry would store its text again."""
+    """The first request with the idempotency key, or what a file has, was redacted: its text would be stored again."""
 
     code = "request_redacted"
 

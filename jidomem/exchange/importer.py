@@ -10,26 +10,29 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
-from jidomem.base.containers import grouped
+from jidomem.base.containers import grouped, reachable
 from jidomem.base.json_values import parse_line
-from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
+from jidomem.base.words import slug
+from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound, RequestRedacted
 from jidomem.exchange import documents
 from jidomem.exchange.documents import OWL, DocumentFormat, parse
 from jidomem.journal.journal import NAMES, Stream
-from jidomem.rdf.terms import Literal, Term, Triple, iri, ntriples_line, plain_value, value_of
-from jidomem.rdf.vocab import BASE, RDF, RDFS, REDACTED, TYPE, jido, local_name
+from jidomem.rdf.terms import Literal, Term, Triple, iri, ntriples_line, parse_literal, plain_value, value_of
+from jidomem.rdf.vocab import BASE, RDF, RDFS, REDACTED, TYPE, conv, jido, local_name
 from jidomem.records.file_anchor import plain_path
 from jidomem.records.intent import FIELD_PROPERTIES, WRITER_ONLY, MemoryUpdateIntent, Receipt
 from jidomem.schema.ontology import Schema
 from jidomem.write.conflict import NEARBY
+from jidomem.write.conversation import ENTRY, REMOVAL
 from jidomem.write.normalize import comparable_moments
+from jidomem.write.snapshot import ITEM_MARK, Probe
 from jidomem.write.triples import SINGLE_VALUED
 from jidomem.write.validate import EXPORTED_RECORDS, WRITER_RECORDS, broken_triple, check_axioms, check_declared
 from jidomem.write.writer import MemoryWriter
@@ -270,6 +273,7 @@ def import_document(
     does not have.
     """
     streams = _by_stream(project, name, parse(name, data, form))
+    erased = _erased(writer, project, chain.from_iterable(streams.values()))
     document = documents.read(
         streams.pop("memory", ()),
         schema,
@@ -279,15 +283,15 @@ def import_document(
     report = ImportReport(notes=[f"{name}: {note}" for note in document.notes])
     for stream, triples in streams.items():
         answers = {subject for subject, predicate, value in triples if (predicate, value) == (TYPE, jido("TermAnswer"))}
-        rows = [row for row in triples if row[0] not in answers]
+        rows = [row for row in erased.rest(triples, writer.stored(project, stream)) if row[0] not in answers]
         if answers:
             report.notes.append(f"{name}: {len(answers)} answers to proposed terms left out: only a curator gives them")
         for part in _parts(documents.mapped(rows, schema)):
             writer.append(project, stream, part)
         report.notes.append(f"{name}: {len(rows):,} statements of {NAMES[stream]} imported")
-    if document.declarations:
-        known, refused = _declare(writer, schema, project, document.declarations)
-        many = sum(subject not in refused for subject, _, _ in document.declarations)
+    if declarations := erased.rest(document.declarations, writer.stored(project, "memory")):
+        known, refused = _declare(writer, schema, project, declarations)
+        many = sum(subject not in refused for subject, _, _ in declarations)
         if not document.statements and many:
             report.notes.append(f"{name}: contains no memory; {many:,} other statements imported")
         report.notes += [f"{name}: {node} already has another description here, which is unchanged" for node in known]
@@ -297,8 +301,11 @@ def import_document(
             report.entries.append(ImportedEntry(plain_value(subject), plain_value(subject), place, refusal))
     report.notes += [f"{name}: {note}" for note in _vocabulary_notes(document, schema)]
     places = [f"{name}:{statement.line}" if statement.line else name for statement in document.statements]
-    entries = _bring_in(writer, project, document.statements, places)
+    entries = _bring_in(writer, project, document.statements, places, erased)
     report.entries += entries
+    if erased.left_out:
+        left = f"entries, turns and descriptions left out, in whole or in part: {len(erased.left_out):,}"
+        report.notes.append(f"{name}: {left}; a redaction removed that here, and the file has it still: delete it")
     if waiting := sum(
         not each.proposed and _is_proposal(one) for each, one in zip(document.statements, entries, strict=True)
     ):
@@ -306,6 +313,72 @@ def import_document(
         why = "a curator of this project accepts what is not trusted, or what the policy only lets be proposed"
         report.notes.append(f"{name}: {were} here, as {why}: jidomem review")
     return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Erased:
+    """What a document has and redactions of the project removed: `items` whole, of the nodes `named` some rows.
+
+    `left_out` are the subjects of rows that `rest` left out.
+    """
+
+    items: frozenset[Term] = frozenset()
+    named: frozenset[Term] = frozenset()
+    left_out: set[Term] = field(default_factory=set)
+
+    def rest(self, rows: Sequence[Triple], stored: Probe) -> Sequence[Triple]:
+        """Return *rows* without those that a redaction removed; what is *stored* was not."""
+        if not (self.items or self.named):
+            return rows
+        removed = {
+            row for row in rows
+            if not self.items.isdisjoint(row) or (row[0] in self.named and next(iter(stored(*row)), None) is None)
+        }  # fmt: skip
+        self.left_out.update(subject for subject, _, _ in removed)
+        return [row for row in rows if row not in removed]
+
+
+#: Records, which are recognised as removed by themselves, not by what names them.
+_RECORDS = frozenset((ENTRY, REMOVAL, conv("ConversationTurn")))
+
+
+def _erased(writer: MemoryWriter, project: str, rows: Iterable[Triple]) -> _Erased:
+    """Return what *rows* have of the nodes that redactions of the project name, or removed whole.
+
+    No redaction names a node whose IRI has the text. It is recognised by the moment of a commit that lost statements,
+    by the rows removed of another node that link to it, or by the name of a removed agent in its IRI.
+    """
+    pairs, moments = writer.redactions(project)
+    if not (pairs or moments):
+        return _Erased()
+    named = frozenset(node for node, _ in pairs)
+    about, probes = grouped((row[0], row) for row in rows), [writer.stored(project, stream) for stream in NAMES]
+    times = {*map(_moment, moments)}
+
+    def is_stored(*row: Term) -> bool:
+        return any(next(iter(probe(*row, *[None] * (3 - len(row)))), None) is not None for probe in probes)
+
+    def linked(node: Term) -> Iterator[Term]:
+        for row in about.get(node, ()):
+            rows_of_value = about.get(row[2], ())
+            is_record = any(name == ITEM_MARK or kind in _RECORDS for _, name, kind in rows_of_value)
+            is_lost = row[1] != TYPE and (node in new or row[:2] in pairs) and not is_stored(*row)
+            if is_lost and row[2] in new and not is_record:
+                yield row[2]
+
+    new = {node for node in about if not is_stored(node)}
+    whole = {
+        node for node in new
+        if node in named or any("dateTime>" in value and _moment(value) in times for _, _, value in about[node])
+    }  # fmt: skip
+    items = reachable([*whole, *(named & about.keys())], linked) & new
+    agents = {f"-{slug(local_name(node))}-" for node in items if (node, TYPE, jido("Agent")) in about[node]}
+    items |= {node for node in new if any(name in f"-{slug(plain_value(node))}-" for name in agents)}
+    return _Erased(frozenset(reachable(items, linked) & new), named)
+
+
+def _moment(value: Term) -> object:
+    return value_of(parse_literal(value))
 
 
 def _is_proposal(entry: ImportedEntry) -> bool:
@@ -412,10 +485,21 @@ def _is_taken(outcome: Receipt | JidomemError | None) -> bool:
 
 
 def _bring_in(
-    writer: MemoryWriter, project: str, statements: Sequence[documents.MemoryStatement], places: Sequence[str]
+    writer: MemoryWriter,
+    project: str,
+    statements: Sequence[documents.MemoryStatement],
+    places: Sequence[str],
+    erased: _Erased,
 ) -> list[ImportedEntry]:
-    """Submit the memories and return their outcomes; the hint of a refusal says how to change an existing memory."""
-    is_new = [not is_in_project(writer, project, statement) for statement in statements]
+    """Submit the memories and return their outcomes; the hint of a refusal says how to change an existing memory.
+
+    Those that are *erased* here, or name what is, are refused.
+    """
+    refused = [_refusal_of_erased(statement, erased.items) for statement in statements]
+    is_new = [
+        not (refusal or is_in_project(writer, project, statement))
+        for statement, refusal in zip(statements, refused, strict=True)
+    ]
     new = [statement for statement, wanted in zip(statements, is_new, strict=True) if wanted]
     recorded = {str(each.intent["iri"]): each.records for each in statements if each.records is not None}
     outcomes = chain.from_iterable(
@@ -425,8 +509,8 @@ def _bring_in(
         for proposed, some in groupby(new, key=lambda statement: statement.proposed)
     )
     entries = []
-    for statement, place, wanted in zip(statements, places, is_new, strict=True):
-        iri, outcome = str(statement.intent.get("iri", "")), next(outcomes) if wanted else None
+    for statement, place, wanted, refusal in zip(statements, places, is_new, refused, strict=True):
+        iri, outcome = str(statement.intent.get("iri", "")), next(outcomes) if wanted else refusal
         if isinstance(outcome, JidomemError):
             outcome.position = None  # the entry states the place
             if outcome.code == "project_mismatch":
@@ -437,20 +521,33 @@ def _bring_in(
                 )
             elif _is_taken(outcome) and is_in_project(writer, project, statement):  # another import wrote it meanwhile
                 outcome = None
-            elif (stored := _stored_memory(writer, project, iri)) is not None:
-                outcome.hint = _hint_of_stored(stored, statement)
+            elif not refusal and (stored := _stored_memory(writer, project, iri)) is not None:
+                outcome.hint = _hint_of_stored(stored, statement, erased.named)
         summary = REDACTED if "summary" in statement.lost else str(statement.intent.get("summary", ""))
         entries.append(ImportedEntry(iri, summary, place, outcome))
     return entries
 
 
-def _hint_of_stored(stored: Mapping[str, Any], statement: documents.MemoryStatement) -> str:
+def _refusal_of_erased(statement: documents.MemoryStatement, erased: Collection[Term]) -> JidomemError | None:
+    """Return the refusal of a memory that is *erased* here, or whose author, session or the like is; else None."""
+    intent = statement.intent
+    nodes = [intent["iri"], intent.get("asserted_by"), intent.get("asserted_in"), *intent.get("about", ())]
+    if not erased or (name := next((each for each in nodes if each and iri(each) in erased), None)) is None:
+        return None
+    what = "it" if name == intent["iri"] else name
+    hint = "the file has it still: delete it; what may be stored is stated anew"
+    return RequestRedacted(f"{intent['iri']} is not imported: {what} was redacted here", hint=hint)
+
+
+def _hint_of_stored(stored: Mapping[str, Any], statement: documents.MemoryStatement, redacted: Collection[Term]) -> str:
     """Return how to change the memory *stored* as the different *statement* says: what that lost is redacted here."""
     item, lost = str(stored["iri"]), statement.records.lost if statement.records else ()
     names = {local_name(name) for subject, name in lost if subject == iri(item)}
     if has := sorted(name for name in names & FIELD_PROPERTIES.keys() if stored.get(FIELD_PROPERTIES[name].field)):
         options = "".join(f" --property {name}" for name in has)
         return f"it was redacted where it comes from; here: jidomem journal redact {item}{options} --reason TEXT"
+    if iri(item) in redacted:
+        return "a part of it was redacted here, and the file has it still: delete the file"
     return f"a memory is never rewritten; change it with: jidomem edit {item} --set FIELD=VALUE"
 
 

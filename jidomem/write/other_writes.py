@@ -13,8 +13,9 @@ from functools import partial
 from typing import NamedTuple
 
 from jidomem.base.clock import format_timestamp
+from jidomem.base.containers import grouped
 from jidomem.errors import IntentRefused, InvalidRequest, PolicyDenied, Violation
-from jidomem.journal.journal import Stream
+from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, boolean, iri, literal, plain_value
 from jidomem.rdf.vocab import jido
@@ -270,6 +271,9 @@ class _Clearing(NamedTuple):
         return Decision(receipt, ((vocab.THIS, jido("clears"), iri(self.graph)),))
 
 
+_NAMED_ITEM, _NAMED_PROPERTY, _REWRITTEN = map(jido, ("redactedItem", "redactedProperty", "redacts"))
+
+
 class Descriptions(PolicyChanges):
     """The writes of descriptions, and of the streams that have no memories."""
 
@@ -331,7 +335,7 @@ class Descriptions(PolicyChanges):
         Its earlier commits stay in the journal, and are no longer read.
         """
         graph = Stream(project_id, stream).graph
-        submission = _Clearing(self._context.agent_node, graph, self._stored(project_id, stream))
+        submission = _Clearing(self._context.agent_node, graph, self.stored(project_id, stream))
         (receipt,) = self._context.queues.of(project_id, stream).submit_atomic(self._context.pipeline, [submission])
         return receipt
 
@@ -345,15 +349,32 @@ class Descriptions(PolicyChanges):
         submissions: list[AnySubmission] = []
         if rows:
             description = _Description(rows, context.agent_node)
-            submissions.append(_NewDescription(description, self._stored(project_id, "memory")))
+            submissions.append(_NewDescription(description, self.stored(project_id, "memory")))
         submissions += [context.pipeline.submission(project_id, intent) for intent in intents]
         return context.queues.of(project_id).submit_atomic(context.pipeline, submissions)
 
     def _append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
         self._context.queues.refresh(project_id)
-        submission = _AppendedRows(rows, self._context.agent_node, self._stored(project_id, stream))
+        submission = _AppendedRows(rows, self._context.agent_node, self.stored(project_id, stream))
         return self._context.submit(project_id, submission, stream=stream)
 
-    def _stored(self, project_id: str, stream: str) -> Probe:
+    def redactions(self, project_id: str) -> tuple[frozenset[tuple[Term, Term]], frozenset[Term]]:
+        """Return the nodes and properties that redactions of a project name, and the moments of commits they rewrote.
+
+        What was recorded at such a moment, and is here no more, was removed whole: no redaction names it.
+        """
+        follower, rows = self._context.queues.follower, dict[Term, list[Triple]]()
+        streams = [each for each in (Stream(project_id, name) for name in NAMES) if follower.journal.exists(each)]
+        for stream in streams:
+            follower.catch_up(stream)
+            for name in (_NAMED_ITEM, _NAMED_PROPERTY, _REWRITTEN):
+                rows[name] = [*rows.get(name, []), *follower.index.triples(stream.graph, None, name)]
+        properties = grouped((record, name) for record, _, name in rows.get(_NAMED_PROPERTY, ()))
+        pairs = {(item, name) for record, _, item in rows.get(_NAMED_ITEM, ()) for name in properties.get(record, ())}
+        commits = {commit for _, _, commit in rows.get(_REWRITTEN, ())}
+        times = (follower.index.triples(each.graph, one, jido("recordedAt")) for each in streams for one in commits)
+        return frozenset(pairs), frozenset(moment for of_one in times for _, _, moment in of_one)
+
+    def stored(self, project_id: str, stream: str) -> Probe:
         """Return a look-up of the rows of a stream in the index."""
         return partial(self._context.queues.follower.index.triples, Stream(project_id, stream).graph)

@@ -158,6 +158,77 @@ def test_a_memory_that_a_root_has_whole_is_not_taken_for_the_redacted_one(memory
         assert report.refusals == []
 
 
+def fill(memory):
+    here = intent(summary="call back", asserted_by="greta", asserted_in="greta-lind-case", iri="urn:x")
+    memory.writer.submit_intent("p", here)
+    memory.writer.submit_intent("p", intent(summary="call later", iri="urn:fact:greta-lind"))
+    record(memory.entries, "Greta Lind, latex allergy")
+    record(memory.entries, "Lunch at noon")
+    memory.conversation("call").record("I am Greta Lind, why?", "Two records", asked_by="greta")
+    memory.conversation("greta-lind").record("Why again?", "No reason", asked_by="ana")
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+@pytest.mark.parametrize("form", DocumentFormat)
+def test_an_export_from_before_a_redaction_brings_nothing_of_it_back(memory, tmp_path, form, is_copy):
+    fill(memory)
+    older = exported(memory, form)
+    with jidomem.open(tmp_path / "other", project="p") as other:
+        import_document(other.writer, other.schema, "p", "m", older, form)
+        other.writer.submit_intent("p", intent(summary="the shop is closed", iri="urn:new", asserted_by="bob"))
+        grown = exported(other, form)
+    copy, _ = imported(memory, tmp_path / "copy", DocumentFormat.N_QUADS)
+    with copy:
+        root = copy if is_copy else memory
+        redact(root, ["Greta Lind", "greta"])
+        root.writer.submit_intent("p", intent(summary="of another day"))
+        before = exported(root, DocumentFormat.N_QUADS)
+        for data, added in ((older, set()), (grown, {"urn:new"})):
+            report = import_document(root.writer, root.schema, "p", "m", data, form)
+
+            refused = {entry.iri: entry.outcome.code for entry in report.refusals}
+            assert refused == {"urn:x": "request_redacted", "urn:fact:greta-lind": "request_redacted"}
+            assert {entry.iri for entry in report.accepted} == added
+            assert any("left out, in whole or in part: " in note for note in report.notes)
+            assert contents(list_entries(root.entries)) == ["Lunch at noon"]
+            lines = {*exported(root, DocumentFormat.N_QUADS).decode().splitlines()}
+            assert lines >= {*before.decode().splitlines()}
+            assert not re.search("greta|two records|no reason", "".join(lines), re.IGNORECASE)
+
+
+def test_what_was_redacted_by_its_iri_stays_so_after_an_import(memory):
+    record(memory.entries, "Lunch at noon")
+    turn = memory.conversation("call").record("Why?", "No reason", asked_by="carl")
+    older = exported(memory, DocumentFormat.N_QUADS)
+    (iri,) = {line.split()[0][1:-1] for line in older.decode().splitlines() if "entryText" in line}
+    for item in (iri, turn.iri):
+        redact(memory, [], item)
+
+    import_document(memory.writer, memory.schema, "p", "m", older, DocumentFormat.N_QUADS)
+
+    assert contents(list_entries(memory.entries)) == []
+    assert not re.search("Lunch|Why|No reason", exported(memory, DocumentFormat.N_QUADS).decode())
+
+
+@pytest.mark.parametrize("form", DocumentFormat)
+def test_an_import_after_a_redaction_takes_what_was_never_redacted(memory, tmp_path, form):
+    memory.writer.submit_intent("p", intent(summary="Hedwig pays", iri="urn:x"))
+    with jidomem.open(tmp_path / "other", project="p") as other:
+        closed = intent(summary="the shop is closed", iri="urn:new", asserted_by="bob", asserted_in="s-2")
+        other.writer.submit_intent("p", closed)
+        record(other.entries, "Lunch at noon")
+        other.conversation("call").record("Why?", "No reason", asked_by="carl")
+        data, every = exported(other, form), exported(other, DocumentFormat.N_QUADS)
+    redact(memory, ["Hedwig"])
+
+    report = import_document(memory.writer, memory.schema, "p", "m", data, form)
+
+    assert ([entry.iri for entry in report.accepted], report.refusals) == (["urn:new"], [])
+    assert not [note for note in report.notes if "left out, in whole" in note]
+    lines = {*exported(memory, DocumentFormat.N_QUADS).splitlines()}
+    assert lines >= {line for line in every.splitlines() if form is DocumentFormat.N_QUADS or b"long-term" in line}
+
+
 FORGED = {
     "of a memory that no writer recorded": ("jido:hasAssertionStatus jido:Asserted ;", ""),
     "without the property": ("jido:redactedProperty jido:rationale", "jido:redactedProperty jido:topic"),
