@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from jidomem.base.containers import grouped, reachable
 from jidomem.base.json_values import parse_line
-from jidomem.base.words import slug
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound, RequestRedacted
 from jidomem.exchange import documents
 from jidomem.exchange.documents import OWL, DocumentFormat, parse
@@ -42,6 +41,7 @@ _ENCODED = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE) and import it again; i
 _UNRESOLVED = "resolve it, and import the file again; imported entries stay"
 #: A fence of code, and the marks of an unresolved merge.
 _FENCED, _MERGED = re.compile(rb"[ \t]*(`{3,}|~{3,})"), re.compile(rb"(?:<{7}|>{7})(?= )|={7}$")
+_SEPARATORS = re.compile(r"[\W_]+")
 #: Bytes at the start of a file that are checked for U+0000.
 _BEGINNING = 8192
 
@@ -372,9 +372,20 @@ def _erased(writer: MemoryWriter, project: str, rows: Iterable[Triple]) -> _Eras
         if node in named or any("dateTime>" in value and _moment(value) in times for _, _, value in about[node])
     }  # fmt: skip
     items = reachable([*whole, *(named & about.keys())], linked) & new
-    agents = {f"-{slug(local_name(node))}-" for node in items if (node, TYPE, jido("Agent")) in about[node]}
-    items |= {node for node in new if any(name in f"-{slug(plain_value(node))}-" for name in agents)}
+    agents = {_words(node) for node in items if (node, TYPE, jido("Agent")) in about[node]}
+    items |= {node for node in new if any(name in _words(node) for name in agents)}
     return _Erased(frozenset(reachable(items, linked) & new), named)
+
+
+def _words(node: Term) -> str:
+    """Return the words of an IRI, without the folder of one that was minted, each between hyphens.
+
+    >>> _words("<https://jido.ai/agents/greta>"), _words("<urn:fact:Greta_Lind>")
+    ('-greta-', '-urn-fact-greta-lind-')
+    """
+    plain = plain_value(node)
+    own = plain.removeprefix(BASE).partition("/")[2] if plain.startswith(BASE) else plain
+    return f"-{_SEPARATORS.sub('-', own.casefold()).strip('-')}-"
 
 
 def _moment(value: Term) -> object:
