@@ -263,7 +263,7 @@ _LOG_COLUMNS = ("version", "recorded_at", "graph", "agents", "sessions", "brough
 _FEW = 3
 _FULL_LOG_COLUMNS = (
     "version", "recorded_at", "commit", "graph", "committer", "ontology", "agents", "sessions", "brought", "redacted",
-    "reason",
+    "set_aside", "reason",
 )  # fmt: skip
 _CHANGED = ("change", "item", "kind", "summary", "before", "after", "by")
 
@@ -306,8 +306,10 @@ def _commit_text(row: dict[str, Any]) -> str:
     counts = [f"{count} {class_label(kind)}" for kind, count in row["brought"].items()]
     if count := len(row["redacted"]):
         counts.append(f"redaction of {count} {'commit' if count == 1 else 'commits'}: {row['reason'] or REDACTED}")
+    elif row["set_aside"]:
+        counts.append(f"file set aside: {row['reason'] or REDACTED}")
     elif row["reason"]:
-        counts.append(f"file set aside: {row['reason']}")
+        counts.append(f"redaction of the working state: {row['reason']}")
     return ", ".join(counts)
 
 

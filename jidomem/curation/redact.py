@@ -53,6 +53,7 @@ from jidomem.repository.worktree import Worktree
 from jidomem.schema.ontology import Schema
 from jidomem.write import canonical, secrets
 from jidomem.write.conversation import ENTRY, ID, METADATA, REPLACES, TEXT
+from jidomem.write.pipeline import WRITER_POLICY
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import STRUCTURAL
 from jidomem.write.triples import TEXTS, WRITER_AGENT, agent_stub, name_of
@@ -247,14 +248,18 @@ class JournalMaintenance(NamedTuple):
     def redact(self, plan: RedactionPlan, *, agent: str, reason: str) -> list[Commit]:
         """Remove the traces of *plan* and return the commits that record it; all snapshots and lists are rebuilt.
 
-        The record names commits, memories, properties, leaves, *agent* and *reason*, not the removed texts. Raises
+        The record names commits, memories, properties, leaves, *agent* and *reason*, not the removed texts. One of the
+        working state alone, and its logs, names *agent* and *reason*. Raises
         PolicyDenied unless *agent* is a curator (an administrator, for changes of the policy) or the project has none,
         InvalidRequest if *reason* or *agent* contains a text, and the errors of an append; and, once the journal is
         redacted, Failed if a file derived from it cannot be deleted.
         """
         self.check_may_redact(plan, agent=agent, reason=reason)
-        self._unlog_texts(plan.project, plan.wanted)
         made, traces, versions = list[Commit](), [*plan.traces], {**plan.versions}
+        if not traces:  # the record of a redaction of the working state alone
+            made.append(self._erase(Stream(plan.project), {}, (), agent=agent, reason=reason))
+            versions = self._versions(plan.project)
+        self._unlog_texts(plan.project, plan.wanted)
         while traces:
             by_stream = grouped(traces)
             pending = {stream: self._leaves(stream, of_stream) for stream, of_stream in by_stream.items()}
@@ -394,10 +399,11 @@ class JournalMaintenance(NamedTuple):
         moment = moment_after(now, *version.heads)
         body: list[Triple] = [*beside, *((THIS, predicate, value) for predicate, value in properties)]
         body += [(THIS, jido("orderedBy"), author), (THIS, jido("orderReason"), literal(reason))]
-        if not self._view(stream.project).types(author):
-            declared = self.policy.agents.get(name_of(author), AgentPolicy())
-            body += [*agent_stub(author, declared), (author, jido("recordedIn"), THIS)]
-            body.append((author, jido("recordedAt"), date_time(moment)))
+        view, declared = self._view(stream.project), self.policy.agents.get(name_of(author), AgentPolicy())
+        for node, policy in {author: declared, WRITER_AGENT: WRITER_POLICY}.items():
+            if not view.types(node):  # that of the writer in the first commit of a project
+                body += [*agent_stub(node, policy), (node, jido("recordedIn"), THIS)]
+                body.append((node, jido("recordedAt"), date_time(moment)))
         return build(
             graph=stream.graph,
             parents=version,

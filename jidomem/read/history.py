@@ -431,11 +431,12 @@ OPTIONAL {{ ?node {jido("settledBy")} ?settler }}
 OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")}|{jido("setBy")} ?author }}
 BIND(COALESCE(?settler, ?author) AS ?agent)
 OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session FILTER(!BOUND(?settler)) }} }}"""
-_ORDERED = f"""SELECT ?commit ?agent ?reason ?redacted WHERE {{ VALUES ?commit {{ %s }}
+_ORDERED = f"""SELECT ?commit ?agent ?reason ?redacted ?aside WHERE {{ VALUES ?commit {{ %s }}
 OPTIONAL {{ ?commit {jido("orderedBy")} ?agent }}
 OPTIONAL {{ ?commit {jido("orderReason")} ?reason }}
-OPTIONAL {{ ?commit {jido("redacts")} ?redacted }} }}
-ORDER BY ?commit ?agent ?reason ?redacted"""
+OPTIONAL {{ ?commit {jido("redacts")} ?redacted }}
+OPTIONAL {{ ?commit {jido("setsAside")} ?aside }} }}
+ORDER BY ?commit ?agent ?reason ?redacted ?aside"""
 _REDACTIONS = f"""SELECT ?item ?recorded ?agent ?reason WHERE {{
 ?commit {jido("redactedItem")} ?item ; {jido("recordedAt")} ?recorded
   FILTER(?recorded > %s && ?recorded <= %s)
@@ -626,6 +627,7 @@ def _history_entry(row: dict[str, Any], brought: Rows, ordered: Rows) -> dict[st
         "sessions": _each(item["session"] for item in brought),
         "brought": dict(sorted(kinds.items())),
         "redacted": [each.removeprefix(_COMMIT) for each in _each(each["redacted"] for each in ordered)],
+        "set_aside": _each(each["aside"] for each in ordered),
         "reason": next((each["reason"] for each in ordered), None),
     }
 

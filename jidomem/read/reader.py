@@ -258,7 +258,8 @@ class MemoryReader(NamedQueries, RawSparql):
 
         Each has version, recorded_at, commit, graph, committer and ontology; the agents and sessions
         of its contents; and `brought`, the number of items of each class. One that a person ordered,
-        as a redaction, has that agent, the `reason`, and the ids of the commits that it `redacted`.
+        as a redaction, has that agent, the `reason`, and the ids of the commits that it `redacted`, or
+        the files `set_aside`; with neither it redacted the working state.
         The options are those of `ask`; with `agent`, a name or an IRI, only commits of that agent.
         """
         return self._history.log(project, **options)

@@ -74,7 +74,7 @@ _BROAD = {
 _CHECKS = {*_BROAD, f"{vocab.JIDO}checkCommand"}
 STATUS_NAMES = {triples.ASSERTED: "asserted", triples.PROPOSED: "proposed"}
 _STORED_ELSEWHERE = "leave it out, and say where it is stored; if it is not a secret, word it differently"
-_WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
+WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
 
 #: Conflicts that are refused under every policy.
 _NEVER_ACCEPTED = ("stale_supersession", "same_key")
@@ -401,7 +401,7 @@ class Pipeline:
 
     def decision(self, receipt: Receipt, rows: Sequence[Triple], view: WriteSnapshot) -> Decision:
         """Return the decision to append *rows*, with the declaration of the writer if the project has none yet."""
-        writer = [] if view.types(WRITER_AGENT) else triples.agent_stub(WRITER_AGENT, _WRITER_POLICY)
+        writer = [] if view.types(WRITER_AGENT) else triples.agent_stub(WRITER_AGENT, WRITER_POLICY)
         everything = tuple(dict.fromkeys([*rows, *writer]))
         new = dict.fromkeys([subject for subject, predicate, _ in everything if predicate == TYPE])
         return Decision(receipt, everything, tuple([node for node in new if not view.types(node)]))

@@ -114,6 +114,7 @@ def test_quarantined_damage_is_recorded_and_reported_and_writes_work_again(repos
     (finding,) = result["findings"]
     assert (finding["kind"], finding["severity"]) == ("set_aside", "warning")
     assert "set aside by https://jido.ai/agents/curator" in finding["detail"]
+    assert "file set aside: " in run("journal", "log").stdout
     assert "the disk failed" in finding["detail"]
     assert run("journal", "replay", "--check").exit_code == 0
     assert identity in finding["path"]
@@ -318,6 +319,19 @@ def test_a_redacted_reason_of_a_redaction_leaves_who_ordered_it_and_when(reposit
     _, entry = run_json("journal", "log")["rows"][:2]
     assert (entry["agents"], len(entry["redacted"]), entry["reason"]) == ([before["agent"]], 1, None)
     assert "redaction of 1 commit: (redacted)" in run("journal", "log").stdout
+
+
+def test_a_redaction_of_working_memory_alone_is_recorded_also_as_the_first_commit_of_a_project(repository):
+    other = ("--project", "q")
+    assert run("agent", "working", "put", "who", '"Greta Lind"', "--agent", "ana", *other).exit_code == 0
+
+    assert run("journal", "redact", "--text", "Greta Lind", "--reason", "her request", *other).exit_code == 0
+
+    (entry,) = run_json("journal", "log", *other)["rows"]
+    assert (entry["agents"], entry["reason"]) == (["https://jido.ai/agents/curator"], "her request")
+    assert "redaction of the working state: her request" in run("journal", "log", *other).stdout
+    assert run("check", *other).exit_code == 0
+    assert run("journal", "redact", "--text", "Greta Lind", "--reason", "her request", *other).exit_code == 4
 
 
 @pytest.mark.parametrize("reason", [(), ("--reason", "it names a customer")])

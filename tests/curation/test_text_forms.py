@@ -209,7 +209,10 @@ def test_a_text_in_a_working_memory_only_is_redacted(memory):
     plan = memory.maintenance.plan("p", None, texts=["hunter2hunter"])
 
     assert (plan.traces, plan.working_state) == ((), {"working memories": 1})
-    assert memory.maintenance.redact(plan, agent="ana", reason="a password") == []
+    (record,) = memory.maintenance.redact(plan, agent="ana", reason="a password")
+    newest = memory.reader.log("p", limit=1).rows[0]
+    assert (newest["commit"], newest["agents"]) == (record.id, ["https://jido.ai/agents/ana"])
+    assert (newest["reason"], newest["redacted"], newest["set_aside"]) == ("a password", [], [])
     assert memory.agent("ana", project="p").get().world() == {"note": "[redacted]"}
 
 
