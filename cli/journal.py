@@ -29,7 +29,8 @@ from jidomem.curation.find_text import (
     leftovers,
     source_leftovers,
 )
-from jidomem.curation.redact import SHOWN, RedactionPlan, reveals_content
+from jidomem.curation.redact import SHOWN, Incomplete, RedactionPlan, reveals_content
+from jidomem.curation.review_text import RESTATED
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import unverified_entry
@@ -216,7 +217,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
         app.info(f"cost: {cost}")
     if more:
         app.info(f"{more:,} more costs of this kind: -v names all")
-    _print_incomplete(app, plan.emptied, plan.unexplained, "would be ")
+    _print_incomplete(app, Incomplete(plan.emptied, plan.unexplained, plan.lacking), "would be ")
     folders = [*DERIVED, *(["state"] if plan.working_state else [])]
     rewritten = [memory.settings.root / name for name in folders]
     every = _remaining_files(memory, plan, _source_paths(memory))
@@ -278,17 +279,19 @@ def _memories(items: Collection[Term]) -> str:
     return "1 memory" if len(items) == 1 else f"{len(items)} memories"
 
 
-def _print_incomplete(app: App, emptied: Sequence[str], unexplained: Sequence[str], state: str = "") -> None:
-    """Print the active memories without a summary, and the decisions without a rationale, with commands for them."""
+def _print_incomplete(app: App, without: Incomplete, state: str = "") -> None:
+    """Print the active memories without a summary, and those without a value of a field, with commands for them."""
     edit, review = f"jidomem edit{acting(app)}", f"each is listed by: jidomem review{acting(app)}"
-    if ids := [*map(short_id, emptied)]:
+    if ids := [*map(short_id, without.emptied)]:
         app.info(f"active, but {state}without a summary: {_listed(app, ids)}")
         end = f'{edit} {{}} --invalidate --reason "its text was redacted"'
         many = f"end each: for id in {' '.join(ids)}; do {end.format('$id')}; done"
         app.info(f"end each: {end.format(ids[0])}" if len(ids) == 1 else many if len(ids) <= 2 * SHOWN else review)
-    if ids := [*map(short_id, unexplained)]:
-        app.info(f"active decisions, but {state}without a rationale: {_listed(app, ids)}")
-        app.info(f"say why: {edit} {ids[0] if len(ids) == 1 else 'ID'} --set rationale=TEXT; {review}")
+    for name, items in {"rationale": without.unexplained, **without.lacking}.items():
+        if ids := [*map(short_id, items)]:
+            one = RESTATED[name]
+            app.info(f"{one.memories}, but {state}without {one.lost}: {_listed(app, ids)}")
+            app.info(f"{one.action}: {edit} {ids[0] if len(ids) == 1 else 'ID'} --set {name}={one.value}; {review}")
 
 
 def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
@@ -385,7 +388,7 @@ def _print_redaction_result(
             "entries": {plain_value(entry): name for entry, name in plan.entries.items()},
             "turns": plan.turns,
             "unattributed": plan.unattributed, "emptied": plan.emptied, "unexplained": plan.unexplained,
-            "unrecognised": plan.unrecognised,
+            "lacking": plan.lacking, "unrecognised": plan.unrecognised,
             "left_out": plan.left_out,
         } if plan is not None else {}  # fmt: skip
         show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": leftover_rows,
@@ -398,7 +401,7 @@ def _print_redaction_result(
     if plan is not None:
         _print_entries(app, plan, "")
         _print_occurrences(app, plan)
-    _print_incomplete(app, *memory.maintenance.without_texts(memory.project, plan))
+    _print_incomplete(app, memory.maintenance.without_texts(memory.project, plan))
     _warn_left(app, memory, left)
     if others:
         app.warn(f"{others} other processes have an index of this root open; each discards it at its next query")

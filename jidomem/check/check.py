@@ -73,7 +73,7 @@ from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.journal.stream_files import missing_parent
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, is_iri, moment_in, plain_value
-from jidomem.rdf.vocab import SHAPE, TYPE, jido, local_name, short_id
+from jidomem.rdf.vocab import REDACTED, SHAPE, TYPE, jido, local_name, short_id
 from jidomem.records.active import FINISHED, is_accepted
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.policy import AccessPolicy, PolicyChange
@@ -534,7 +534,8 @@ def _beside_redactions(source: TripleSource) -> Iterator[UnplacedFinding]:
     for order, _, item in source.of(jido("redactedItem")):
         if not source.values(order, jido("redacts")):  # the redaction was made in another root
             continue
-        lost = {name for name in source.values(order, jido("redactedProperty")) if not source.values(item, name)}
+        lost = {name for name in source.values(order, jido("redactedProperty"))
+                if all(plain_value(value).startswith(REDACTED) for value in source.values(item, name))}  # fmt: skip
         for later in sorted(reachable([item], lambda node: newer.get(node, ())) - redacted if lost - _AUTHOR else ()):
             commits = source.values(later, jido("recordedIn"))
             if (

@@ -43,7 +43,7 @@ from jidomem.journal.commit import COMMIT, Commit, build, identity_in, moment_af
 from jidomem.journal.journal import NAMES, Stream, VersionMismatch
 from jidomem.journal.rewrite import leaves
 from jidomem.rdf.terms import Term, Triple, date_time, iri, is_iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import BASE, LABEL, THIS, TYPE, XSD, conv, jido, local_name
+from jidomem.rdf.vocab import BASE, LABEL, REDACTED, THIS, TYPE, XSD, conv, jido, local_name, short_id
 from jidomem.records.file_anchor import NO_BLOB, Anchor, anchors_of
 from jidomem.records.intent import Version
 from jidomem.records.interfaces import NAMESPACE
@@ -54,7 +54,7 @@ from jidomem.schema.ontology import Schema
 from jidomem.write import canonical, secrets
 from jidomem.write.conversation import ENTRY, ID, METADATA, REPLACES, TEXT
 from jidomem.write.pipeline import WRITER_POLICY
-from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.snapshot import REPLACED, WriteSnapshot
 from jidomem.write.submission import STRUCTURAL
 from jidomem.write.triples import TEXTS, WRITER_AGENT, agent_stub, name_of
 from jidomem.write.writer import MemoryWriter
@@ -76,10 +76,14 @@ SHOWN = 5
 
 
 class Incomplete(NamedTuple):
-    """The active memories without a summary, and the other active decisions without a rationale, each sorted."""
+    """The active memories without a summary, and the other active decisions without a rationale, each sorted.
+
+    `lacking` has the other active conventions and decisions that lost a value of a field, by field.
+    """
 
     emptied: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
+    lacking: Mapping[str, Sequence[str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +91,10 @@ class RedactionPlan:
     """The plan of a redaction: each trace to remove with its stream, and the texts.
 
     `working_state` counts the entries of the working state that contain a text, by kind; `emptied` are the active
-    memories that lose their summary, `unexplained` the other active decisions that lose their rationale.
-    `other_projects` have a text in their working state. `left_out` are longer words
-    of which a text is only a part, which stay. `versions` are those of the streams before they were read.
+    memories that lose their summary, `unexplained` the other active decisions that lose their rationale, `lacking` the
+    conventions and decisions that lose a value of another field, by field. `other_projects` have a text in their
+    working state. `left_out` are longer words of which a text is only a part, which stay. `versions` are those of the
+    streams before they were read.
     """
 
     project: str
@@ -99,6 +104,7 @@ class RedactionPlan:
     working_state: Mapping[str, int] = field(default_factory=dict)
     emptied: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
+    lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)
     other_projects: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
@@ -205,14 +211,14 @@ class JournalMaintenance(NamedTuple):
         others = sorted({stream.project for stream in self.follower.journal.streams()} - {project})
         having = [other for other in others if wanted.texts and self.working_texts(other, _shown_by(wanted))]
         view, removed = self._view(project), {trace.triple for _, trace in traces}
-        without = _without_texts({subject for subject, predicate, _ in removed if predicate in _FREE}, view, removed)
+        without = _without_texts({s for s, predicate, _ in removed if predicate in (*_FREE, *REPLACED)}, view, removed)
         others_and_words = tuple(having), tuple(left_out)
         return RedactionPlan(project, wanted, tuple(traces), versions, working_state, *without, *others_and_words)
 
     def without_texts(self, project: str, plan: RedactionPlan | None = None) -> Incomplete:
         """Return the active memories that some redaction, also that of *plan*, left incomplete."""
         rows = self.follower.index.triples(Stream(project).graph, None, jido("redactedItem"))
-        planned = (*plan.emptied, *plan.unexplained) if plan else ()
+        planned = (*plan.emptied, *plan.unexplained, *chain(*plan.lacking.values())) if plan else ()
         return _without_texts({*(item for _, _, item in rows), *map(iri, planned)}, self._view(project))
 
     def _traces(self, project: str, wanted: TextsToRemove) -> tuple[list[tuple[Stream, Trace]], list[str]]:
@@ -268,6 +274,7 @@ class JournalMaintenance(NamedTuple):
                 # the source anchors of the memories that lose the blob id of their file are restated without it
                 lost = {trace.triple for trace in of_stream if trace.why in (DIGEST, UNKNOWN)}
                 places = sorted((s, p, without_blob(o)) for s, p, o in lost if p == SOURCE_BLOB)
+                places += _placeholders(about, plan.wanted)
                 named = dict(chain.from_iterable(leaves_of.items() for leaves_of in pending.values()))
                 removed = pending.pop(stream)
                 record = self._erase(stream, removed, about, places, named, agent=agent, reason=reason)
@@ -560,8 +567,23 @@ def _shown_by(wanted: TextsToRemove) -> Callable[[str], bool]:
 def _without_texts(items: Collection[Term], view: WriteSnapshot, removed: Collection[Triple] = ()) -> Incomplete:
     """Return those of *items* that are incomplete if the triples *removed* are."""
     emptied = [item for item in sorted(items) if view.has_lost(item, "summary", removed)]
-    unexplained = [item for item in sorted({*items}.difference(emptied)) if view.has_lost(item, "rationale", removed)]
-    return Incomplete(tuple(map(plain_value, emptied)), tuple(map(plain_value, unexplained)))
+    others = sorted({*items}.difference(emptied))
+    unexplained = [item for item in others if view.has_lost(item, "rationale", removed)]
+    lost = [(name, plain_value(item)) for item in others for name in view.lost_fields(item, removed)]
+    return Incomplete(tuple(map(plain_value, emptied)), tuple(map(plain_value, unexplained)), grouped(lost))
+
+
+def _placeholders(pairs: Iterable[tuple[Term, Term]], wanted: TextsToRemove) -> list[Triple]:
+    """Return the placeholders of the *pairs* of a memory and a property that lost a value.
+
+    That of a topic has the id of the memory, since decisions on one topic are in conflict.
+    """
+    rows = []
+    for item, name in pairs:
+        if (field := REPLACED.get(name)) is not None:
+            value = f"{REDACTED} {short_id(plain_value(item))}" if field == "topic" else REDACTED
+            rows.append((item, jido("about") if field == "about" else name, literal(value)))
+    return sorted({row for row in rows if not wanted.occurs_in(row[2], row[1])})
 
 
 def _subjects(traces: Iterable[Trace], wanted: TextsToRemove) -> list[tuple[Term, Term]]:

@@ -15,6 +15,7 @@ from functools import cache, partial
 from typing import Any, cast
 
 from jidomem.base.clock import format_timestamp
+from jidomem.base.containers import reachable
 from jidomem.base.words import TELL_LITTLE
 from jidomem.curation.review_cache import ReviewCache, review_cache, rows_about
 from jidomem.errors import JidomemError
@@ -53,6 +54,11 @@ QUESTIONS = {
     "check_waits": "May its check stop edits? It does so once a curator accepts it.",
     "redacted": "Is it to be withdrawn? Its summary was redacted on {}.",
     "rationale_redacted": "Why does it hold? Its rationale was redacted on {}.",
+    "about_redacted": "Which files is it about? A place was redacted on {}; without another it applies to no file.",
+    "forbids_redacted": "What does it forbid? A pattern was redacted on {}, and stops no edit.",
+    "requires_redacted": "What does it require? A pattern was redacted on {}, and stops no edit.",
+    "check_command_redacted": "Which command checks it? One was redacted on {}, and stops no edit.",
+    "topic_redacted": "What is its topic? It was redacted on {}.",
 }
 
 #: After so many days an item moves up a tier, unless it is a near pair.
@@ -115,7 +121,7 @@ class QueueItem:
 
     @property
     def is_redacted(self) -> bool:
-        """Return whether the item is a memory that lost its summary, or its rationale, to a redaction."""
+        """Return whether the item is a memory that lost its summary, or a value of a field, to a redaction."""
         return self.kind.endswith("redacted")
 
     @property
@@ -506,17 +512,21 @@ def _unaccepted_checks(view: WriteSnapshot, curators: Collection[str], now: date
 
 
 def _redacted(reader: MemoryReader, project: str, view: WriteSnapshot, now: datetime) -> list[dict[str, Any]]:
-    """Return the rows of active memories and pending proposals whose summary was redacted, and of active decisions that
-    lost their rationale, since the last redaction.
+    """Return the rows of active memories and pending proposals whose summary was redacted, and of active decisions and
+    conventions that lost a value of a field, also before they were restated, since the last redaction.
     """
     since: dict[Term, datetime] = {}
     for order, _, item in reader.index.triples(graph_iri(project), None, jido("redactedItem")):
         since[item] = max(view.recorded_at(order) or now, since.get(item, datetime.min.replace(tzinfo=UTC)))
+    for item, moment in [*since.items()]:
+        for later in reachable([item], lambda node: view.objects(node, jido("supersededBy"))):
+            since.setdefault(later, moment)
     rows = []
     for item in sorted(since):
         is_emptied = not view.objects(item, jido("summary")) and (view.is_current(item) or view.is_pending(item))
-        if is_emptied or view.has_lost(item, "rationale"):
-            row = _undated(item, "redacted" if is_emptied else "rationale_redacted", view, now)
+        lost = ["rationale"] if view.has_lost(item, "rationale") else view.lost_fields(item)
+        if is_emptied or lost:
+            row = _undated(item, "redacted" if is_emptied else f"{lost[0]}_redacted", view, now)
             rows.append(_due_row({**row, "recorded": since[item]}, ("reject",)))
     return rows
 

@@ -119,9 +119,30 @@ def _ways(one: QueueItem, place: str, agent: str | None = None) -> dict[str, tup
     return ways
 
 
+class Restated(NamedTuple):
+    """How a message names the memories that lost a value of a field, the value, and what to do, with a placeholder."""
+
+    memories: str
+    lost: str
+    action: str
+    value: str
+
+
+#: Each field of which a redaction leaves an active memory without a value.
+RESTATED = {
+    "rationale": Restated("active decisions", "a rationale", "say why", "TEXT"),
+    "about": Restated("active rules", "a place that they had", "say where (PATH; ** is everywhere)", "PATH"),
+    "forbids": Restated("active conventions", "a pattern that they had", "say what they forbid", "PATTERN"),
+    "requires": Restated("active conventions", "a pattern that they had", "say what they require", "PATTERN"),
+    "check_command": Restated("active conventions", "a check that they had", "say what checks them", "COMMAND"),
+    "topic": Restated("active rules", "the topic that they had", "say on what", "TEXT"),
+}
+
+
 def restating(one: QueueItem, place: str = "") -> str:
-    """Return the command that states again what *one* lost to a redaction: its summary, else its rationale."""
-    change = "--set rationale=TEXT" if one.kind == "rationale_redacted" else "--supersede TEXT"
+    """Return the command that states again what *one* lost to a redaction: its summary, else a value of a field."""
+    name = one.kind.removesuffix("_redacted")
+    change = f"--set {name}={RESTATED[name].value}" if name in RESTATED else "--supersede TEXT"
     return f"jidomem edit{place} {short_id(one.item)} {change}"
 
 

@@ -13,7 +13,7 @@ from jidomem.guard.rules import Check, Rule, RuleInputs, Rules, file_state
 from jidomem.journal.commit import COMMIT, stem
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri, plain_value
-from jidomem.rdf.vocab import BASE, TYPE_OF_CLASS, graph_iri, jido, local_name
+from jidomem.rdf.vocab import BASE, REDACTED, TYPE_OF_CLASS, graph_iri, jido, local_name
 from jidomem.recall.governing import earlier_places, select_of
 from jidomem.recall.nearness import BINDING, force, is_note
 from jidomem.records import active
@@ -221,7 +221,7 @@ class _RuleRows:
             Check(kind, each["value"])
             for kind in ("forbids", "requires", "command")
             for each in self._by[kind].get(row["item"], ())
-            if binds == "strict"
+            if binds == "strict" and each["value"] != REDACTED
         )
         waits = bool(checks) and check_waits(iri(row["item"]), self._view, self._curators)
         kind = local_name(row["kind"])

@@ -26,6 +26,16 @@ _FROM, _DATED = vocab.jido("validFrom"), vocab.jido("hasTimestamp")
 _RECORDED_AT = vocab.jido("recordedAt")
 _DERIVED, _REVIVES = vocab.jido("derivedFrom"), vocab.jido("revives")
 _DECISIONS = frozenset(iri(vocab.type_uri(kind)) for kind in vocab.DECISIONS)
+_RULES = _DECISIONS | {vocab.jido("Convention")}
+#: The properties that place a memory, name its topic, or check files -> the field that states each. A redaction leaves
+#: a placeholder in the field: without it a rule would apply to every file, or seem to have had no check.
+REPLACED = {
+    **dict.fromkeys(map(vocab.jido, ("about", "appliesToModule", "appliesToDomain")), "about"),
+    vocab.jido("forbidsPattern"): "forbids",
+    vocab.jido("requiresPattern"): "requires",
+    vocab.jido("checkCommand"): "check_command",
+    vocab.jido("topic"): "topic",
+}
 #: The most memories that a warning names.
 _MOST_NAMED = 3
 _ENDS = (vocab.jido("supersededBy"), vocab.jido("invalidatedBy"))
@@ -238,6 +248,14 @@ class WriteSnapshot:
             return False
         values = self.objects(item, vocab.jido(name))
         return all((item, vocab.jido(name), value) in removed for value in values)
+
+    def lost_fields(self, item: Term, removed: Collection[Triple] = ()) -> list[str]:
+        """Return the fields of the active convention or decision *item* with a placeholder, or a value in *removed*."""
+        if not self.is_current(item) or self.types(item).isdisjoint(_RULES):
+            return []
+        values = ((item, name, value) for name in REPLACED for value in self.objects(item, name))
+        lost = (row for row in values if row in removed or plain_value(row[2]).startswith(vocab.REDACTED))
+        return [*dict.fromkeys(REPLACED[name] for _, name, _ in lost)]
 
     def expired(self, item: Term, now: datetime) -> str | None:
         """Return until when *item* was valid, as text; None if it is valid *now* by its `valid_until`."""

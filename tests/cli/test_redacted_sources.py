@@ -426,6 +426,28 @@ def test_a_redaction_names_the_decisions_left_without_a_rationale_and_the_comman
     assert "rationale_redacted" not in call("review").stdout
 
 
+def test_a_redaction_names_the_rules_left_without_a_place_a_pattern_or_a_topic_with_commands(repository):
+    rule = ("--type", "convention", "--enforcement-level", "Strict", "--about", "src/jane-example/**")
+    call("remember", "No names", *rule, "--forbids", "Jane Example", "--iri", "https://jido.ai/memory/names")
+    given = ("--type", "decision", "--rationale", "measured", "--topic", "labels of Jane Example")
+    call("remember", "Labels wrap", *given, "--iri", "https://jido.ai/memory/labels")
+    commands = {
+        "a place that they had: names": "edit names --set about=PATH",
+        "a pattern that they had: names": "edit names --set forbids=PATTERN",
+        "the topic that they had: labels": "edit labels --set topic=TEXT",
+    }
+    preview = call("journal", "redact", "--text", "Jane Example", "--dry-run").stderr
+    done = call("journal", "redact", "--text", "Jane Example", "--reason", "a person", "--json")
+    for lost, command in commands.items():
+        assert re.search(rf"would be without {lost}\n[^\n]*: jidomem {command}; each is listed by: ", preview)
+        assert re.search(rf"but without {lost}\n[^\n]*: jidomem {command}; each is listed by: ", done.stderr)
+    assert json.loads(done.stdout)["lacking"].keys() == {"about", "forbids", "topic"}
+    listed = call("review").stdout
+    assert "jidomem edit names --set about=PATH" in listed
+    assert "jidomem edit labels --set topic=TEXT" in listed
+    assert re.search(r"about +\(redacted\)", call("show", "names").stdout)
+
+
 def test_a_redacted_author_is_shown_as_redacted_and_an_unknown_text_is_no_interruption(repository):
     call("remember", "The build is fast", "--agent", "dora", "--iri", "https://jido.ai/memory/fast")
     unknown = call("journal", "redact", "--text", "Nobody Here", "--dry-run", code=4).stderr

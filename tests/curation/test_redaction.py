@@ -644,7 +644,7 @@ def test_a_redaction_interrupted_between_two_streams_is_reported_and_finished_on
             == []
         )
         assert b"hunter2" not in bytes_below(tmp_path)
-        assert memory.maintenance.without_texts("p") == ((item,), ())
+        assert memory.maintenance.without_texts("p") == ((item,), (), {})
         for stream, head in anchor.items():
             (warning,) = anchored(memory.journal, stream, [head])
             assert warning.detail.startswith(f"1 commit was redacted in p/{stream.name}")
@@ -679,7 +679,7 @@ def test_a_decision_that_lost_its_rationale_is_named_and_in_the_review_until_it_
 
     memory.maintenance.redact(plan, agent="ana", reason="a name")
 
-    assert memory.maintenance.without_texts("p", plan) == ((), (item,))
+    assert memory.maintenance.without_texts("p", plan) == ((), (item,), {})
     (one,) = queue(memory.reader, "p", memory.sources.now())
     assert (one.item, one.kind, one.actions, one.summary) == (item, "rationale_redacted", ("reject",), "Own prices")
     assert one.why == f"Why does it hold? Its rationale was redacted on {memory.sources.now().date()}."
@@ -701,3 +701,52 @@ def test_a_rule_that_lost_its_text_governs_no_file(tmp_path, about):
         (guarded,) = Guard(load(root, "p"), memory.sources.now, lambda _: False).governing(["src/a.py"]).values()
         assert [rule.summary for rule in guarded] == ["No tabs"]
         assert REDACTED not in memory.briefing(about=["src/a.py"]).text
+
+
+def forbids(pattern):
+    return [["jido:forbidsPattern", {"@value": pattern}]]
+
+
+def test_a_rule_that_lost_its_place_governs_no_file_and_one_that_lost_its_pattern_stops_none_until_restated(tmp_path):
+    root, path = tmp_path / ".jidomem", "src/other.py"
+    (tmp_path / "src").mkdir()
+    (tmp_path / path).write_text("K-1 (redacted)\n")
+    with jidomem.open(root, sources=fixed_sources(), project="p") as memory:
+        strict = {"type": "convention", "enforcement_level": "Strict"}
+        rules = [
+            {"summary": "No numbers", "about": ["src/hedwig/**"], "extra_triples": forbids("K-[0-9]")},
+            {"summary": "No names", "about": ["src/**"], "extra_triples": forbids("Hedwig")},
+            {"summary": "Sign all", "extra_triples": forbids("Q-[0-9]"), "evidence": ["a mail of Hedwig"]},
+        ]
+        placed, checked, _ = (
+            memory.writer.submit_intent("p", intent(**strict, convention_name=rule["summary"], **rule)).iri
+            for rule in rules
+        )
+        options = {"rationale": "measured", "topic": "labels for Hedwig"}
+        decided = memory.writer.submit_intent("p", decision(summary="Labels wrap", **options)).iri
+        plan = memory.maintenance.plan("p", None, texts=["Hedwig"])
+        lacking = {"about": [placed], "forbids": [checked], "topic": [decided]}
+        assert plan.lacking == lacking
+
+        memory.maintenance.redact(plan, agent="ana", reason="a name")
+
+        def governing():
+            guard = Guard(load(root, "p"), memory.sources.now, lambda _: False)
+            (rules,) = guard.governing([path]).values()
+            assert {rule.item for rule in rules} == {row["item"] for row in memory.governing(path)}
+            return {rule.summary: [check.text for check in rule.checks] for rule in rules}
+
+        def kinds():
+            return {one.item: one.kind for one in queue(memory.reader, "p", memory.sources.now())}
+
+        assert memory.maintenance.without_texts("p", plan) == ((), (), lacking)
+        assert governing() == {"No names": [], "Sign all": ["Q-[0-9]"]}
+        assert kinds() == {placed: "about_redacted", checked: "forbids_redacted", decided: "topic_redacted"}
+        later = memory.writer.confirm("p", placed, reason="it holds").iri
+        assert governing().keys() == {"No names", "Sign all"}
+        assert kinds()[later] == "about_redacted"
+        memory.writer.revise("p", later, changes={"about": ["**"]}, reason="everywhere")
+        memory.writer.revise("p", checked, changes={"extra_triples": forbids("[A-Z]{9}")}, reason="another pattern")
+        memory.writer.revise("p", decided, changes={"topic": "labels"}, reason="its topic was redacted")
+        assert kinds() == {}
+        assert governing() == {"No numbers": ["K-[0-9]"], "No names": ["[A-Z]{9}"], "Sign all": ["Q-[0-9]"]}
