@@ -69,6 +69,8 @@ _LINKS = tuple(
                "conflictsWith", "derivedFrom", "hasAlternative", "answeredWith"))
 )  # fmt: skip
 _POLICY = jido("PolicyChange")
+#: Replaces a place or a check that was removed, and is itself never removed: the rule would apply to every file.
+_PLACEHOLDER = literal(REDACTED)
 #: The least length of a text to redact: shorter ones occur everywhere.
 SHORTEST = 3
 #: The most names that a message lists.
@@ -231,6 +233,7 @@ class JournalMaintenance(NamedTuple):
             (stream, trace)
             for stream in streams
             for trace in occurrences.find(journal.matching(stream, occurrences.may_name))
+            if trace.triple[1] not in REPLACED or trace.triple[2] != _PLACEHOLDER
         ]
         return traces, sorted(occurrences.longer_words)
 
@@ -581,9 +584,9 @@ def _placeholders(pairs: Iterable[tuple[Term, Term]], wanted: TextsToRemove) -> 
     rows = []
     for item, name in pairs:
         if (field := REPLACED.get(name)) is not None:
-            value = f"{REDACTED} {short_id(plain_value(item))}" if field == "topic" else REDACTED
-            rows.append((item, jido("about") if field == "about" else name, literal(value)))
-    return sorted({row for row in rows if not wanted.occurs_in(row[2], row[1])})
+            value = literal(f"{REDACTED} {short_id(plain_value(item))}") if field == "topic" else _PLACEHOLDER
+            rows.append((item, jido("about") if field == "about" else name, value))
+    return sorted({row for row in rows if row[2] == _PLACEHOLDER or not wanted.occurs_in(row[2], row[1])})
 
 
 def _subjects(traces: Iterable[Trace], wanted: TextsToRemove) -> list[tuple[Term, Term]]:

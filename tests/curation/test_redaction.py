@@ -742,6 +742,7 @@ def test_a_rule_that_lost_its_place_governs_no_file_and_one_that_lost_its_patter
         assert memory.maintenance.without_texts("p", plan) == ((), (), lacking)
         assert governing() == {"No names": [], "Sign all": ["Q-[0-9]"]}
         assert kinds() == {placed: "about_redacted", checked: "forbids_redacted", decided: "topic_redacted"}
+        assert memory.maintenance.plan("p", None, texts=["redacted"]).fields == {"topic": 1}
         later = memory.writer.confirm("p", placed, reason="it holds").iri
         assert governing().keys() == {"No names", "Sign all"}
         assert kinds()[later] == "about_redacted"
