@@ -372,7 +372,11 @@ def read(rows: Sequence[Triple], schema: Schema, *, defaults: Mapping[str, Any],
     _link(intents, (triple for rows in about.values() for triple in rows))
     redactions = _redactions(about, kinds)
     records = {
-        plain_value(node): Records((*filter(_is_record, about[node]), *redacted), frozenset(_lost(redacted, about)))
+        plain_value(node): Records(
+            (*filter(_is_record, about[node]), *redacted),
+            frozenset(_lost(redacted, about)),
+            any(row[1] in LINKS for row in about[node]),
+        )
         for node in items
         if any(predicate == ITEM_MARK for _, predicate, _ in about[node])
         for redacted in [redactions.get(node, ())]

@@ -512,7 +512,11 @@ def _bring_in(
         for statement, refusal in zip(statements, refused, strict=True)
     ]
     new = [statement for statement, wanted in zip(statements, is_new, strict=True) if wanted]
-    recorded = {str(each.intent["iri"]): each.records for each in statements if each.records is not None}
+    recorded = {
+        str(each.intent["iri"]): each.records._replace(has_ended=each.records.has_ended and wanted)
+        for each, wanted in zip(statements, is_new, strict=True)
+        if each.records is not None
+    }
     outcomes = chain.from_iterable(
         writer.submit_many(
             project, [statement.intent for statement in some], propose=proposed, imported=True, recorded=recorded

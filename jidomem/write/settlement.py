@@ -232,6 +232,9 @@ class Settlements:
         replaced += rivals if action == "supersede" else []
         values: dict[str, Any] = {"supersedes": [*dict.fromkeys(map(plain_value, replaced))]}
         withdrawn = view.objects(item, jido("invalidates")) if proposed else []
+        # what a withdrawn proposal was to replace is no proposal again
+        before = (old for each in withdrawn if view.is_pending(each) for old in conflict.replaces(each, view))
+        withdrawn = [*dict.fromkeys((*withdrawn, *filter(view.is_pending, before)))]
         if withdrawn or rejected:
             ended = {each: conflict.left_to_withdraw(item, each, view) for each in withdrawn if view.has_ended(each)}
             if action != "accept":

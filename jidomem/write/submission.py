@@ -47,11 +47,13 @@ class Records(NamedTuple):
     """The records of a writer on a memory that it recorded elsewhere.
 
     `lost` are the subjects and properties of the statements that a redaction removed, which have placeholders in the
-    intent; the records of these redactions are among the `rows`.
+    intent; the records of these redactions are among the `rows`. One that is new here and `has_ended` elsewhere ends
+    with the memories that replaced it.
     """
 
     rows: Sequence[Triple] = ()
     lost: frozenset[tuple[Term, Term]] = frozenset()
+    has_ended: bool = False
 
 
 NO_RECORDS = Records()
@@ -109,25 +111,43 @@ class SubmitOptions:
         known: dict[str, Any] = {name: None for name, node in LOST_NODES.items() if getattr(intent, name) == node}
         return replace(intent, **known)
 
+    def _with_ends(self, given: Iterable[Triple], view: WriteSnapshot) -> list[Triple]:
+        """Return the rows *given* with the ends of imported memories that a proposal ended by them had replaced.
+
+        A proposal ends none: what a withdrawn version had replaced would be active, or offered, again.
+        """
+        rows, done = [*given], set[Term]()
+        for old, link, end in rows:
+            if link not in _ENDS:
+                continue
+            replaced = (*view.objects(old, jido("supersedes")), *view.objects(old, jido("invalidates")))
+            for each in replaced if old not in done and view.is_proposed(old) else ():
+                if self.recorded.get(plain_value(each), NO_RECORDS).has_ended and not view.has_ended(each):
+                    rows.append((each, link, end))
+            done.add(old)
+        return rows
+
     def with_records(
         self, item: str, rows: Iterable[Triple], marks: Sequence[Triple], view: WriteSnapshot, literal: int
     ) -> tuple[list[Triple], list[Triple]]:
-        """Return *rows* of the memory *item* without those that a redaction removed, and the records on it.
+        """Return *rows* of the memory *item* without those that a redaction removed, with the ends of what it replaced
+        elsewhere, and the records on it.
 
         The records are those from before, and the *marks* of other properties. Raises TooLarge for a text of more than
         *literal* bytes.
         """
-        records, lost = self.recorded.get(item, NO_RECORDS)
+        records, lost, _ = self.recorded.get(item, NO_RECORDS)
         for _, name, value in records:
             check_size(local_name(name), plain_value(value), literal)
         given = {name for _, name, _ in records}
-        left = [row for row in rows if row[:2] not in lost]
+        left = [row for row in self._with_ends(rows, view) if row[:2] not in lost]
         if lost:
             left = [row for row in left if _LOST_TERMS.isdisjoint(row)]
         new = (row for row in records if row[0] == iri(item) or _is_new(row, view))
         return left, [*new, *(mark for mark in marks if mark[1] not in given)]
 
 
+_ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 _LOST_TERMS = frozenset(map(iri, LOST_NODES.values()))
 
 

@@ -13,14 +13,16 @@ from test_git_branches import merge
 from test_opposite_judgements import TABLE, act, clones  # noqa: F401
 
 import jidomem
-from jidomem.curation.review_queue import queue
+from jidomem.curation.review_queue import acceptable, present_rows, queue
 from jidomem.errors import JidomemError
 from jidomem.exchange import documents
 from jidomem.exchange.documents import DocumentFormat
 from jidomem.exchange.importer import import_document
 from jidomem.index.follower import after_clearing
 from jidomem.journal.journal import NAMES, Stream
-from jidomem.write.settlement import ACTIONS
+from jidomem.rdf.vocab import jido
+from jidomem.records.policy import PolicyChange
+from jidomem.write.settlement import ACTIONS, Settlement
 
 
 def exported(memory, form):
@@ -121,9 +123,10 @@ TEXTS = ("Use SQLite", "Use PostgreSQL", "Use files", "Use Redis")
 AUTHORS = ("ana", "ben", "cem")
 
 
-def submit(memory, a, b, propose=False):
+def submit(memory, a, b, propose=False, is_trusted=True):
     writer, kind = memory.writer, ("decision", "fact", "convention", "task")[a % 4]
     fields = {"topic": f"topic {b % 2}", "about": ["src/a.py"] * (a % 2), "asserted_by": AUTHORS[(a + b) % 3]}
+    fields |= {} if is_trusted else {"source_type": "ExternalDocumentSource"}
     summary = TEXTS[b % 4]
     values = decision(summary=summary, **fields) if kind == "decision" else intent(type=kind, summary=summary, **fields)
     return writer.submit_intent("p", values, propose=propose)
@@ -198,3 +201,47 @@ def test_every_format_restores_a_decision_that_won_over_another_branch(clones, t
         one, other, *_ = (row["decision"] for row in memory.reader.ask("decisions", project="p"))
         memory.writer.settle("p", one, "accept", other=other, reason="it won")
         assert_is_restored(memory, tmp_path)
+
+
+def lifecycle(memory):
+    """Return the memories of a project that are active, each with those that it replaced, and all that have ended."""
+    view = present_rows(memory.reader, "p")
+    items = {item for item, _, _ in memory.reader.index.triples(Stream("p").graph, None, jido("hasAssertionStatus"))}
+    active = {item: {*view.objects(item, jido("supersedes"))} for item in items if view.is_current(item)}
+    return active, {item for item in items if view.has_ended(item)}
+
+
+def accept_all(memory):
+    """Accept what a curator is shown as acceptable together, until nothing is left."""
+    while waiting := acceptable(memory.reader, "p", queue(memory.reader, "p", memory.sources.now()))[""]:
+        outcomes = memory.writer.settle_many("p", [Settlement(one.item, "accept") for one in waiting])
+        if all(isinstance(each, JidomemError) for each in outcomes):
+            break
+
+
+@example(start=[(2, 0)], trusted=0, steps=[("accept", 0, 0), ("withdraw", 1, 0)])
+@given(
+    start=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=4),
+    trusted=st.integers(0, 15),
+    steps=st.lists(st.tuples(st.sampled_from([*STEPS]), st.integers(0, 15), st.integers(0, 15)), max_size=12),
+)
+@settings(max_examples=examples(20), deadline=None)
+def test_accepting_all_that_an_untrusted_import_proposes_makes_nothing_active_that_had_ended(start, trusted, steps):
+    with TemporaryDirectory() as folder:
+        with jidomem.open(Path(folder, "original"), project="p") as memory:
+            memory.writer.change_policy("p", [PolicyChange(agent=memory.writer.agent, grants="Curator")])
+            items = []
+            for number, each in enumerate(start):
+                with suppress(JidomemError):
+                    items.append(submit(memory, *each, is_trusted=bool(trusted >> number & 1)).iri)
+            for step, one, other in steps:
+                with suppress(JidomemError):
+                    items.append(STEPS[step](memory, items[one % len(items)], items[other % len(items)], one).iri)
+            (present, ended), data = lifecycle(memory), exported(memory, DocumentFormat.TURTLE)
+        with jidomem.open(Path(folder, "copy"), project="p") as copy:
+            report = import_document(copy.writer, copy.schema, "p", "memory.ttl", data)
+            assert [entry.outcome.to_dict() for entry in report.refusals] == []
+            copy.writer.change_policy("p", [PolicyChange(agent=copy.writer.agent, grants="Curator")])
+            accept_all(copy)
+            made = {item: {item} if item in ended else replaced for item, replaced in lifecycle(copy)[0].items()}
+            assert [item for item in made.keys() - present.keys() if made[item] and made[item] <= ended] == []
