@@ -298,6 +298,7 @@ def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
     """Print what is removed without the text, with an entry or its speaker, and what stays: memories, longer words."""
     for text, names in (
         (f"entries {state}removed whole, with all their fields", tuple(dict.fromkeys(plan.entries.values()))),
+        (f"memories {state}removed whole, as their IRI contains the text", plan.removed),
         (f"turns {state}emptied, as their session or speaker is removed", plan.turns),
         ("without author, but with their text (remove each: jidomem journal redact ID)", plan.unattributed),
         (
@@ -386,10 +387,9 @@ def _print_redaction_result(
             "forms": dict(plan.forms),
             "working_state": dict(plan.working_state),
             "entries": {plain_value(entry): name for entry, name in plan.entries.items()},
-            "turns": plan.turns,
-            "unattributed": plan.unattributed, "emptied": plan.emptied, "unexplained": plan.unexplained,
-            "lacking": plan.lacking, "unrecognised": plan.unrecognised,
-            "left_out": plan.left_out,
+            "turns": plan.turns, "unattributed": plan.unattributed, "emptied": plan.emptied,
+            "unexplained": plan.unexplained, "lacking": plan.lacking, "unrecognised": plan.unrecognised,
+            "left_out": plan.left_out, "removed": plan.removed,
         } if plan is not None else {}  # fmt: skip
         show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": leftover_rows,
                    **occurrences, "in_git": tracked, "other_processes": others})  # fmt: skip

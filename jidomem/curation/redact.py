@@ -54,7 +54,7 @@ from jidomem.schema.ontology import Schema
 from jidomem.write import canonical, secrets
 from jidomem.write.conversation import ENTRY, ID, METADATA, REPLACES, TEXT
 from jidomem.write.pipeline import WRITER_POLICY
-from jidomem.write.snapshot import REPLACED, WriteSnapshot
+from jidomem.write.snapshot import ITEM_MARK, REPLACED, WriteSnapshot
 from jidomem.write.submission import STRUCTURAL
 from jidomem.write.triples import TEXTS, WRITER_AGENT, agent_stub, name_of
 from jidomem.write.writer import MemoryWriter
@@ -137,8 +137,17 @@ class RedactionPlan:
     @property
     def unattributed(self) -> tuple[str, ...]:
         """Return the memories that lose their author and keep texts."""
-        lost = {plain_value(trace.triple[0]) for _, trace in self.traces if trace.triple[1] == jido("assertedBy")}
-        return tuple(sorted(lost.difference(self.emptied)))
+        return tuple(sorted(self._losing("assertedBy").difference(self.emptied, self.removed)))
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """Return the memories of which nothing stays, as their IRI contains a text."""
+        return tuple(sorted(self._losing("hasAssertionStatus")))
+
+    def _losing(self, name: str) -> set[str]:
+        """Return the memories that lose a value of the property *name*."""
+        items = {plain_value(trace.triple[0]) for _, trace in self.traces if trace.triple[1] == jido(name)}
+        return {item for item in items if "/alternatives/" not in item}
 
     @property
     def unrecognised(self) -> tuple[str, ...]:
@@ -568,9 +577,10 @@ def _shown_by(wanted: TextsToRemove) -> Callable[[str], bool]:
 
 
 def _without_texts(items: Collection[Term], view: WriteSnapshot, removed: Collection[Triple] = ()) -> Incomplete:
-    """Return those of *items* that are incomplete if the triples *removed* are."""
+    """Return those of *items* that stay and are incomplete if the triples *removed* are."""
+    items = {*items}.difference(item for item, predicate, _ in removed if predicate == ITEM_MARK)
     emptied = [item for item in sorted(items) if view.has_lost(item, "summary", removed)]
-    others = sorted({*items}.difference(emptied))
+    others = sorted(items.difference(emptied))
     unexplained = [item for item in others if view.has_lost(item, "rationale", removed)]
     lost = [(name, plain_value(item)) for item in others for name in view.lost_fields(item, removed)]
     return Incomplete(tuple(map(plain_value, emptied)), tuple(map(plain_value, unexplained)), grouped(lost))

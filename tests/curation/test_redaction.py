@@ -670,6 +670,18 @@ def test_with_an_agent_go_the_turns_it_asked_its_answers_and_the_turns_of_sessio
         assert memory.journal.verify(Stream("p", "history")) == ()
 
 
+def test_a_memory_whose_iri_has_the_text_is_named_as_removed_and_not_as_one_to_end(memory):
+    given = decision(summary="Use A", iri="urn:fact:greta-lind", alternatives=["B"])
+    memory.writer.submit_intent("p", given)
+    other = memory.writer.submit_intent("p", intent(summary="Greta Lind called")).iri
+
+    plan = memory.maintenance.plan("p", None, texts=["Greta Lind"])
+    memory.maintenance.redact(plan, agent="ana", reason="erasure")
+
+    assert (plan.removed, plan.emptied, plan.unattributed) == (("urn:fact:greta-lind",), (other,), ())
+    assert memory.maintenance.without_texts("p", plan).emptied == (other,)
+
+
 def test_a_decision_that_lost_its_rationale_is_named_and_in_the_review_until_it_has_one(memory):
     options = {"rationale": "Hedwig asked for it", "topic": "prices"}
     item = memory.writer.submit_intent("p", decision(summary="Own prices", **options)).iri
