@@ -35,6 +35,7 @@ from jidomem.rdf.terms import (
     iri,
     is_iri,
     literal,
+    moment_in,
     ntriples_line,
     parse_literal,
     plain_value,
@@ -50,6 +51,7 @@ from jidomem.write.snapshot import ITEM_MARK
 from jidomem.write.submission import (
     LOST_NODES,
     NO_RECORDS,
+    REDACTED_AT,
     REDACTED_ITEM,
     REDACTED_PROPERTY,
     REDACTION,
@@ -263,6 +265,7 @@ def _redaction(record: Commit, memories: Collection[Term]) -> Iterator[Triple]:
     said = [row[1:] for row in rows if row[1] != REDACTED_ITEM or row[2] in memories]
     if any(predicate == REDACTED_ITEM for predicate, _ in said):
         yield node, TYPE, jido("Redaction")
+        yield node, REDACTED_AT, next(value for _, name, value in record.triples if name == jido("recordedAt"))
         yield from ((node, *each) for each in said)
 
 
@@ -503,7 +506,10 @@ def _redactions(about: Mapping[Term, Sequence[Triple]], kinds: Mapping[Term, Set
         if jido("Redaction") not in kinds[record] or not _REDACTION_IRI.fullmatch(record):
             continue
         says = [
-            row for row in about[record] if row[1] in REDACTION_PROPERTIES and is_iri(row[2]) == (row[1] != _REASON)
+            row
+            for row in about[record]
+            if row[1] in REDACTION_PROPERTIES and is_iri(row[2]) == (row[1] not in (_REASON, REDACTED_AT))
+            if row[1] != REDACTED_AT or (row[2].endswith("#dateTime>") and moment_in(row[2]) is not None)
         ]
         common = [(record, TYPE, jido("Redaction")), *(row for row in says if row[1] != REDACTED_ITEM)]
         for row in says:

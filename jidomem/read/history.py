@@ -438,8 +438,9 @@ OPTIONAL {{ ?commit {jido("redacts")} ?redacted }}
 OPTIONAL {{ ?commit {jido("setsAside")} ?aside }} }}
 ORDER BY ?commit ?agent ?reason ?redacted ?aside"""
 _REDACTIONS = f"""SELECT ?item ?recorded ?agent ?reason WHERE {{
-?commit {jido("redactedItem")} ?item ; {jido("recordedAt")} ?recorded
-  FILTER(?recorded > %s && ?recorded <= %s)
+?commit {jido("redactedItem")} ?item ; {jido("recordedAt")} ?here
+  FILTER(?here > %s && ?here <= %s)
+OPTIONAL {{ ?commit {jido("redactedAt")} ?elsewhere }} BIND(COALESCE(?elsewhere, ?here) AS ?recorded)
 OPTIONAL {{ ?commit {jido("orderedBy")} ?agent }}
 OPTIONAL {{ ?commit {jido("orderReason")} ?reason }} }} ORDER BY ?recorded ?item ?agent ?reason"""
 _RECORDED_BY = f"""SELECT ?item ?recorded ?agent ?reason ?replaced ?proposed WHERE {{ VALUES ?item {{ %s }}
@@ -519,7 +520,7 @@ class History:
     def redactions(self, project: str, since: object, until: object) -> Rows:
         """Return a row for each memory redacted between two moments: item, recorded, agent and reason.
 
-        Agent and reason are None if they were redacted themselves.
+        An imported one was recorded when it was made. Agent and reason are None if they were redacted themselves.
         """
         moments = (self.moment(project, since), self.moment(project, until or FOREVER))
         return self._reader.select(project, _REDACTIONS % tuple(to_term(each, "dateTime", "as_of") for each in moments))

@@ -33,7 +33,8 @@ Outcome = Receipt | JidomemError
 REDACTED_ITEM, REDACTED_PROPERTY = jido("redactedItem"), jido("redactedProperty")
 #: The beginning of the IRI of a redaction in another root, and the properties of its record.
 REDACTION = "urn:jido:redaction:"
-REDACTION_PROPERTIES = (REDACTED_ITEM, REDACTED_PROPERTY, jido("orderedBy"), jido("orderReason"))
+REDACTED_AT = jido("redactedAt")
+REDACTION_PROPERTIES = (REDACTED_ITEM, REDACTED_PROPERTY, REDACTED_AT, jido("orderedBy"), jido("orderReason"))
 #: The structural properties of a memory, which cannot be redacted.
 STRUCTURAL = frozenset(
     map(jido, ("recordedAt", "recordedIn", "hasAssertionStatus", "supersedes", "supersededBy", "invalidates",
