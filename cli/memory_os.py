@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -382,10 +383,11 @@ def forget(app: App, page: str | None, about: str | None, everything: bool) -> N
     if turns := [page for page in forgotten.pages if is_absolute(page)]:
         more = f" and {len(turns) - _NAMED} more (--json has all)" if len(turns) > _NAMED else ""
         app.warn(f"turns that are its pages stay in the conversation history: {', '.join(turns[:_NAMED])}{more}")
+    people = replace(app, agent=None)  # --agent names whose pages go; another one may be who redacts
     if key is not None:
-        app.info(f"what the project recorded of it stays: jidomem journal redact --dry-run --text {quote(key[1])}")
+        people.info(f"what the project recorded of it stays: jidomem journal redact --dry-run --text {quote(key[1])}")
     for iri in forgotten.promoted:
-        app.warn(
+        people.warn(
             f"{iri} derives from it and stays: jidomem edit {iri} --invalidate --reason TEXT,"
             f" or jidomem journal redact {iri} --reason TEXT"
         )

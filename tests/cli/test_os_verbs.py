@@ -223,3 +223,11 @@ def test_all_of_a_user_is_forgotten_by_name():
     refused = run("agent", "memoryos", "forget", "--about", "user:ana")
     assert "ada has no page or persona of user:ana" in refused.stderr
     assert "give one of a page, --about and --all" in run("agent", "memoryos", "forget", "p1", "--all").stderr
+
+
+def test_the_redaction_that_a_forgotten_user_suggests_is_not_by_the_agent_whose_pages_went():
+    run("agent", "memoryos", "add", "I am Greta", "hi", "--about", "user:greta", "--agent", "bot")
+
+    forgotten = run("agent", "memoryos", "forget", "--about", "user:greta", "--agent", "bot")
+
+    assert "stays: jidomem journal redact --dry-run --text greta" in forgotten.stderr
