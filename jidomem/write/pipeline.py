@@ -287,7 +287,7 @@ class Pipeline:
             warnings.append(f"{PROPOSED_PREFIX}{proposed_because}")
         if status == triples.ASSERTED and intent.iri not in options.recorded:
             permissions.check_reason(intent, statements.described, view)
-        warnings += self._check_warnings(intent, status, view)
+        warnings += self._check_warnings(intent, status, view) if intent.extra_triples else ()
         return Comparison(status, conflicts, marks, [*warnings, *close])
 
     def _decide(
@@ -488,7 +488,7 @@ class Pipeline:
     ) -> list[Triple]:
         """Return the conflict keys of *intent*, by which later submissions find it."""
         all_keys = [*keys]
-        for slot in conflict.value_keys(intent, self._is_functional).items():
+        for slot in conflict.value_keys(intent, self._is_functional).items() if intent.extra_triples else ():
             all_keys += slot
         if intent.invalidates and not options.has_judgement(intent.iri):
             all_keys += triples.end_keys(intent, view)
