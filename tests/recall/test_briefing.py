@@ -559,7 +559,7 @@ def test_a_briefing_ranks_the_newest_facts_and_those_about_the_files(memory, mon
     record(memory, intent(summary="the pump is in hall 7", about=["src/pump.py"]))
     memory.writer.submit_many("p", [intent(summary=f"old fact {number}") for number in range(700)])
     record(memory, intent(summary="the newest fact"))
-    record_together(memory, *(task(f"task {n}", expires_on="2020-01-01") for n in range(200)))
+    record_together(memory, *(task(f"task {n}", expires_on=f"{1800 + n}-01-01") for n in range(200)))
     memory.briefing("p")
     rows, query = [], OxigraphIndex.query
 
