@@ -40,8 +40,8 @@ def test_data_goes_to_stdout_and_messages_to_stderr_with_the_exit_code_of_the_er
 
 
 def test_help_has_the_short_option_too():
-    assert run("-h").stdout == run("--help").stdout
-    assert run("ask", "-h").stdout == run("ask", "--help").stdout != ""
+    assert call("-h").stdout == call("--help").stdout
+    assert call("ask", "-h").stdout == call("ask", "--help").stdout != ""
 
 
 def test_a_closed_pipe_ends_the_command_without_a_message(repository):

@@ -5,7 +5,7 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from conftest import intent
+from conftest import examples, intent
 from guard_world import convention, repository_at
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -100,7 +100,7 @@ def act(memory, random, clock):
         memory.writer.change_policy("p", [PolicyChange(agent="rita", grants="Curator")])
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(4))
 @given(seed=st.integers(0, 2**32))
 @example(seed=16)  # a withdrawn memory gets a successor on another branch
 @example(seed=44)

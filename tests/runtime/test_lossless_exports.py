@@ -176,7 +176,7 @@ STEPS = {
     proposed=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3),
     steps=st.lists(st.tuples(st.sampled_from([*STEPS]), st.integers(0, 15), st.integers(0, 15)), max_size=12),
 )
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_every_settlement_of_a_root_is_restored(start, proposed, steps):
     with TemporaryDirectory() as folder, jidomem.open(Path(folder, "original"), project="p") as memory:
         items = []
@@ -225,7 +225,7 @@ def accept_all(memory):
     trusted=st.integers(0, 15),
     steps=st.lists(st.tuples(st.sampled_from([*STEPS]), st.integers(0, 15), st.integers(0, 15)), max_size=12),
 )
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 def test_accepting_all_that_an_untrusted_import_proposes_makes_nothing_active_that_had_ended(start, trusted, steps):
     with TemporaryDirectory() as folder:
         with jidomem.open(Path(folder, "original"), project="p") as memory:

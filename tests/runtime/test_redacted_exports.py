@@ -75,7 +75,7 @@ def imported(memory, folder, form=DocumentFormat.TURTLE, data=None):
     secrets=st.lists(st.sampled_from(SECRETS), min_size=1, max_size=3),
     properties=st.lists(st.tuples(st.sampled_from(PROPERTIES), st.integers(0, 15)), max_size=3),
 )
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_a_root_with_redactions_is_restored(start, proposed, steps, secrets, properties):
     with TemporaryDirectory() as folder, jidomem.open(Path(folder, "original"), project="p") as memory:
         items = []
