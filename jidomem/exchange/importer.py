@@ -23,7 +23,7 @@ from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.exchange import documents
 from jidomem.exchange.documents import OWL, DocumentFormat, parse
 from jidomem.journal.journal import NAMES, Stream
-from jidomem.rdf.terms import Literal, Term, Triple, iri, ntriples_line, parse_literal, plain_value, value_of
+from jidomem.rdf.terms import Literal, Term, Triple, iri, moment_in, ntriples_line, plain_value, value_of
 from jidomem.rdf.vocab import BASE, RDF, RDFS, REDACTED, TYPE, conv, jido, local_name
 from jidomem.records.file_anchor import plain_path
 from jidomem.records.intent import FIELD_PROPERTIES, WRITER_ONLY, MemoryUpdateIntent, Receipt
@@ -353,7 +353,7 @@ def _erased(writer: MemoryWriter, project: str, rows: Iterable[Triple]) -> _Eras
         return _Erased()
     named = frozenset(node for node, _ in pairs)
     about, probes = grouped((row[0], row) for row in rows), [writer.stored(project, stream) for stream in NAMES]
-    times = {*map(_moment, moments)}
+    times = {*map(moment_in, moments)}
 
     def is_stored(*row: Term) -> bool:
         return any(next(iter(probe(*row, *[None] * (3 - len(row)))), None) is not None for probe in probes)
@@ -369,7 +369,7 @@ def _erased(writer: MemoryWriter, project: str, rows: Iterable[Triple]) -> _Eras
     new = {node for node in about if not (is_stored(node, TYPE) or is_stored(node))}  # the type is read faster
     whole = {
         node for node in new
-        if node in named or any("dateTime>" in value and _moment(value) in times for _, _, value in about[node])
+        if node in named or any("dateTime>" in value and moment_in(value) in times for _, _, value in about[node])
     }  # fmt: skip
     items = reachable([*whole, *(named & about.keys())], linked) & new
     agents = {_words(node) for node in items if (node, TYPE, jido("Agent")) in about[node]}
@@ -386,10 +386,6 @@ def _words(node: Term) -> str:
     plain = plain_value(node)
     own = plain.removeprefix(BASE).partition("/")[2] if plain.startswith(BASE) else plain
     return f"-{_SEPARATORS.sub('-', own.casefold()).strip('-')}-"
-
-
-def _moment(value: Term) -> object:
-    return value_of(parse_literal(value))
 
 
 def _is_proposal(entry: ImportedEntry) -> bool:

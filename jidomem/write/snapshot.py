@@ -38,7 +38,8 @@ REPLACED = {
 }
 #: The most memories that a warning names.
 _MOST_NAMED = 3
-_ENDS = (vocab.jido("supersededBy"), vocab.jido("invalidatedBy"))
+#: The properties of a memory that name what ended it.
+ENDS = (vocab.jido("supersededBy"), vocab.jido("invalidatedBy"))
 
 
 class WriteSnapshot:
@@ -233,7 +234,7 @@ class WriteSnapshot:
 
     def has_ended(self, item: Term) -> bool:
         """Return whether *item* is superseded or invalidated."""
-        return any(self._values_of(item, end) for end in _ENDS)
+        return any(self._values_of(item, end) for end in ENDS)
 
     def has_lost(self, item: Term, name: str, removed: Collection[Triple] = ()) -> bool:
         """Return whether *item* is active, and lacks the required property *name*."""
@@ -373,12 +374,12 @@ def _is_of_another_matter(intent: MemoryUpdateIntent, old: Term, view: WriteSnap
 
 def versions_before(item: Term, view: WriteSnapshot) -> set[Term]:
     """Return *item* and the memories that it replaced or revives, directly or not."""
-    return reachable([item], lambda node: view.subjects(_ENDS[0], node) + view.objects(node, _REVIVES))
+    return reachable([item], lambda node: view.subjects(ENDS[0], node) + view.objects(node, _REVIVES))
 
 
 def withdrawals_below(item: Term, view: WriteSnapshot) -> set[Term]:
     """Return what withdrew a memory that *item* is derived from, and that is not active again."""
-    superseded, withdrawn = _ENDS
+    superseded, withdrawn = ENDS
     bases = reachable(
         view.objects(item, _DERIVED), lambda node: view.objects(node, superseded) + view.subjects(_REVIVES, node)
     )

@@ -18,7 +18,7 @@ from jidomem.records.intent import CONFLICT_KEY, CommitRef, MemoryUpdateIntent, 
 from jidomem.write import canonical
 from jidomem.write.conflict import UniqueKey
 from jidomem.write.normalize import check_size
-from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.snapshot import ENDS, WriteSnapshot
 
 if TYPE_CHECKING:
     from jidomem.write.pipeline import Pipeline
@@ -119,7 +119,7 @@ class SubmitOptions:
         """
         rows, done = [*given], set[Term]()
         for old, link, end in rows:
-            if link not in _ENDS:
+            if link not in ENDS:
                 continue
             replaced = (*view.objects(old, jido("supersedes")), *view.objects(old, jido("invalidates")))
             for each in replaced if old not in done and view.is_proposed(old) else ():
@@ -148,7 +148,6 @@ class SubmitOptions:
         return left, [*new, *(mark for mark in marks if mark[1] not in given)]
 
 
-_ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 _LOST_TERMS = frozenset(map(iri, LOST_NODES.values()))
 
 
