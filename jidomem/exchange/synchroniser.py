@@ -35,13 +35,13 @@ from jidomem.repository.other_tools import ADR, GRAPH, ISSUES, NOTES
 from jidomem.repository.worktree import blob_id
 from jidomem.write import secrets
 from jidomem.write.corrections import OWN
+from jidomem.write.snapshot import ENDS
 from jidomem.write.submission import SubmitOptions
 from jidomem.write.writer import MemoryWriter
 
 LOCAL_ID, DIGEST, LINE = jido("localId"), jido("sourceDigest"), jido("sourceLine")
 BLOB, PREVIOUS, STATE = jido("sourceBlob"), jido("previousImport"), jido("sourceState")
 _STATUS, _ASSERTED, _PROPOSED = jido("hasAssertionStatus"), jido("Asserted"), jido("Proposed")
-_ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 _REDACTED_ITEM = jido("redactedItem")
 #: The states of a proposal to withdraw a memory.
 _PENDING, _SETTLED, _RETURNED = "pending", "settled", "returned"
@@ -85,7 +85,7 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Sour
         path = _record_path(project, item, properties) if kind == ADR else _path_in_evidence(index, graph, properties)
     if path is None:
         return None
-    ends = [end for link in _ENDS for end in properties.get(link, ())]
+    ends = [end for link in ENDS for end in properties.get(link, ())]
     states = [value for end in ends for _, _, value in index.triples(graph, end, STATE)]
     withdrawals = [*_withdrawals(index, graph, item)]
     return SourceVersion(
@@ -127,7 +127,7 @@ def _withdrawals(index: OxigraphIndex, graph: str, item: Term) -> Iterator[tuple
         properties = _properties_of(index, graph, marker)
         if STATE not in properties or _PROPOSED not in properties.get(_STATUS, ()):
             continue
-        ends = [end for link in _ENDS for end in properties.get(link, ())]
+        ends = [end for link in ENDS for end in properties.get(link, ())]
         has_returned = any(True for end in ends for _ in index.triples(graph, end, STATE))
         yield marker, _RETURNED if has_returned else _SETTLED if ends else _PENDING
 

@@ -33,13 +33,13 @@ from jidomem.working import tiers
 from jidomem.working.tiers import Promotion, PromotionDecision, ShortTerm
 from jidomem.write.conflict import UniqueKey
 from jidomem.write.normalize import normalize
+from jidomem.write.snapshot import ENDS
 from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
 
 _STATUS, _ASSERTED = jido("hasAssertionStatus"), jido("Asserted")
-_ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 
 
 class ActiveMemory(NamedTuple):
@@ -89,7 +89,7 @@ class PromotionIndex:
         return (item for item, _, _ in self._index.triples(self._graph, None, predicate, value))
 
     def _is_active(self, item: Term) -> bool:
-        ends = (end for link in _ENDS for _, _, end in self._index.triples(self._graph, item, link))
+        ends = (end for link in ENDS for _, _, end in self._index.triples(self._graph, item, link))
         return self._is_asserted(item) and not any(map(self._is_asserted, ends))
 
     def _is_asserted(self, item: Term) -> bool:

@@ -26,7 +26,7 @@ from jidomem.write.corrections import OWN, recorded_blobs
 from jidomem.write.normalize import comparable_moments
 from jidomem.write.other_writes import SessionRows
 from jidomem.write.pipeline import Pipeline
-from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
+from jidomem.write.snapshot import ENDS, ITEM_MARK, WriteSnapshot
 from jidomem.write.submission import AnySubmission, Decision, Submission, SubmitOptions
 from jidomem.write.triples import restated_in
 
@@ -92,9 +92,6 @@ def _decision_of(item: Term, view: WriteSnapshot) -> Term | None:
     decision, mark, _ = plain_value(item).rpartition("/alternatives/")
     node = iri(decision) if mark else None
     return node if node is not None and item in view.objects(node, jido("hasAlternative")) else None
-
-
-_ENDED_BY = (jido("supersededBy"), jido("invalidatedBy"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +172,7 @@ class _Recovery:
         """Return whether *item*, which has ended since, was active at the moment; markers do not count."""
         if jido("Asserted") not in view.objects(item, ITEM_MARK) or jido("DeletedMarker") in view.types(item):
             return False
-        ends = [end for link in _ENDED_BY for end in view.objects(item, link)]
+        ends = [end for link in ENDS for end in view.objects(item, link)]
         return self._was_recorded(item, view) and not any(self._was_recorded(end, view) for end in ends)
 
     def _was_recorded(self, item: Term, view: WriteSnapshot) -> bool:
