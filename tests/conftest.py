@@ -341,6 +341,16 @@ def virtuoso_server():
         yield url
 
 
+@pytest.fixture(scope="module")
+def mcp_program(tmp_path_factory):
+    """The folder of a `jidomem` on PATH that has the SDK of MCP loaded, whose import takes longer than most tests."""
+    import forked_jidomem
+
+    folder = tmp_path_factory.mktemp("program")
+    with forked_jidomem.programs(folder, "jidomem.serve.mcp.http"):
+        yield folder
+
+
 @pytest.fixture
 def config():
     """The configuration file of the user, readable by no other user."""

@@ -2,8 +2,6 @@
 
 import json
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from conftest import intent
@@ -16,7 +14,7 @@ from jidomem.runtime.state import State
 from jidomem.serve.app import create_app
 from jidomem.serve.server_state import HTTP, Ledger, Operation, ServerMeasures
 
-BIN = Path(sys.executable).parent
+pytestmark = pytest.mark.usefixtures("mcp_program")
 
 
 def page_rows(root):
@@ -62,7 +60,7 @@ def test_clients_and_refusals_of_mcp_at_standard_input_are_on_the_pages(tmp_path
     lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in messages)
     with jidomem.open(tmp_path / "root", project="p") as memory:
         memory.writer.submit_intent("p", intent())
-    command = [BIN / "jidomem", "mcp", "--root", tmp_path / "root", "--project", "p"]
+    command = ["jidomem", "mcp", "--root", tmp_path / "root", "--project", "p"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         process.stdin.write(lines)
         process.stdin.flush()

@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -41,7 +40,7 @@ from jidomem.serve.mcp.server_memory import KNOWLEDGE
 from jidomem.serve.mcp.tools import TOOLS, in_brief
 from jidomem_cli.serve import mcp
 
-BIN = Path(sys.executable).parent
+pytestmark = pytest.mark.usefixtures("mcp_program")
 PEERS = Path(__file__).parents[1] / "peers" / "node_modules"
 MODES = ["legacy", "auto"]
 FACT = {"name": "Ana", "entityType": "person", "observations": []}
@@ -83,7 +82,7 @@ def call_tools(client_sessions, *calls, tools=TOOLS, **options):
 def process(root, *options, **environment):
     """The parameters that start `jidomem mcp` at *root*."""
     command = ["mcp", "--root", str(root), "--project", "p", *options]
-    return StdioServerParameters(command=str(BIN / "jidomem"), args=command, env={**os.environ, **environment})
+    return StdioServerParameters(command="jidomem", args=command, env={**os.environ, **environment})
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -210,7 +209,7 @@ def test_in_a_strict_project_a_declared_client_gets_a_session_and_another_is_ref
 
 
 def test_a_client_that_disconnects_during_an_answer_leaves_a_closed_session(tmp_path):
-    command = [str(BIN / "jidomem"), "mcp", "--root", str(tmp_path), "--project", "p"]
+    command = ["jidomem", "mcp", "--root", str(tmp_path), "--project", "p"]
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
     messages = [{"id": 0, "method": "initialize", "params": hello}, {"method": "notifications/initialized"}]
     messages += [{"id": n, "method": "tools/call", "params": {"name": "remember", "arguments": {"text": f"fact {n}"}}}
@@ -611,7 +610,7 @@ def examples():
 
 @pytest.mark.parametrize("arguments", examples(), ids=" ".join)
 def test_the_examples_in_the_help_text_serve_until_they_are_stopped(tmp_path, arguments):
-    command = [str(BIN / "jidomem"), "mcp", *arguments, "--root", as_root(tmp_path / "root")]
+    command = ["jidomem", "mcp", *arguments, "--root", as_root(tmp_path / "root")]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as running:
         if "--http" in arguments:
@@ -633,7 +632,7 @@ def configurations():
 @pytest.mark.parametrize("server", configurations(), ids=lambda server: " ".join(server["args"]))
 def test_the_configurations_of_the_page_serve_the_memory_of_the_folder(tmp_path, server):
     init(tmp_path)
-    path = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    path = {"PATH": os.environ["PATH"]}
     params = StdioServerParameters(command=server["command"], args=server["args"], cwd=tmp_path, env=path)
 
     tools = talk(stdio_client(params), lambda client: client.list_tools()).tools
@@ -645,7 +644,7 @@ def test_the_configurations_of_the_page_serve_the_memory_of_the_folder(tmp_path,
 
 
 def test_the_first_memory_of_a_new_project_warns_about_the_other_projects(memory):
-    root, command = memory.settings.root, str(BIN / "jidomem")
+    root, command = memory.settings.root, "jidomem"
     new, known = (
         StdioServerParameters(command=command, args=["mcp", "--root", str(root), "--project", name])
         for name in ("billing", "p")
@@ -682,7 +681,7 @@ def test_a_process_closes_its_session_on_sigterm(tmp_path):
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "remember", "arguments": {"text": "kept"}}},
     ]
-    command = [str(BIN / "jidomem"), *process(tmp_path / "root").args]
+    command = ["jidomem", *process(tmp_path / "root").args]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
         for message in messages:
             running.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -717,7 +716,7 @@ def test_four_processes_on_one_root_store_all_acknowledged_memories(tmp_path):  
 @contextmanager
 def serving(root):
     """A process that serves streamable HTTP; gives its URL."""
-    command = [str(BIN / "jidomem"), *process(as_root(root), "--http", "--port", "0").args]
+    command = ["jidomem", *process(as_root(root), "--http", "--port", "0").args]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         try:
             yield next(match[0] for line in running.stderr if (match := re.search(r'http://[^\s"]+', line)))
@@ -947,7 +946,7 @@ def test_an_imported_memory_of_the_reference_server_is_read_after_acceptance(tmp
     lines = [{"type": "entity", **ANA, "observations": ["likes tea"]}, {"type": "relation", **LIKES}]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     result = subprocess.run(
-        [BIN / "jidomem", "root", "import", "mcp-memory", path, "--root", memory.settings.root, "--project", "p"],
+        ["jidomem", "root", "import", "mcp-memory", path, "--root", memory.settings.root, "--project", "p"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr

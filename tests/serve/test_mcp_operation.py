@@ -4,9 +4,7 @@ import json
 import re
 import signal
 import subprocess
-import sys
 from contextlib import contextmanager
-from pathlib import Path
 from socket import create_connection
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -31,14 +29,14 @@ from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import HEADERS
 from jidomem_cli.main import cli
 
-BIN = Path(sys.executable).parent
+pytestmark = pytest.mark.usefixtures("mcp_program")
 ID = "build-7"
 
 
 @contextmanager
 def serving(root, *options):
     """`jidomem mcp --http`: its `url`, and once it has ended its `lines` of JSON."""
-    command = [BIN / "jidomem", "mcp", "--root", as_root(root), "--project", "p", "--http", "--port", "0", *options]
+    command = ["jidomem", "mcp", "--root", as_root(root), "--project", "p", "--http", "--port", "0", *options]
     with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
         try:
             lines = []
