@@ -401,7 +401,6 @@ def trust_root(app: App, path: str, command: str | None, off: bool) -> None:
 
 
 def _commands(root: Path) -> list[str]:
-    """Return the commands of the conventions of *root*."""
     import jidomem
 
     with jidomem.open(root) as memory:

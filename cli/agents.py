@@ -318,7 +318,6 @@ def _change(app: App, *changes: Any, expected_rev: int | None = None) -> None:
 
 
 def _rows(memory: Memory) -> Any:
-    """Yield one row for each value."""
     for name, space in memory.spaces.items():
         pairs = space.data.items() if is_map(space) else enumerate(space.data) if is_list(space) else [("", space.data)]
         for at, value in pairs:

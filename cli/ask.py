@@ -513,6 +513,5 @@ def _freshness(files: Sequence[dict[str, str | None]]) -> list[str]:
 
 
 def _outcome_text(file: dict[str, str | None]) -> str:
-    """Return the state of a file in words."""
     at = f" to {file['at']}" if file["at"] not in (None, file["path"]) else ""
     return f"{file['path']} {file['state']}{at}"

@@ -303,7 +303,6 @@ def _violation(violation: Violation, app: App, *, is_one: bool) -> Iterator[str]
 
 
 def _conflicts(error: Conflict) -> Iterator[str]:
-    """Yield the lines of the conflicting memories."""
     for conflict in error.conflicts:
         yield f"{conflict.kind} with {conflict.iri}: {cut(conflict.summary, _MAX_VALUE_CHARS)[0]}"
         if conflict.kind == "stale_supersession":  # it ended: its successor is shown instead

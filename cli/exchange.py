@@ -297,8 +297,6 @@ import_.add_command(code)
 
 
 def _add_document_command(kind: str, form: DocumentFormat, example: str) -> None:
-    """Add the command that imports RDF documents of one format."""
-
     @click.argument("files", type=FILE, nargs=-1, required=True)
     @pass_app
     def import_files(app: App, files: Sequence[Path]) -> int:
@@ -326,8 +324,6 @@ _add_document_command("nquads", DocumentFormat.N_QUADS, "jidomem root import nqu
 
 
 def _add_source_command(kind: str, what: str, more: str, example: str) -> None:
-    """Add the command that imports files of one kind."""
-
     @click.argument("files", type=FILE, nargs=-1, required=True)
     @dry_run_option
     @pass_app

@@ -281,7 +281,6 @@ def _secret_refusal(step: SyncStep, place: str, kind: str) -> dict[str, Any]:
 
 
 def _pending_difference(change: PendingChange) -> dict[str, Any]:
-    """Return a pending change as a row in the form of `_difference`."""
     current = next(iter(change.lineage.active), change.lineage.newest)
     row = _difference(SyncStep(change.change, change.entry, change.lineage))
     return {**row, "item": current.iri, "proposal": change.proposal}
@@ -346,7 +345,6 @@ def _described(entry: ImportedEntry, settle: str) -> str:
 
 
 def _settling(app: App, memory: Jidomem) -> dict[str, str]:
-    """Return the commands that settle each pending review, by IRI."""
     options, agent = acting(app), memory.writer.agent
     return {one.item: ", or ".join(line for line, _ in commands(one, options, agent)) for one in _pending(memory)}
 

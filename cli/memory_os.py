@@ -419,7 +419,6 @@ def _pair(about: str | None) -> tuple[str, str] | None:
 
 
 def _known_object(tiers: Tiers, about: str | None) -> ObjectKey | None:
-    """Return the object of that name as the tiers spell it, None for no name."""
     from jidomem.extras.memoryos.values import ObjectKey  # an extra
 
     pair = _pair(about)

@@ -500,7 +500,6 @@ def _curators(app: App, memory: Jidomem) -> str:
 
 
 def _against(app: App, row: Mapping[str, Any]) -> str:
-    """Return the line with the active memory in conflict with a row."""
     if row["is_identical"]:
         return f"says exactly the same as {short(row['other'])}, which is active: one is enough"
     unequal = f", differs in {'; '.join(row['differences'])}" if row["differences"] else ""

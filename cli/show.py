@@ -302,7 +302,6 @@ def _first_names(app: App, row: dict[str, Any]) -> dict[str, str]:
 
 
 def _commit_text(row: dict[str, Any]) -> str:
-    """Return the content of a commit, or the reason of an administrative one, as one text."""
     counts = [f"{count} {class_label(kind)}" for kind, count in row["brought"].items()]
     if count := len(row["redacted"]):
         counts.append(f"redaction of {count} {'commit' if count == 1 else 'commits'}: {row['reason'] or REDACTED}")
@@ -461,7 +460,6 @@ def _upheld(each: dict[str, Any]) -> str:
 
 
 def _entry(each: dict[str, Any]) -> str:
-    """Return one memory, or one piece of evidence, on one line."""
     if each.get("status") is None:
         return each.get("text") or f"<{each['iri']}>"
     reason = f" (reason: {cut(each['reason'], _REASON)[0]})" if each.get("reason") else ""

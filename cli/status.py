@@ -216,7 +216,6 @@ _ONE = {
 
 
 def _numbered(number: int | str, what: str) -> str:
-    """Return a number with its noun, in singular or plural."""
     noun = _ONE.get(what, what) if number == 1 else what
     return f"{number} {noun}" if isinstance(number, str) else f"{number:,} {noun}"
 
@@ -226,7 +225,6 @@ _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def _diagnose(app: App, full: bool) -> int:
-    """Print each diagnostic with its repair, and return 1 if one failed."""
     diagnostics = list(_diagnostics(app, full))
     is_well = all(diagnostic.level != "fail" for diagnostic in diagnostics)
     if app.json:
@@ -270,7 +268,6 @@ def _diagnostics(app: App, full: bool) -> Iterator[Diagnostic]:
 
 
 def _root_diagnostics(app: App, full: bool, root: Path, place: FolderPlace | SharedLocation) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a root that can be opened."""
     from jidomem.base.clock import now
     from jidomem.runtime import doctor
     from jidomem.runtime.doctor import run_diagnostic

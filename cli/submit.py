@@ -63,7 +63,6 @@ def read(file: BinaryIO) -> IntentBatch:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of *file*; raises TooLarge for a line over the limit."""
     lines = enumerate(iter(partial(file.readline, LIMIT + 1), b""), start=1)
     return chain.from_iterable(_bounded([line], f"line {number}") for number, line in lines)
 

@@ -369,7 +369,6 @@ class ClaudeMemory(BetaAbstractMemoryTool):
             raise ToolError(f"{refusal.detail}{f' ({refusal.hint})' if refusal.hint else ''}") from refusal
 
     def _changes(self, before: Files, after: Files, origin: Origin) -> EntryChanges:
-        """Return the entries to store and to remove, which change *before* into *after*."""
         written = [
             self._file(name, text, origin(name)) for name, text in after.texts.items() if before.texts.get(name) != text
         ]

@@ -389,7 +389,6 @@ def anchor(text: str, default: Stream) -> dict[Stream, list[str]]:
 
 
 def _ids(heads: Any) -> list[str]:
-    """Return *heads*; raise ValueError unless they are ids of commits."""
     if not isinstance(heads, list) or not all(re.fullmatch(r"[0-9a-f]{64}", str(head)) for head in heads):
         raise ValueError(f"heads are ids of commits, not {heads!r:.80}")
     return heads
@@ -477,7 +476,6 @@ class _Print(RawIOBase):
 
     @property
     def digest(self) -> GraphDigest:
-        """Return the digest of all lines written."""
         whole = b"".join(number.to_bytes(16, "big") for number in self.buckets)
         return GraphDigest(self.count, blake2b(whole, digest_size=32).hexdigest())
 
@@ -648,7 +646,6 @@ def _hits(head: CommitRef, triples: Iterable[Triple]) -> Iterator[SecretHit]:
 
 
 def _secret_in(predicate: Term, value: Term) -> secrets.SecretMatch | None:
-    """Return the likely secret in the object of a triple, or None."""
     if is_iri(value):
         return secrets.find_form(plain_value(value))
     text, datatype, language = parse_literal(value)

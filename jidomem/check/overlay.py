@@ -350,7 +350,6 @@ def _marked(root: Path, name: str) -> Schema:
 
 
 def _at(root: Path, ref: str) -> Schema:
-    """Return the ontology with the overlay of the root at a git revision."""
     listed = None
     if not ref.startswith("-"):
         listed = git.read_git(root, "ls-tree", "-z", "--name-only", ref, "ontology/", "shapes/")

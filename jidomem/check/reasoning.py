@@ -589,7 +589,6 @@ class _History:
         return "assert", None, ""
 
     def _policy_of(self, number: int) -> AccessPolicy:
-        """Return the policy after the first *number* changes."""
         if number not in self._by_number:
             self._by_number[number] = self._with(self._changes[:number])
         return self._by_number[number]

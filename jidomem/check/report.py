@@ -420,7 +420,6 @@ def _case(suite: Element, problem: Problem) -> Element:
 
 
 def _file(path: str | None, line: int | None) -> dict[str, str]:
-    """Return the attributes for a place, as far as it is known."""
     return ({"file": _xml(path)} if path else {}) | ({"line": str(line)} if line else {})
 
 

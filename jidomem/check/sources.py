@@ -236,7 +236,6 @@ class JournalSource(TripleSource):
         return None, None
 
     def _lines(self, items: set[Term]) -> dict[Term, list[tuple[str, dict[Term, list[LocatedTriple]]]]]:
-        """Return the statements of each file about *items*, with their lines."""
         files_of: dict[Term, list[tuple[str, dict[Term, list[LocatedTriple]]]]] = {}
         for head, rows in self._commits.items() if items else ():
             about = items & {subject for subject, _, _ in rows}

@@ -266,7 +266,6 @@ def _rules(schema: Schema, term: Term) -> Iterator[TermRule]:
 
 
 def _place(term: Term, overlay: Sequence[Path]) -> tuple[str | None, int | None]:
-    """Return the file that declares *term*, and its line."""
     own = [
         path for folder in overlay for name in ("ontology", "shapes") for path in sorted(folder.glob(f"{name}/*.ttl"))
     ]
@@ -279,7 +278,6 @@ def _place(term: Term, overlay: Sequence[Path]) -> tuple[str | None, int | None]
 
 @lru_cache(maxsize=16)  # a page of the ontology asks for each term in turn
 def _lines(path: str, data: bytes) -> dict[Term, int | None]:
-    """Return the line at which a file declares each of its terms."""
     source = FileSource(path, data)
     by = by_subject(source.statements_with_lines)
     declared = dict.fromkeys(subject for subject, predicate, _ in source.triples if predicate == TYPE)

@@ -399,7 +399,6 @@ def _check(text: str, expected: Mapping[str, Any], path: Sequence[str]) -> None:
 
 
 def _format_value(value: str | Sequence[str]) -> str:
-    """Return a text, or a list of texts, as TOML."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return f"[{', '.join(map(_format_value, value))}]"

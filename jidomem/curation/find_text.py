@@ -507,7 +507,6 @@ class Occurrences:
         return any(name in document for name in chain(names, self._file_digests, paths))
 
     def _matching(self, commit: Commit) -> dict[Triple, str]:
-        """Return the triples that contain a text, each with its form."""
         form, forms = self._wanted.form, dict[Triple, str]()
         for s, p, o in sorted(commit.triples):
             if _is_own((s, p, o), commit) or p in DIGESTS:

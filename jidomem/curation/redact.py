@@ -434,7 +434,6 @@ class JournalMaintenance(NamedTuple):
         )
 
     def _unlog_texts(self, project: str, wanted: TextsToRemove) -> None:
-        """Remove the texts from the working state of the project."""
         if wanted.texts:
             self.remove_from_logs(project, _shown_by(wanted))
 
@@ -572,7 +571,6 @@ def _content(data: bytes, given: Sequence[TextForms]) -> Content:
 
 
 def _shown_by(wanted: TextsToRemove) -> Callable[[str], bool]:
-    """Return the test whether a name contains one of the texts."""
     return lambda name: wanted.occurs_in(iri(name) if canonical.is_absolute(name) else literal(name), iri(COMMIT))
 
 

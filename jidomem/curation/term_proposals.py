@@ -195,7 +195,6 @@ class TermProposals:
         return [*rows, *((node, iri(RDFS + "range"), each) for each in ranges)]
 
     def _refuse_faults(self, rows: Sequence[Triple]) -> None:
-        """Raise InvalidRequest if the overlay with *rows* has a fault."""
         with TemporaryDirectory() as folder:
             path = Path(folder) / "ontology" / FILE
             path.parent.mkdir()
@@ -262,7 +261,6 @@ def _spoken(name: str) -> str:
 
 
 def _extended(text: str | None, rows: Sequence[Triple]) -> str:
-    """Return the file of accepted terms with *rows* added."""
     quads = ox.parse(text, format=ox.RdfFormat.TURTLE) if text is not None else ()
     known = [(str(each.subject), str(each.predicate), str(each.object)) for each in quads]
     return _WRITTEN + turtle({*known, *rows}, {"owl": OWL, "skos": _SKOS})

@@ -99,7 +99,6 @@ def ordered_dates(text: str) -> list[str]:
 
 
 def _orders(texts: Iterable[str]) -> set[str]:
-    """Return the orders of day and month in the dates of *texts*."""
     pairs = [(int(match[1]), int(match[3])) for each in texts for match in _NUMBERS.finditer(each)]
     match = {DAY_FIRST} if any(first > 12 for first, _ in pairs) else set()
     return match | ({MONTH_FIRST} if any(second > 12 for _, second in pairs) else set())

@@ -441,7 +441,6 @@ class _Reading:
         return [*reasons, *(why for why in whys if self.page.text(why.start, why.stop))]
 
     def _take_reasons(self) -> str:
-        """Return the text of `_reasons` and remove it from the explanation."""
         texts = []
         for block in self._reasons():
             if self.used.isdisjoint(block):

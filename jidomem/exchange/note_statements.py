@@ -305,7 +305,6 @@ class _Reader:
             yield statement
 
     def _open(self, block: SyntaxTreeNode) -> None:
-        """Open the section of a heading."""
         level, title = int(block.tag[1]), text_of(block)
         self._is_apart = False
         del self._headings[next((at for at, (depth, _, _) in enumerate(self._headings) if depth >= level), 99) :]

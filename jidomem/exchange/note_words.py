@@ -469,7 +469,6 @@ def _demands(sentence: str) -> bool:
 
 
 def _clauses(sentence: str) -> list[str]:
-    """Return the parts of a sentence that may each be an order."""
     first, _, last = sentence.partition(" — ")
     return [*re.split(r"; |, (?:so|but) ", sentence), *([last] if _FINITE.search(first) else [])]
 

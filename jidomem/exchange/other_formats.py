@@ -91,13 +91,11 @@ def _is_bug(issue: Mapping[str, Any]) -> bool:
 
 
 def _listed(value: Mapping[str, Any], name: str) -> list[Any]:
-    """Return the list under *name*; an empty one if there is none."""
     listed = value.get(name)
     return listed if isinstance(listed, list) else []
 
 
 def _named(issue: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the relations of an issue to others."""
     for dependency in _listed(issue, "dependencies"):
         if isinstance(dependency, dict) and (other := text_of(dependency.get("depends_on_id"))):
             yield text_of(dependency.get("type")) or "blocks", other
@@ -118,7 +116,6 @@ def _count_unread(issue: Mapping[str, Any], reading: ParsedFile) -> None:
 
 
 def _explained(issue: Mapping[str, Any]) -> str:
-    """Return the explanation of an issue: its texts, labels and comments."""
     parts = [
         f"{title}:\n{text}" if title else text for part, title in _PARTS.items() if (text := text_of(issue.get(part)))
     ]

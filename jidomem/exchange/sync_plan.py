@@ -302,7 +302,6 @@ class _Planning:
                 self._enders[entry.kind, key].append(entry)
 
     def step(self, entry: SourceEntry) -> SyncStep:
-        """Return the step of *entry*."""
         step = self._step(entry)
         direct = {*_superseded_by(entry)}
         inherits = (other.entry.key for other in self._ended_by(entry) if other.entry.key not in direct)

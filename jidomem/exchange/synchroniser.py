@@ -649,7 +649,6 @@ class Intents:
         }
 
     def _source(self, step: SyncStep) -> list[list[Any]]:
-        """Return the triples for the source of an entry."""
         entry = step.entry
         assert entry is not None
         digest = entry.digest

@@ -214,7 +214,6 @@ class _RuleRows:
         return sharing | reachable(several, lambda item: self._successors.get(item, ()))
 
     def rule(self, row: Mapping[str, Any]) -> Rule:
-        """Return the rule of one memory."""
         family, level = self._family[row["kind"]], local_name(row["level"] or "")
         binds = force(family, level, local_name(row["state"] or ""), is_error=family == "Error")
         checks = tuple(

@@ -482,7 +482,6 @@ class IndexFollower:
                 self._reopen(streams, rebuilds=True)
 
     def _move_to_disk_if_large(self) -> None:
-        """Move a large index in memory to disk."""
         if self._live is None and self._clones is not None and self.index.triples_loaded > MAX_TRIPLES_IN_MEMORY:
             clones, self._clones = self._clones, None  # if moving fails, the index stays in memory for good
             with suppress(*STORE_ERRORS):
@@ -523,7 +522,6 @@ class IndexFollower:
             return
 
     def _wait_for_threads(self) -> None:
-        """Wait for the publication of a snapshot and for the apply thread."""
         self._apply_thread.wait()
         self._publisher.wait()
 

@@ -484,7 +484,6 @@ class Projection:
     def _write_list_rows(
         self, lists: Mapping[int, ListOrder], nodes: Mapping[Term, ProjectedNode], source: IndexedProject
     ) -> None:
-        """Write the rows of *nodes* in *lists*."""
         openings, anything = source.openings(lists), [n for n, order in lists.items() if order.openings is None]
         fitting: dict[int, dict[Term, None]] = defaultdict(dict)
         for name, node in nodes.items():
@@ -519,7 +518,6 @@ class Projection:
                 self._texts.put(number, {key: content(nodes[name].statements) for name, key in keys})
 
     def _write_pairs(self, nodes: Mapping[Term, ProjectedNode], source: IndexedProject) -> None:
-        """Write the pairs of *nodes* again."""
         numbers = self._numbers(map(_node_text, nodes))
         parameters = [{"node": number} for number in numbers.values()]
         self._store.executemany("DELETE FROM pair WHERE a = :node OR b = :node", parameters)

@@ -159,7 +159,6 @@ def _rows(answer: Any, form: str, engine_form: Any, within: AnswerLimits) -> byt
 
 
 def _count(data: bytes, form: str) -> int:
-    """Return the number of rows in *data*."""
     if form == "json":
         return len(json.loads(data)["results"]["bindings"])
     if form == "csv":

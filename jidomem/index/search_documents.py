@@ -147,7 +147,6 @@ def _end_recorded_at(index: TripleReader, graph: str, end: Term) -> str | None:
 
 
 def _project_texts(statements: dict[Term, list[Term]]) -> Iterator[str]:
-    """Yield the texts of properties that are the project's own."""
     for predicate, terms in statements.items():
         if not predicate.startswith(f"<{JIDO}"):
             yield from (parse_literal(term).text for term in terms if not is_iri(term) and _is_words(term))
@@ -256,7 +255,6 @@ def _recorded(index: TripleReader, graph: str, node: Term) -> str | None:
 
 
 def _earliest(moments: Iterable[Term]) -> str | None:
-    """Return the earliest of *moments*, in its normal form."""
     return min(_moments(moments), default=None)
 
 
@@ -304,7 +302,6 @@ def turn_document(index: TripleReader, graph: str, node: Term) -> Document | Non
 
 
 def _tool_texts(index: TripleReader, graph: str, calls: list[Term]) -> Iterator[str]:
-    """Yield the name of each tool called, and the beginning of its parameters and results."""
     for call in sorted(calls)[:CALLS]:
         statements = _properties_of(index, graph, call)
         results = [_properties_of(index, graph, result) for result in statements.get(conv("hasResult"), ())]

@@ -535,7 +535,6 @@ class Texts:
                 builder.start()
 
     def _is_being_built(self, name: str) -> bool:
-        """Return whether a large file is being built."""
         builder = self._builders.get(name)
         return (builder is not None and builder.is_alive()) or self._build_progress.get(name, (0, 0))[1] > MAX_AWAITED
 
@@ -657,7 +656,6 @@ class Texts:
         return True
 
     def _ids_after(self, stream: Stream, mark: Watermark) -> set[str]:
-        """Return the ids of the commits after *mark*."""
         return {commit.id for commit in self._journal.read(stream, after=mark.version)}
 
     def _write_documents(

@@ -330,12 +330,10 @@ class SearchIndexWriter(CacheDatabase):
             self.set_metadata(gone=(self.metadata("gone") or 0) + memories)
 
     def _former_rows(self, items: Iterable[str]) -> dict[str, _FormerRow]:
-        """Return the rows of those of *items* that are in the file."""
         rows = self._store.execute(_FORMER_ROWS, (json.dumps([*items]),))
         return {item: _FormerRow(number, length, tuple(texts)) for item, number, length, *texts in rows}
 
     def _delete_rows(self, old: Iterable[_FormerRow]) -> None:
-        """Delete the columns that searches filter by."""
         numbers = [(row.number,) for row in old]
         for table in ("memory", "about"):
             self._store.executemany(f"DELETE FROM {table} WHERE number = ?", numbers)
@@ -640,7 +638,6 @@ class SearchIndexReader(SearchIndexWriter):
         return frozenset(row[0] for row in self._store.execute(sql, (json.dumps([*places]),)))
 
     def _condition(self, within: SearchFilter) -> tuple[str, list[Any]]:
-        """Return the filter as an SQL condition and its values."""
         sessions, items = (each if each is None else json.dumps([*each]) for each in (within.sessions, within.items))
         conditions: Mapping[str, Any] = {
             "m.recorded <= ?": within.moment,

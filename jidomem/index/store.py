@@ -117,7 +117,6 @@ def _loaded(batch: list[Commit], load: Future[None]) -> list[Commit]:
 
 
 def _cores() -> int:
-    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

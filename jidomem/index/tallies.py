@@ -174,7 +174,6 @@ class Tallies:
         return iter(self._store.execute(_TALLIES, (question,)))
 
     def _sum(self, tally: int | None, moment: int) -> int:
-        """Return the number of memories in a tally at *moment*."""
         if tally is None:
             return 0
         values, start = {"tally": tally, "moment": moment}, 0

@@ -182,7 +182,6 @@ def _facets(
 
 
 def _cached_counts(file: SearchIndexReader) -> _Counts:
-    """Return the cached counts of the present state of the file."""
     mark = file.metadata("mark")
     cached = _CACHE.get(file)
     if cached is None or cached.mark != mark:

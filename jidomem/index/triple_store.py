@@ -153,7 +153,6 @@ class RemoteStore:
 
 
 def _update_endpoint(query: SparqlEndpoint) -> SparqlEndpoint:
-    """Return the update endpoint beside *query*."""
     path = query.update_path()
     return replace(query, path=path, shown=query.shown.removesuffix(query.path) + path)
 

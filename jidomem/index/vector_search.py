@@ -157,7 +157,6 @@ class VectorSet:
         return np.packbits(bits, axis=1).view(np.uint64)
 
     def _reserve(self, capacity: int) -> None:
-        """Make room for *capacity* vectors."""
         self._values = _enlarged(self._values, capacity, self.dimensions)
         self._numbers, self._lengths = _enlarged(self._numbers, capacity), _enlarged(self._lengths, capacity)
         self._signs, self._distances = _enlarged(self._signs, self._words, capacity), np.zeros(capacity, np.uint16)

@@ -279,7 +279,6 @@ class Vectors:
         return PieceBatch(last, [piece.digest for piece in examined], texts_by_digest, identity_of(texts), bool(pieces))
 
     def _write_batch(self, stream: Stream, step: PieceBatch, values: Sequence[tuple[bytes, bytes]]) -> None:
-        """Write the vectors of a batch and its position."""
         passed_by = len(step.texts) - len(values)
 
         def write(file: VectorFile) -> None:
@@ -383,7 +382,6 @@ class Vectors:
 
 
 def _cosines(to: Vector, values: Mapping[bytes, bytes]) -> dict[bytes, float]:
-    """Return the cosine of a vector and of each encoded one."""
     from jidomem.index.vector_search import cosines
 
     if any(len(value) != len(to) for value in values.values()):

@@ -124,7 +124,6 @@ def uncommitted(folder: Path) -> int:
 
 
 def _stems(pack: bytes) -> Iterator[str]:
-    """Yield the stems of the commits in the table of a pack."""
     for identity, moment in _ROW.findall(pack.partition(b"\n@prefix ")[0]):
         yield stem(CommitRef(moment.decode(), identity.decode(), 1))
 
@@ -199,7 +198,6 @@ def _first_faulty(place: Path, names: Collection[str]) -> set[str]:
 
 
 def _is_commit(data: bytes) -> bool:
-    """Return whether *data* is an intact commit."""
     try:
         return bool(parse(data))
     except FormatError:
@@ -344,7 +342,6 @@ def _short(names: Iterable[str]) -> str:
 
 
 def _with_descendants(folder: Folder, names: Sequence[str]) -> list[str]:
-    """Return *names* and the files of all their descendants."""
     entries = folder.contents.entries
     moved = {entries[name].head.id: name for name in names if name in entries}
     for name, entry in sorted(entries.items()):  # parents come before their children
@@ -354,7 +351,6 @@ def _with_descendants(folder: Folder, names: Sequence[str]) -> list[str]:
 
 
 def _ancestors(folder: Folder, names: Collection[str]) -> list[str]:
-    """Return the present files of all ancestors of *names*."""
     entries = folder.contents.entries
     file_of = {entry.head.id: name for name, entry in entries.items() if not is_pack(name)}
     ancestors, pending = set[str](), [name for name in names if name in entries]

@@ -565,7 +565,6 @@ def _first(text: str, part: str) -> int:
 
 
 def _blank_line(text: str) -> int:
-    """Return the number of the line with the first blank node."""
     lines = enumerate(text.split("\n"), 1)
     return next((n for n, line in lines if line[:1] != "#" and _BLANK.search(_QUOTED.sub("", line))), 1)
 

@@ -109,7 +109,6 @@ def _node(written: str) -> Term:
 
 
 def _full(name: str) -> Term:
-    """Return a prefixed name as an IRI."""
     prefix, _, local = name.partition(":")
     return f"<{PREFIXES[prefix]}{local}>"
 

@@ -435,7 +435,6 @@ def repack(
 
 
 def _pack_named(folder: Folder, name: str) -> tuple[Pack, Mapping[str, PackRow]]:
-    """Return the pack *name* and its table."""
     pack = next(pack for pack in folder.contents.packs.listed() if pack.name == name)
     return pack, folder.contents.packs.rows(pack)
 

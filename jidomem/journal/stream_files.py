@@ -282,7 +282,6 @@ class Contents:
         return self.entries.get(name)
 
     def _loose(self, identity: str) -> PackEntry | None:
-        """Return the entry of a commit with a file of its own."""
         for name in sorted(self.places.get(identity[:SHORT], ())):
             entry = self.entry(name)
             if entry is not None and entry.head.id == identity:

@@ -237,7 +237,6 @@ class _ProviderState:
         return [(digest(self.items[key]), cosine) for key, cosine in best]
 
     def cosines(self, stream: Stream, to: Sequence[float], digests: Sequence[bytes]) -> Mapping[bytes, float]:
-        """Return the cosine of each of *digests* that is one of an item."""
         return {each: sum(map(mul, to, self.vectors[self.keys[each]])) for each in digests if each in self.keys}
 
 

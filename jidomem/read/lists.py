@@ -365,7 +365,6 @@ class Lists:
         return self.whole(query, project, bindings)
 
     def _among(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], keys: Sequence[str]) -> Rows:
-        """Return the rows of *query* about the candidates of *keys*."""
         order = query.list_order
         assert order is not None
         batches = (keys[at : at + MAX_CANDIDATES] for at in range(0, len(keys), MAX_CANDIDATES))

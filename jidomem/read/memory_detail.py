@@ -529,7 +529,6 @@ class _Item:
         return [term for _, _, term in self._index.triples(self._graph, node, _RECORDED)]
 
     def _by_then(self, moment: Term) -> bool:
-        """Return whether *moment* is not after `as_of`."""
         return canonical_moment(moment) <= self._as_of
 
 

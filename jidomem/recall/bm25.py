@@ -123,7 +123,6 @@ def most(weight: Iterable[float]) -> float:
 
 @lru_cache(maxsize=1_024)
 def _days(recorded: str, newest: str) -> float:
-    """Return the days between a memory and the newest one."""
     return max((datetime.fromisoformat(newest) - datetime.fromisoformat(recorded)).total_seconds(), 0.0) / 86_400
 
 

@@ -328,7 +328,6 @@ class _Gathering:
         return max(usual, self._query.limit + 1)
 
     def _inside(self, numbers: Sequence[int]) -> list[int]:
-        """Return those of *numbers* that are within the scope."""
         inside = self._file.within(numbers, self._within)
         return [number for number in numbers if number in inside]
 

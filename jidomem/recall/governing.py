@@ -437,7 +437,6 @@ def _described(
     ranked: Sequence[Governing],
     filters: Mapping[str, Any],
 ) -> list[Row]:
-    """Return the rows of `governing`."""
     known = fresh(index, tree, project, (one.item for one in ranked))
     return [_row(index, project, one, known.get(one.item, ()), filters.get("as_of")) for one in ranked]
 

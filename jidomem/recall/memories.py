@@ -317,7 +317,6 @@ class RootRecall:
             limit = min(4 * limit, LARGEST_LIMIT)
 
     def _status(self, project: str, name: str, filters: RecallFilters) -> str | None:
-        """Return the status of a memory; None for an unknown one."""
         if ":" not in name:  # a page of MemoryOS has an id, not an IRI
             return None
         with suppress(NotFound):

@@ -308,7 +308,6 @@ class NeighbourSearch:
         return True
 
     def _repeated(self, file: SearchIndexReader, ended: Sequence[SummaryRow | Statement]) -> list[Neighbour]:
-        """Return those of *ended* that nearly repeat the statement, by their words."""
         likeness = {each.item: self._likeness(each.stems, None) for each in ended}
         near = sorted((-likeness[each.item], each.item, each) for each in ended if likeness[each.item] >= REPEATED)
         statements = self._statements(file, [each for _, _, each in near[: self._limit]])
@@ -541,7 +540,6 @@ def _sum(weights: Mapping[str, float], stems: Iterable[str]) -> float:
 
 
 def _common_letters(one: Iterable[str], other: Iterable[str]) -> float:
-    """Return the share of groups of three letters in common."""
     first, second = _groups(" ".join(one)), _groups(" ".join(other))
     common = len(first & second)
     return common / (len(first) + len(second) - common or 1)

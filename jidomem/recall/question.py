@@ -376,7 +376,6 @@ _Reader = Callable[["re.Match[str]", "date | None", "tuple[int, ...]"], Iterable
 def _checked(
     read: _Reader, place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]
 ) -> Iterator[DateRange]:
-    """Yield the dates of *read* that exist in the calendar."""
     try:
         yield from read(place, day_of_text, years)
     except (ValueError, OverflowError):
@@ -384,7 +383,6 @@ def _checked(
 
 
 def _written(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[DateRange]:
-    """Yield the days and months written in words."""
     parts = place.groupdict()
     month = _month(parts["month"])
     for year in _years(parts.get("year"), month, day_of_text, years):

@@ -620,7 +620,6 @@ def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Source
 def _scored(
     candidates: Sequence[Candidate], question: Question, profile: Profile, query: RecallQuery
 ) -> list[ScoredCandidate]:
-    """Return *candidates*, ranked by *profile*, with their scores."""
     line = calibration(str(profile["name"]), has_vectors=question.has_vectors, memories=question.counts.memories)
     names_speaker = asks_for_speaker(query.stems.values(), question.speakers) and not question.spans
     scored, in_time = list[ScoredCandidate](), list[tuple[int, _Moment, ScoredCandidate]]()

@@ -193,7 +193,6 @@ class BriefingBuilder:
         return page.rows, page.cursor is not None
 
     def _strict(self) -> BriefingResult:
-        """Return the strict conventions, ordered like the others."""
         rows, more = self._newest("strict-conventions", self._looked_at)
         ranked = self._ranked({row["conv"] for row in rows})
         return self._result([(row["item"], "strict convention", ()) for row in ranked], more)
@@ -303,7 +302,6 @@ class BriefingBuilder:
         return replace(result, ask=governing_command(self._about), urgent=urgent)
 
     def _nearness(self, place: str) -> tuple[int, int]:
-        """Return the nearness of the place *place* to the nearest of the files."""
         distances = [nearness(path, place) for path in self._about if is_about(place, path)]
         return max(distances, default=_ELSEWHERE if self._about and not is_general(place) else _EVERYWHERE)
 
@@ -328,7 +326,6 @@ class BriefingBuilder:
         return BriefingResult(len(entries), entry, more)
 
     def _blockers(self, task: str) -> list[str]:
-        """Return the open tasks that block *task*, or their successors."""
         graph = vocab.graph_iri(self._project)
         named = [o[1:-1] for _, _, o in self._index.triples(graph, iri(task), jido("blockedBy"))]
         blockers = []
@@ -357,7 +354,6 @@ class BriefingBuilder:
 
     @cached_property
     def _rivals(self) -> Mapping[str, list[str]]:
-        """Return each memory in an open conflict, with its rivals."""
         rivals: dict[str, set[str]] = {}
         for row in self._disagreements:
             rivals.setdefault(row["a"], set()).add(row["b"])
@@ -413,7 +409,6 @@ class BriefingBuilder:
         return None if row is None else self._result([(row["item"], local_name(row["kind"]).lower(), ())])
 
     def _session_notes(self) -> Iterator[BriefingNote]:
-        """Yield the note that names the last session of the agent."""
         if (last := self._last_session) is not None:
             name, count = local_name(last["session"]), len(last["rows"])
             more = "" if count < _COUNTED else " or more"

@@ -178,7 +178,6 @@ def _values_of(text: str) -> list[Token]:
 
 
 def _words_of(text: str) -> dict[str, Token]:
-    """Return the content words of a text by their keys."""
     return {word.key: word for word in _tokens_of(text).content if word.folded not in _INDEFINITE}
 
 

@@ -208,7 +208,6 @@ def _is_steady(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _assigned(text: str) -> frozenset[str]:
-    """Return the variables that a query assigns."""
     return frozenset(re.findall(r"\bAS\s+[?$](\w+)", text, re.IGNORECASE))
 
 
@@ -258,7 +257,6 @@ def _conditions(variable: str, time: str | None, pattern: str, prologue: str) ->
 
 
 def _expanded(name: str, prologue: str) -> Term:
-    """Return the IRI of a prefixed *name*."""
     if name == "a" or name.startswith("<"):
         return TYPE if name == "a" else name
     prefix, _, local = name.partition(":")
@@ -428,7 +426,6 @@ FOLDERS = {"agent": "agents", "session": "sessions"}
 
 
 def _described(kind: str, name: str) -> str:
-    """Return the description of the values of a parameter."""
     if kind == "kind":
         return f"one of {', '.join(CLASS_OF_TYPE)}, or the IRI of another class"
     return f"the name of the {name}, or its IRI" if kind == "iri" and name in FOLDERS else _ARTICLE[kind]

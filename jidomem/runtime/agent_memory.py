@@ -453,7 +453,6 @@ def _changes(store: StateTables, project: str, shows: Shows) -> dict[str, list[t
 
 
 def _memories(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield the changes of agents' working memories that show a text."""
     rows = store.execute("SELECT agent, memory FROM agents WHERE project = ?", (project,)).fetchall()
     for agent, text in rows:
         if shows(agent):
@@ -474,7 +473,6 @@ def _memory(memory: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
 
 
 def _redacted_values(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the changes of stored values that show a text."""
     rows = store.execute("SELECT namespace, key, value FROM key_values").fetchall()
     for namespace, key, text in rows:
         if not namespace.startswith(f"{project}/"):
@@ -534,7 +532,6 @@ def _redacted_directives(store: StateTables, project: str, shows: Shows) -> Iter
 
 
 def _notes(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the changes of settings and notes that show a text."""
     sql = "SELECT kind, name, held FROM memoryos_notes WHERE project = ?"
     for kind, name, text in store.execute(sql, (project,)).fetchall():
         row, value = (project, kind, name), json.loads(text)
@@ -557,7 +554,6 @@ def _jobs(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str,
 
 
 def _bare(value: Any) -> Any:
-    """Return a value without vectors."""
     if isinstance(value, dict):
         return {key: None if key == "embedding" else _bare(each) for key, each in value.items()}
     return [_bare(each) for each in value] if isinstance(value, list) else value

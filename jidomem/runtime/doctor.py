@@ -186,7 +186,6 @@ def port(host: str, number: int) -> Iterator[Diagnostic]:
 
 
 def _serves(host: str, number: int) -> bool:
-    """Return whether the server at that port is jidomem."""
     limits = HttpLimits(_SECONDS, _SECONDS, monotonic_time() + _SECONDS, 1_000)
     client = HttpClient(HttpOrigin(False, host, number))
     answer = client.request("GET", "/healthz", {"Host": "localhost"}, b"", limits)

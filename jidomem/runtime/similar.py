@@ -649,5 +649,4 @@ def _says(item: Term, text: str, view: WriteSnapshot) -> bool:
 
 
 def _with_standing(similar: SimilarMemory, view: WriteSnapshot) -> SimilarMemory:
-    """Return *similar* with its standing."""
     return similar._replace(**_standing(iri(similar.id), view)._asdict())

@@ -497,7 +497,6 @@ class Contexts:
 
 
 def _named(session_id: str) -> str:
-    """Return the name of a session; raises InvalidRequest for an invalid one."""
     if not isinstance(session_id, str) or not session_id.strip():
         raise InvalidRequest(f"{session_id!r:.200} is not a name of a session", hint='name it: "session-42"')
     return session_id

@@ -250,7 +250,6 @@ class _Whole(Response):
     """An answer in one piece, passed to the server as such: fewer switches between threads."""
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
-        """Return the body, as in WSGI."""
         if not self.is_sequence or environ["REQUEST_METHOD"] == "HEAD":
             return super().__call__(environ, start_response)
         _, status, headers = self.get_wsgi_response(environ)
@@ -266,7 +265,6 @@ class _App(Flask):
     response_class = _Whole
 
     def ensure_sync(self, func: Any) -> Any:
-        """Return *func*."""
         return func
 
 

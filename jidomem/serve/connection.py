@@ -322,7 +322,6 @@ class HttpExchange(io.RawIOBase):
         return b""
 
     def _at_end(self) -> bool:
-        """Return whether the body was read to its end."""
         return self._h11.their_state not in (h11.IDLE, h11.SEND_BODY, h11.ERROR)
 
     def surplus(self) -> bytes:

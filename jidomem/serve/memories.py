@@ -247,7 +247,6 @@ def memory(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
 
 
 def _moment(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the moments in the arguments."""
     return {name: given[name] for name in MOMENT_PARAMETERS if name in given}
 
 
@@ -485,7 +484,6 @@ class _Feed:
             )
 
     def leave(self) -> None:
-        """Release the place."""
         self.site.operation.feeds.release()
 
 

@@ -496,13 +496,11 @@ _WRITE_RESPONSES = {
 
 
 def _described(site: RequestContext) -> Response:
-    """Return the OpenAPI description."""
     wire.arguments()
     return wire.answer(document(ROUTES))
 
 
 def _sparql(path: str, subject: str) -> tuple[Route, Route]:
-    """Return the two routes of a SPARQL endpoint: GET and POST."""
     bodies = {sparql.QUERY: "Text", sparql.FORM: "Query", sparql.UPDATE: "Text"}
     parameters = {name: text for name, text in _SPARQL.items() if name != "query"}
     return (

@@ -170,7 +170,6 @@ class ConnectionPool:
             self._probes.release()
 
     def _turn_away(self, link: ClientSocket, client: str) -> None:
-        """Refuse *link* as one too many."""
         detail = f"the server has reached its limit of {self._limits.connections} connections"
         with suppress(ClientDisconnected, ClientTooSlow):
             self._refuse(self._exchange(link), Busy(detail, hint="try again"), client, perf_counter())

@@ -78,7 +78,6 @@ class SharedPlaces:
         return False
 
     def _lock_place(self, place: int) -> bool:
-        """Lock the byte of *place*, and return whether that succeeded."""
         try:
             fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._first + place)
         except OSError:

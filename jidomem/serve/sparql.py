@@ -260,7 +260,6 @@ def _graph(project: str, given: Mapping[str, str]) -> str | None:
 
 
 def _short(project: str) -> dict[str, str]:
-    """Return the IRI of each graph by its short name."""
     return {**{name: graph_iri(project, name) for name in NAMES}, "ontology": ONTOLOGY_GRAPH}
 
 

@@ -268,7 +268,6 @@ def _send(supervisor: socket.socket, message: Mapping[str, Any]) -> None:
 
 
 def _serve(job: Mapping[str, Any], shared: SharedState, supervisor: socket.socket) -> None:
-    """Open the root of *job* and serve it."""
     # imported here, as the supervisor needs none of it
     import jidomem
     from jidomem.serve import server

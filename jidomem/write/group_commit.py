@@ -136,7 +136,6 @@ class _PendingSubmissions:
             self._callers = deque(each for each in self._callers if each)
 
     def take_all(self) -> list[PendingSubmission]:
-        """Return all submissions and remove them."""
         with self._lock:
             taken = list(chain.from_iterable(self._callers))
             for caller in self._callers:
@@ -191,7 +190,6 @@ class _Block:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the block has reached its size."""
         return len(self.triples) >= BLOCK_TRIPLES or self.characters >= BLOCK_CHARACTERS
 
 
@@ -439,7 +437,6 @@ class CommitQueue:
         return triples >= VIEW_TRIPLES and (triples >= 2 * VIEW_TRIPLES or self._follower.is_nearly_applied())
 
     def _is_up_to_date(self, cached: _CachedSnapshot, version: Version) -> bool:
-        """Return whether *cached* has all rows at *version*."""
         key = (version, self._follower.index.generation, self._rules.number)
         return (cached.version, cached.generation, cached.rules) == key
 

@@ -393,7 +393,6 @@ def _object_field(field: str, value: Mapping[str, str], allowed: tuple[str, ...]
 
 
 def _is_status_of(predicate: str, kind: str | None) -> bool:
-    """Return whether *predicate* is the status property of a *kind*."""
     family_ = family(kind or "")
     return predicate == vocab.JIDO + {"task": "hasTaskStatus", "error": "hasErrorStatus"}.get(family_, "decisionStatus")
 

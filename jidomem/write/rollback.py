@@ -202,7 +202,6 @@ class _Recovery:
         return self._asserted(values, SubmitOptions())
 
     def _restatement(self, old: Term, view: WriteSnapshot) -> AnySubmission:
-        """Return the memory that restates *old*, and revives it."""
         values = {name: value for name, value in restated_in(view, plain_value(old)).items() if name not in OWN}
         new = f"{vocab.BASE}memory/{self.pipeline.new_id()}"
         values["coexists_with"] = self._coexisting(old, view)

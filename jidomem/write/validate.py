@@ -583,7 +583,6 @@ def _term_problem(
 
 
 def _properties_of(classes: frozenset[Term], schema: Schema) -> list[Term]:
-    """Return the properties whose domain has an instance of the classes *classes*."""
     return [
         term
         for term, declared in schema.properties.items()

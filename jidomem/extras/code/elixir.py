@@ -215,7 +215,6 @@ class _Clause:
 
     @cached_property
     def named(self) -> set[str]:
-        """Return the modules that the clause names."""
         return self._full(captured("elixir", _NAMED, self.written.call).get("named", ()))
 
     @cached_property
@@ -401,7 +400,6 @@ class _Reading:
         self._passed = self._headed = 0  # names, and calls, before these bytes were processed already
 
     def take(self, kind: str, node: Node, start: int, end: int) -> None:
-        """Process the node from *start* to *end*."""
         while start >= self._frames[-1].end:
             self._frames.pop()
         frame = self._frames[-1]
@@ -483,7 +481,6 @@ class _Reading:
             module.needs[kind, target] = None
 
     def modules(self) -> list[Module]:
-        """Return the modules of the file."""
         built_modules = []
         for built in self._built:
             targets = {target for kind, target in built.needs if kind != "refersTo"}

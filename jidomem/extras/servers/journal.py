@@ -589,7 +589,6 @@ def _intact(folder: Folder, surveyed: LogSurvey, *, with_end: bool = False) -> d
 
 
 def _redacted(commit: Commit, leaves: Mapping[str, frozenset[str]]) -> Commit:
-    """Return *commit* without the *leaves* of its id."""
     with suppress(FormatError):  # a record cannot redact a commit's own description
         if removed := leaves.get(commit.id):
             return without(commit, removed | removed_leaves(commit))

@@ -492,7 +492,6 @@ class ObjectLog:
         return later
 
     def _stored_numbers(self, stream: Stream) -> list[int]:
-        """Return the numbers of the stored entries of a stream, sorted."""
         folder = f"log/{_name(stream)}"
         digits = (key.removeprefix(folder).replace("/", "") for key in self._bucket.below(folder))
         return [int(each) for each in digits if len(each) == 9 and each.isdecimal()]

@@ -254,7 +254,6 @@ class _Rules(NamedTuple):
 
     @classmethod
     def of(cls, triples: Iterable[Triple]) -> _Rules:
-        """Return the triples as sorted lines, with their digest."""
         lines = tuple(sorted(set(map(ntriples_line, triples))))
         return cls(lines, literal(blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()))
 

@@ -84,7 +84,6 @@ def show_memory(page: PageRequest, id: str) -> Mapping[str, Any]:  # noqa: A002 
 
 
 def _properties(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties listed on the page, texts first."""
     names = [name for name in properties if name not in (*_SHOWN_PROPERTIES, *ANSWERS)]
     return {name: [*map(value_text, properties[name])] for name in (*ANSWERS, *names) if name in properties}
 

@@ -59,7 +59,6 @@ def _counts(page: PageRequest) -> Mapping[str, int] | None:
 
 
 def _class_counts(page: PageRequest, counts: Mapping[str, int] | None, term: Term) -> dict[str, Any]:
-    """Return the number of memories of a class, and the address of their list."""
     name = local_name(term)
     count = None if counts is None else counts.get(name, 0)
     return {"count": count, "memories": page.link("timeline", kind=name) if count else None}
@@ -256,7 +255,6 @@ def show_query(page: PageRequest, name: str) -> Mapping[str, Any]:
 
 
 def _faults(page: PageRequest, query: NamedQuery, own: Mapping[str, str]) -> dict[str, JidomemError]:
-    """Return the faults of the parameters by name."""
     faults: dict[str, JidomemError] = {}
     for param in query.params:
         name = snake(param.name)
@@ -271,7 +269,6 @@ def _faults(page: PageRequest, query: NamedQuery, own: Mapping[str, str]) -> dic
 
 
 def _param(param: QueryParameter, own: Mapping[str, str], faults: Mapping[str, JidomemError]) -> dict[str, Any]:
-    """Return one parameter as a field of the form."""
     name, default = snake(param.name), param.default
     text = parse_literal(default).text if default else ""
     return {

@@ -166,7 +166,6 @@ def _overlay(page: PageRequest) -> dict[str, Any]:
 
 
 def _preview(page: PageRequest) -> Mapping[str, Any] | None:
-    """Return the selected preview, if any; raise NotFound if it is no longer stored."""
     name = page.given.get("preview")
     if not name:
         return None
@@ -195,7 +194,6 @@ def _by_rule(page: PageRequest, problems: Iterable[dict[str, Any]]) -> list[dict
 
 
 def _by_item(page: PageRequest, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the items with the most findings."""
     counts: dict[str, list[str]] = {}
     for one in problems:
         counts.setdefault(one["item"], []).append(local_name(one["rule"]))

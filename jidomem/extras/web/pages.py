@@ -343,18 +343,15 @@ def _arguments(screen: PageKind, site: RequestContext) -> dict[str, str]:
 
 
 def _page_address() -> str:
-    """Return the address of the page, in the form of a link."""
     return quote(request.path, safe="/:@")
 
 
 def _page(screen: PageKind, site: RequestContext, project: str, **parts: str) -> Response:
-    """Return a screen as a page."""
     page = PageRequest.of(site, project, _arguments(screen, site))
     return _shown(screen, page, parts)
 
 
 def _twin(screen: PageKind, site: RequestContext, project: str, **parts: str) -> Response:
-    """Return the model of a screen as JSON."""
     page = PageRequest.of(site, project, _arguments(screen, site))
     return wire.answer({"project": project, "as_of": page.as_of, **screen.show(page, **parts)})
 
@@ -478,7 +475,6 @@ def is_page() -> bool:
 
 
 def _home(site: RequestContext) -> Response:
-    """Return the redirect to the timeline of a project."""
     given = wire.arguments(PROJECT, AS_OF)
     return redirect_to(PageRequest.of(site, given.get(PROJECT) or site.default(), given).link("timeline"))
 
@@ -488,7 +484,6 @@ def _asset(site: RequestContext, digest: str, name: str) -> Response:
 
 
 def _sign_in_page(site: RequestContext) -> Response:
-    """Return the page with the sign-in form."""
     page = next_page(wire.arguments(NEXT))
     token = session_token(site.memory.settings.root)
     is_over = bool(token) and site.keyring is not None and site.keyring.find(token) is None
@@ -506,7 +501,6 @@ def _sign_in(site: RequestContext) -> Response:
 
 
 def _sign_out(site: RequestContext) -> Response:
-    """Delete the cookie."""
     _form(site)
     return signed_out(site.memory.settings.root)
 
@@ -521,7 +515,6 @@ def _form(site: RequestContext, several: Collection[str] = ()) -> dict[str, str]
 
 
 def _routes_of(screen: PageKind) -> Iterator[Route]:
-    """Yield the routes of one screen: the page, its JSON, and its form."""
     path, takes = f"/ui/{{project}}/{screen.path}", dict.fromkeys((AS_OF, *screen.takes), "")
     yield Route("GET", path, partial(_page, screen), f"Show the page {screen.name}", gives=_HTML, takes=takes)
     yield Route("GET", f"{path}.json", partial(_twin, screen), f"Return the data of {screen.name}", takes=takes)

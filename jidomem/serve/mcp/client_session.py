@@ -551,7 +551,6 @@ def _in_arguments(tool: Tool, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _argument(tool: Tool, field: str) -> str:
-    """Return the argument of *tool* for *field*, in backquotes."""
     return _named(() if field in SET_BY_SERVER else _place_of_field(tool, field)) or f"`{field}`"
 
 

@@ -191,7 +191,6 @@ class _HttpProtocol(H11Protocol):
     """The HTTP protocol of uvicorn, with the headers of every answer in the refusal of a malformed request."""
 
     def send_400_response(self, msg: str) -> None:
-        """Send status 400, and close the connection."""
         headers = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close", **HEADERS}
         response = h11.Response(status_code=400, headers=list(headers.items()), reason=b"Bad Request")
         for event in (response, h11.Data(data=msg.encode("ascii")), h11.EndOfMessage()):
@@ -296,7 +295,6 @@ class _Gate:
 
 
 def _check_read(scope: Scope) -> None:
-    """Raise NotServed for a method that does not read."""
     if scope["method"] not in ("GET", "HEAD"):
         detail = f"{scope['path']} has no method {scope['method']}"
         raise NotServed(detail, hint="use one of: GET, HEAD", allow=["GET", "HEAD"])

@@ -332,18 +332,15 @@ class _Answering:
 
     @property
     def last_context(self) -> Any:
-        """Return the context of the last message."""
         return getattr(self._reads, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message."""
         while isinstance(item := await self._reads.receive(), Exception):
             error = types.JSONRPCError(jsonrpc="2.0", id=None, error=_why(item, self._too_long))
             await self._writes.send(SessionMessage(error))
         return item
 
     async def aclose(self) -> None:
-        """Stop reading."""
         await self._reads.aclose()
 
     def __aiter__(self) -> _Answering:

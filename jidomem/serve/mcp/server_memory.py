@@ -79,7 +79,6 @@ def _keep(session: ClientSession, facts: Sequence[dict[str, Any]]) -> None:
 
 
 def _withdraw(session: ClientSession, items: Sequence[str], what: str) -> dict[str, Any]:
-    """Return the intent that withdraws *items*."""
     return {
         "type": "deleted_marker",
         "summary": f"Withdrawn: {what}",

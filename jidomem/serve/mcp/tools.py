@@ -157,7 +157,6 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_arguments(intent: Mapping[str, Any]) -> Arguments:
-    """Return an intent as arguments of `remember`."""
     named = {name: intent[name] for name in _NAMED if name in intent}
     rest = {name: value for name, value in intent.items() if name not in (*_NAMED, *SET_BY_SERVER, "summary")}
     return {"text": intent.get("summary", ""), **named, **({"fields": rest} if rest else {})}
@@ -527,7 +526,6 @@ def _short(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entries(persona: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts and traits of a persona."""
     traits = [{**_short(each), "text": f"{each['name']}: {each['value']}"} for each in persona["traits"]]
     return {"knowledge": [_short(each) for each in persona["knowledge"]], "traits": traits}
 
