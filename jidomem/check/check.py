@@ -501,10 +501,7 @@ _OF_THE_IMPORT = {jido("hasTimestamp"), jido("isUndated")}
 
 def _written_differently(source: JournalSource) -> list[UnplacedFinding]:
     """Return the active memories that two branches wrote under one IRI with different content."""
-    differing: dict[Term, list[Term]] = {}
-    for item, name, _ in sorted(source.overruled):
-        if name not in _OF_THE_IMPORT:
-            differing.setdefault(item, []).append(name)
+    differing = grouped((item, name) for item, name, _ in sorted(source.overruled) if name not in _OF_THE_IMPORT)
     return [
         UnplacedFinding(
             item,

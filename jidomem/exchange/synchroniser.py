@@ -24,6 +24,7 @@ from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, SourceEntry, So
 from jidomem.exchange.memory_md import Find
 from jidomem.exchange.other_formats import STATEMENT
 from jidomem.exchange.sync_plan import SyncPlan, SyncStep, end_of, moved_records, plan
+from jidomem.index.search_documents import properties_of
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import Term, iri, is_iri, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, REDACTED, TYPE, UNDATED, graph_iri, jido, local_name
@@ -78,7 +79,7 @@ def _items_elsewhere(index: OxigraphIndex, graph: str, paths: Collection[str]) -
 
 def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> SourceVersion | None:
     """Return *item* as a version, or None for a decision that was not imported from a record."""
-    properties = _properties_of(index, graph, item)
+    properties = properties_of(index, graph, item)
     kind = _kind(properties)
     path = next((anchor.path for anchor in anchors_of(properties.get(BLOB, ()))), None)
     if path is None:
@@ -111,20 +112,13 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Sour
     )
 
 
-def _properties_of(index: OxigraphIndex, graph: str, item: Term) -> Properties:
-    properties: dict[Term, list[Term]] = {}
-    for _, predicate, value in index.triples(graph, item):
-        properties.setdefault(predicate, []).append(value)
-    return properties
-
-
 def _withdrawals(index: OxigraphIndex, graph: str, item: Term) -> Iterator[tuple[Term, str]]:
     """Yield the proposals of synchronisations to withdraw *item*, each with its state.
 
     A proposal is pending, settled, or returned: withdrawn by a synchronisation since the source came back.
     """
     for marker, _, _ in index.triples(graph, None, jido("invalidates"), item):
-        properties = _properties_of(index, graph, marker)
+        properties = properties_of(index, graph, marker)
         if STATE not in properties or _PROPOSED not in properties.get(_STATUS, ()):
             continue
         ends = [end for link in ENDS for end in properties.get(link, ())]

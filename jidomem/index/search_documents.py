@@ -186,7 +186,7 @@ def namespace(given: Any) -> str:
 
 def entry_document(index: TripleReader, graph: str, node: Term) -> Document | None:
     """Return the document of the entry *node*; None if it is no entry or was redacted."""
-    statements = _properties_of(index, graph, node)
+    statements = properties_of(index, graph, node)
     if ENTRY not in statements.get(TYPE, ()) or not {_ID, _TEXT, jido("agentId")} <= statements.keys():
         return None
     recorded = _earliest(statements.get(_RECORDED, ()))
@@ -271,12 +271,12 @@ _TEXTS = conv("promptText"), conv("answerText")
 
 def turn_document(index: TripleReader, graph: str, node: Term) -> Document | None:
     """Return the document of the turn *node*; None if it is no turn."""
-    statements = _properties_of(index, graph, node)
+    statements = properties_of(index, graph, node)
     recorded = _earliest(statements.get(_RECORDED, ()))
     if TURN not in statements.get(TYPE, ()) or recorded is None:
         return None
     parts = [
-        _properties_of(index, graph, part)
+        properties_of(index, graph, part)
         for name in ("Prompt", "Answer")
         for part in statements.get(conv(f"has{name}"), ())
     ]
@@ -303,8 +303,8 @@ def turn_document(index: TripleReader, graph: str, node: Term) -> Document | Non
 
 def _tool_texts(index: TripleReader, graph: str, calls: list[Term]) -> Iterator[str]:
     for call in sorted(calls)[:CALLS]:
-        statements = _properties_of(index, graph, call)
-        results = [_properties_of(index, graph, result) for result in statements.get(conv("hasResult"), ())]
+        statements = properties_of(index, graph, call)
+        results = [properties_of(index, graph, result) for result in statements.get(conv("hasResult"), ())]
         yield from map(plain_value, statements.get(conv("toolName"), ()))
         yield from (
             plain_value(parameter)[:CALL_CHARACTERS] for parameter in statements.get(conv("invocationParameters"), ())
@@ -325,7 +325,8 @@ def _turn_place(statements: dict[Term, list[Term]]) -> str:
     return f"{int(number):012d} " if number.isdecimal() else ""
 
 
-def _properties_of(index: TripleReader, graph: str, node: Term) -> dict[Term, list[Term]]:
+def properties_of(index: TripleReader, graph: str, node: Term) -> dict[Term, list[Term]]:
+    """Return the values of each property of *node*."""
     return grouped((predicate, term) for _, predicate, term in index.triples(graph, node))
 
 

@@ -15,7 +15,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from jidomem.base.clock import nonce
-from jidomem.base.containers import BoundedDict
+from jidomem.base.containers import BoundedDict, grouped
 from jidomem.base.stems import TOKENS, Stemmer
 from jidomem.base.words import chunk_text, digest
 from jidomem.index.cache_file import CacheDatabase, chunks
@@ -144,10 +144,7 @@ class Passages:
     def digests(self, numbers: Iterable[int]) -> dict[int, list[bytes]]:
         """Return the digests of the pieces of each of *numbers*, in order."""
         sql = "SELECT number, digest FROM piece WHERE number IN (SELECT value FROM json_each(?)) ORDER BY part"
-        digests: dict[int, list[bytes]] = {}
-        for number, digest_ in self._store.execute(sql, (json.dumps([*numbers]),)):
-            digests.setdefault(number, []).append(digest_)
-        return digests
+        return grouped(self._store.execute(sql, (json.dumps([*numbers]),)))
 
     def repeated(self, limit: int) -> list[bytes]:
         """Return up to *limit* digests of first pieces that several memories have, the latest first."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from shlex import quote
 
 from jidomem.base import disk
+from jidomem.base.containers import grouped
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.journal.commit import FormatError, is_pack, parse, short_id, stem, stem_of
 from jidomem.journal.stream import Folder
@@ -130,11 +131,7 @@ def _stems(pack: bytes) -> Iterator[str]:
 
 def vanished(before: Mapping[str, str], present: Collection[str]) -> dict[str, list[str]]:
     """Return the stems *before* that are not *present*, by the name of their former file."""
-    missing: dict[str, list[str]] = {}
-    for key, name in sorted(before.items()):
-        if key not in present:
-            missing.setdefault(name, []).append(key)
-    return missing
+    return grouped((name, key) for key, name in sorted(before.items()) if key not in present)
 
 
 #: The most branches, those with the newest commits first, that are searched for the parents of a commit.

@@ -13,9 +13,8 @@ from heapq import merge
 from threading import Lock
 from typing import Any, TypeVar
 
-from jidomem.base.containers import grouped
 from jidomem.index.results import Solutions
-from jidomem.index.search_documents import ENTRY
+from jidomem.index.search_documents import ENTRY, properties_of
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, Triple, literal, moment_text, plain_value
@@ -241,7 +240,7 @@ def turns(index: OxigraphIndex, project: str, conversation: Term, moment: str | 
 def turn(index: OxigraphIndex, project: str, node: Term) -> Turn:
     """Return one turn; redacted texts are None."""
     graph = Stream(project, "history").graph
-    properties = _properties_of(index, graph, node)
+    properties = properties_of(index, graph, node)
     prompt, answer = (_part(index, graph, properties, conv(name)) for name in ("hasPrompt", "hasAnswer"))
     return Turn(
         iri=plain_value(node),
@@ -259,7 +258,7 @@ def turn(index: OxigraphIndex, project: str, node: Term) -> Turn:
 
 
 def _use(index: OxigraphIndex, graph: str, call: Term) -> ToolUse:
-    properties = _properties_of(index, graph, call)
+    properties = properties_of(index, graph, call)
     result = _part(index, graph, properties, conv("hasResult"))
     parameters, data = _one(properties, conv("invocationParameters")), _one(result, conv("resultData"))
     tool = _one(properties, conv("toolName")) or ""
@@ -275,11 +274,7 @@ def _number(call: Term) -> tuple[int, Term]:
 def _part(index: OxigraphIndex, graph: str, properties: NodeProperties, link: Term) -> NodeProperties:
     """Return the properties of the first object of *link*; empty without one."""
     nodes = properties.get(link)
-    return _properties_of(index, graph, nodes[0]) if nodes else {}
-
-
-def _properties_of(index: OxigraphIndex, graph: str, node: Term) -> NodeProperties:
-    return grouped((predicate, value) for _, predicate, value in index.triples(graph, node))
+    return properties_of(index, graph, nodes[0]) if nodes else {}
 
 
 def _one(properties: NodeProperties, predicate: Term) -> str | None:

@@ -16,6 +16,7 @@ from warnings import warn
 
 from jidomem.base.background import PeriodicTask
 from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.containers import grouped
 from jidomem.base.words import TELL_LITTLE, normal_text, topic_key
 from jidomem.errors import STOPPING, Conflict, InvalidRequest, JidomemError, NotFound, PolicyDenied
 from jidomem.exchange import documents, importer
@@ -97,9 +98,8 @@ class PromotionIndex:
 
     def _read(self, item: Term) -> tuple[str, ActiveMemory]:
         """Return the time when *item* was recorded, and the memory."""
-        values: dict[Term, list[str]] = {}
-        for _, predicate, term in sorted(self._index.triples(self._graph, item)):
-            values.setdefault(predicate, []).append(plain_value(term))
+        triples = sorted(self._index.triples(self._graph, item))
+        values = grouped((predicate, plain_value(term)) for _, predicate, term in triples)
 
         def texts(name: str) -> list[str]:
             return values.get(jido(name), [])

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.containers import grouped
 from jidomem.errors import Busy, InvalidRequest, NotFound
 from jidomem.extras.memoryos import storage
 from jidomem.extras.memoryos.config import Configurations, MemoryOSConfig, ValidatedModel, Vector
@@ -140,10 +141,7 @@ def _without_evidence(entries: tuple[E, ...], forgetting: ForgetRequest) -> tupl
 
 def chained(pages: Iterable[DialoguePage], forgotten: Set[str]) -> frozenset[str]:
     """Return those of *pages* whose chain continues that of a *forgotten* page, directly or indirectly."""
-    after: dict[str, list[str]] = {}
-    for page in pages:
-        if page.continues is not None:
-            after.setdefault(page.continues, []).append(page.id)
+    after = grouped((page.continues, page.id) for page in pages)
     later, looked = set[str](), [*forgotten]
     while looked:
         fresh = [each for each in after.get(looked.pop(), ()) if each not in later]

@@ -15,6 +15,7 @@ from typing import Any
 
 import jidomem
 from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.containers import grouped
 from jidomem.check.overlay import BYTES, FOLDERS, own_files
 from jidomem.check.report import RULES, SEVERITIES
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
@@ -194,9 +195,7 @@ def _by_rule(page: PageRequest, problems: Iterable[dict[str, Any]]) -> list[dict
 
 
 def _by_item(page: PageRequest, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    counts: dict[str, list[str]] = {}
-    for one in problems:
-        counts.setdefault(one["item"], []).append(local_name(one["rule"]))
+    counts = grouped((one["item"], local_name(one["rule"])) for one in problems)
     most = sorted(counts.items(), key=lambda one: (-len(one[1]), one[0]))
     return [{"item": item, **_of_item(page, item), "rules": sorted(rules)} for item, rules in most[:MOST_FINDINGS]]
 
