@@ -72,54 +72,33 @@ def _bearer(token: str) -> dict[str, dict[str, str]]:
 _BEGIN = "startup|clear|compact"
 CLIENTS: Mapping[str, AgentProgram] = {
     "claude": AgentProgram(
-        "Claude Code",
-        "claude-code",
-        ".mcp.json",
-        "mcpServers",
-        ".claude/settings.json",
+        "Claude Code", "claude-code", ".mcp.json", "mcpServers", ".claude/settings.json",
         (Hook("SessionStart", "agent briefing", _BEGIN), Hook("PreToolUse", "guard", _EDITS)),
         user={".mcp.json": ".claude.json", ".claude/settings.json": ".claude/settings.json"},
         note="Claude Code asks once whether it may start the server of this folder",
         remote={"type": "http", **_bearer(f"${{{TOKEN_VARIABLE}}}")},
     ),
     "cursor": AgentProgram(
-        "Cursor",
-        "cursor-vscode",
-        ".cursor/mcp.json",
-        "mcpServers",
-        ".cursor/hooks.json",
-        (
-            Hook("sessionStart", "agent briefing", None),
-            Hook("preToolUse", "guard", "Write"),
-            Hook("postToolUse", "guard", "Read|Write"),
-        ),
-        grouped=False,
-        rooted=("--root", "${workspaceFolder}/.jidomem"),
+        "Cursor", "cursor-vscode", ".cursor/mcp.json", "mcpServers", ".cursor/hooks.json",
+        (Hook("sessionStart", "agent briefing", None), Hook("preToolUse", "guard", "Write"),
+         Hook("postToolUse", "guard", "Read|Write")),
+        grouped=False, rooted=("--root", "${workspaceFolder}/.jidomem"),
         note="Cursor starts the server once it is switched on in its settings, under MCP",
         remote=_bearer(f"${{env:{TOKEN_VARIABLE}}}"),
     ),
     "codex": AgentProgram(
-        "Codex",
-        "codex-mcp-client",
-        ".codex/config.toml",
-        "mcp_servers",
-        ".codex/hooks.json",
+        "Codex", "codex-mcp-client", ".codex/config.toml", "mcp_servers", ".codex/hooks.json",
         (Hook("SessionStart", "agent briefing", _BEGIN), Hook("PreToolUse", "guard", "apply_patch|Edit|Write")),
         user={".codex/config.toml": "config.toml", ".codex/hooks.json": "hooks.json"},
         note="Codex reads this in a folder it trusts, and runs the hooks once they are trusted with /hooks",
         remote={"bearer_token_env_var": TOKEN_VARIABLE},
     ),
     "vscode": AgentProgram(
-        "VS Code",
-        "visual-studio-code",
-        ".vscode/mcp.json",
-        "servers",
-        extra={"cwd": "${workspaceFolder}"},
+        "VS Code", "visual-studio-code", ".vscode/mcp.json", "servers", extra={"cwd": "${workspaceFolder}"},
         note="VS Code asks once whether it trusts the server; for its edits: jidomem setup git",
-        remote={"type": "http", **_bearer("${input:jidomem-token}")},
-        token_input=_TOKEN_INPUT,
+        remote={"type": "http", **_bearer("${input:jidomem-token}")}, token_input=_TOKEN_INPUT,
     ),
-}
+}  # fmt: skip
 
 
 class FileChange(NamedTuple):

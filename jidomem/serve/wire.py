@@ -41,102 +41,67 @@ class HintTranslation(NamedTuple):
 
 
 _COMMANDS: Sequence[HintTranslation] = (
-    HintTranslation(
-        r"jidomem agent session start (\S+) --continues (\S+)",
-        r'POST /projects/PROJECT/sessions {"name": "\1", "continues": "\2"}',
-    ),
+    HintTranslation(r"jidomem agent session start (\S+) --continues (\S+)",
+                    r'POST /projects/PROJECT/sessions {"name": "\1", "continues": "\2"}'),
     HintTranslation(r"jidomem agent session start (\S+)", r'POST /projects/PROJECT/sessions {"name": "\1"}'),
     HintTranslation(r"jidomem agent session phase\|pause\|resume\|close", "PATCH /projects/PROJECT/sessions/NAME"),
     HintTranslation(r"jidomem agent session list --all", "GET /projects/PROJECT/sessions?all=1"),
-    HintTranslation(
-        r"jidomem agent session list", "GET /projects/PROJECT/sessions", "the tool ask with name active-sessions"
-    ),
-    HintTranslation(
-        r"jidomem ask timeline", "GET /projects/PROJECT/queries/timeline", "the tool ask with name timeline"
-    ),
+    HintTranslation(r"jidomem agent session list", "GET /projects/PROJECT/sessions",
+                    "the tool ask with name active-sessions"),
+    HintTranslation(r"jidomem ask timeline", "GET /projects/PROJECT/queries/timeline",
+                    "the tool ask with name timeline"),
     HintTranslation(r"jidomem ask\b(?! [a-z])", "GET /projects/PROJECT/queries", "the tool ask without a name"),
     HintTranslation(r"jidomem journal log\b", "GET /projects/PROJECT/journal", "the tool ask with name commits"),
-    HintTranslation(
-        r"jidomem ontology show$", "GET /projects/PROJECT/graphs?graph=ontology", "the resource memory://ontology"
-    ),
+    HintTranslation(r"jidomem ontology show$", "GET /projects/PROJECT/graphs?graph=ontology",
+                    "the resource memory://ontology"),
     HintTranslation(r"jidomem show (\S+)", r"GET /projects/PROJECT/memories/\1", r"the tool why with id \1"),
-    HintTranslation(
-        r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm$",
-        r'POST /projects/PROJECT/memories/\1/revise {"confirm": true}',
-        r"the tool revise with id \1 and confirm true",
-    ),
-    HintTranslation(
-        r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm --set (\w+)=([\w-]+)$",
-        r'POST /projects/PROJECT/memories/\1/revise {"confirm": true, "set": {"\2": "\3"}}',
-        r'the tool revise with id \1, confirm true and set {"\2": "\3"}',
-    ),
-    HintTranslation(
-        r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm --set (\w+)=([\w-]+) --reason TEXT$",
-        r'POST /projects/PROJECT/memories/\1/revise {"confirm": true, "set": {"\2": "\3"}, "reason": "..."}',
-        r'the tool revise with id \1, confirm true, set {"\2": "\3"} and a reason',
-    ),
-    HintTranslation(
-        r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --set (\w+)=([\w-]+)$",
-        r'POST /projects/PROJECT/memories/\1/revise {"set": {"\2": "\3"}}',
-        r'the tool revise with id \1 and set {"\2": "\3"}',
-    ),
-    HintTranslation(
-        r'jidomem edit (?:https://jido\.ai/memory/)?(\S+) --set (\w+)=([\w:.-]+) --reason "([^"]*)"',
-        r'POST /projects/PROJECT/memories/\1/revise {"set": {"\2": "\3"}, "reason": "\4"}',
-        r'the tool revise with {"id": "\1", "set": {"\2": "\3"}, "reason": "\4"}',
-    ),
-    HintTranslation(
-        r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --undo$",
-        r'POST /projects/PROJECT/memories/\1/revise {"undo": true}',
-        r"the tool revise with id \1 and undo true",
-    ),
-    HintTranslation(
-        r"jidomem governing (\S+)",
-        r"GET /projects/PROJECT/governing?file=\1",
-        r'the tool ask with name governing and params {"file": "\1"}',
-    ),
-    HintTranslation(
-        r"jidomem submit FILE, or memory\.writer\.submit_intent\(\.\.\.\)",
-        "POST /projects/PROJECT/intents",
-        "the tool remember",
-    ),
-)
+    HintTranslation(r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm$",
+                    r'POST /projects/PROJECT/memories/\1/revise {"confirm": true}',
+                    r"the tool revise with id \1 and confirm true"),
+    HintTranslation(r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm --set (\w+)=([\w-]+)$",
+                    r'POST /projects/PROJECT/memories/\1/revise {"confirm": true, "set": {"\2": "\3"}}',
+                    r'the tool revise with id \1, confirm true and set {"\2": "\3"}'),
+    HintTranslation(r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm --set (\w+)=([\w-]+) --reason TEXT$",
+                    r'POST /projects/PROJECT/memories/\1/revise {"confirm": true, "set": {"\2": "\3"},'
+                    r' "reason": "..."}',
+                    r'the tool revise with id \1, confirm true, set {"\2": "\3"} and a reason'),
+    HintTranslation(r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --set (\w+)=([\w-]+)$",
+                    r'POST /projects/PROJECT/memories/\1/revise {"set": {"\2": "\3"}}',
+                    r'the tool revise with id \1 and set {"\2": "\3"}'),
+    HintTranslation(r'jidomem edit (?:https://jido\.ai/memory/)?(\S+) --set (\w+)=([\w:.-]+) --reason "([^"]*)"',
+                    r'POST /projects/PROJECT/memories/\1/revise {"set": {"\2": "\3"}, "reason": "\4"}',
+                    r'the tool revise with {"id": "\1", "set": {"\2": "\3"}, "reason": "\4"}'),
+    HintTranslation(r"jidomem edit (?:https://jido\.ai/memory/)?(\S+) --undo$",
+                    r'POST /projects/PROJECT/memories/\1/revise {"undo": true}',
+                    r"the tool revise with id \1 and undo true"),
+    HintTranslation(r"jidomem governing (\S+)", r"GET /projects/PROJECT/governing?file=\1",
+                    r'the tool ask with name governing and params {"file": "\1"}'),
+    HintTranslation(r"jidomem submit FILE, or memory\.writer\.submit_intent\(\.\.\.\)",
+                    "POST /projects/PROJECT/intents", "the tool remember"),
+)  # fmt: skip
 
 
 #: The commands in warnings, with the words before them in the pattern, as a warning may also quote texts of memories.
 _WARNED: Sequence[HintTranslation] = (
-    HintTranslation(
-        r"(if yours takes its place: )jidomem review supersede (?:https://jido\.ai/memory/)?(\S+)"
-        r' --against (?:https://jido\.ai/memory/)?([^\s;]+)(?: --reason "([^"]*)")?',
-        r'\1POST /projects/PROJECT/memories/\2/revise {"set": {"supersedes": ["\2", "\3"]}, "reason": "\4"}',
-        r'\1the tool revise with {"id": "\2", "set": {"supersedes": ["\2", "\3"]}, "reason": "\4"}',
-    ),
-    HintTranslation(
-        r"(about the same files or things: )jidomem governing FILE$",
-        r"\1GET /projects/PROJECT/governing?file=FILE",
-        r'\1the tool ask with name governing and params {"file": "FILE"}',
-    ),
-    HintTranslation(
-        r"(nothing was added; to agree: )jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm$",
-        r'\1POST /projects/PROJECT/memories/\2/revise {"confirm": true}',
-        r"\1the tool revise with id \2 and confirm true",
-    ),
-    HintTranslation(
-        r"(to redo it: )jidomem edit (?:https://jido\.ai/memory/)?(\S+) --undo$",
-        r'\1POST /projects/PROJECT/memories/\2/revise {"undo": true}',
-        r"\1the tool revise with id \2 and undo true",
-    ),
-    HintTranslation(
-        r"(; look at each: )jidomem review$",
-        r"\1GET /projects/PROJECT/conflicts",
-        r"\1the tool ask with name stale",
-    ),
-    HintTranslation(
-        r"(; look at each: )jidomem show (?:https://jido\.ai/memory/)?(\S+)$",
-        r"\1GET /projects/PROJECT/memories/\2",
-        r"\1the tool why with id \2",
-    ),
-)
+    HintTranslation(r"(if yours takes its place: )jidomem review supersede (?:https://jido\.ai/memory/)?(\S+)"
+                    r' --against (?:https://jido\.ai/memory/)?([^\s;]+)(?: --reason "([^"]*)")?',
+                    r'\1POST /projects/PROJECT/memories/\2/revise {"set": {"supersedes": ["\2", "\3"]},'
+                    r' "reason": "\4"}',
+                    r'\1the tool revise with {"id": "\2", "set": {"supersedes": ["\2", "\3"]}, "reason": "\4"}'),
+    HintTranslation(r"(about the same files or things: )jidomem governing FILE$",
+                    r"\1GET /projects/PROJECT/governing?file=FILE",
+                    r'\1the tool ask with name governing and params {"file": "FILE"}'),
+    HintTranslation(r"(nothing was added; to agree: )jidomem edit (?:https://jido\.ai/memory/)?(\S+) --confirm$",
+                    r'\1POST /projects/PROJECT/memories/\2/revise {"confirm": true}',
+                    r"\1the tool revise with id \2 and confirm true"),
+    HintTranslation(r"(to redo it: )jidomem edit (?:https://jido\.ai/memory/)?(\S+) --undo$",
+                    r'\1POST /projects/PROJECT/memories/\2/revise {"undo": true}',
+                    r"\1the tool revise with id \2 and undo true"),
+    HintTranslation(r"(; look at each: )jidomem review$", r"\1GET /projects/PROJECT/conflicts",
+                    r"\1the tool ask with name stale"),
+    HintTranslation(r"(; look at each: )jidomem show (?:https://jido\.ai/memory/)?(\S+)$",
+                    r"\1GET /projects/PROJECT/memories/\2", r"\1the tool why with id \2"),
+)  # fmt: skip
 
 
 def for_requests(values: Mapping[str, Any], project: str) -> dict[str, Any]:

@@ -91,62 +91,41 @@ FORMS: tuple[SecretPattern, ...] = (
         for kind, marks, tail in _TOKENS
         for mark in marks
     ),
-    SecretPattern(
-        "a Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Z0-9]+/[\w/]{20,}"
-    ),
+    SecretPattern("a Slack webhook", "hooks.slack.com",
+                  r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Z0-9]+/[\w/]{20,}"),
     SecretPattern("a Discord webhook", "/api/webhooks/", rf"discord(?:app)?\.com/api/webhooks/[0-9]+/{_WORD}{{60,}}"),
     SecretPattern("an Azure signature", "sig=", r"[?&]sig=[A-Za-z0-9%+/]{43,}"),
     SecretPattern("a jidomem token", "jido_", rf"(?<!{_WORD})jido_(?=[A-Za-z_-]{{0,99}}[0-9]){_WORD}{{43}}(?!{_WORD})"),
-    SecretPattern(
-        "a private key",
-        "PRIVATE KEY",
-        r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?=[^-]{0,300}?[A-Za-z0-9+/]{32})",
-    ),
+    SecretPattern("a private key", "PRIVATE KEY",
+                  r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?=[^-]{0,300}?[A-Za-z0-9+/]{32})"),
     SecretPattern("a PASERK secret key", ".secret.", rf"(?<!{_WORD})k[1-4]\.secret\.{_WORD}{{40,}}"),
     SecretPattern("a JSON web token", "eyJ", rf"(?<!{_WORD})eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}"),
-    SecretPattern(
-        "a password in a URL",
-        "://",
-        r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://(?P<user>[^\s/:@?#]*):(?!(?P=user)@)(?P<value>[^\s/]{3,})@",
-        ("@",),
-    ),
+    SecretPattern("a password in a URL", "://",
+                  r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://(?P<user>[^\s/:@?#]*):(?!(?P=user)@)(?P<value>[^\s/]{3,})@",
+                  ("@",)),
     SecretPattern("a token in a URL", "://", r"://[A-Za-z0-9_]{32,}@", ("@",)),
-    SecretPattern(
-        "a credential",
-        "uthorization",
-        r"uthorization[\"']?\s*[:=]\s*[\"']?(?i:bearer|basic|token)\s+"
-        r"(?P<value>(?=\S{0,99}[0-9=])[A-Za-z0-9+/_.~=-]{12,}+)",
-    ),
-    SecretPattern(
-        "a password", "curl", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:(?P<value>[^\s\"']{3,})"
-    ),
-    SecretPattern(
-        "a password",
-        "--",
-        rf"--(?:[a-z]{{1,20}}-)?{_NAMES}[ =](?=\S{{0,99}}[0-9])(?P<value>[^\s,;()]{{6,}}+)",
-        _SECRET_WORDS,
-    ),
+    SecretPattern("a credential", "uthorization",
+                  r"uthorization[\"']?\s*[:=]\s*[\"']?(?i:bearer|basic|token)\s+"
+                  r"(?P<value>(?=\S{0,99}[0-9=])[A-Za-z0-9+/_.~=-]{12,}+)"),
+    SecretPattern("a password", "curl",
+                  r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:(?P<value>[^\s\"']{3,})"),
+    SecretPattern("a password", "--",
+                  rf"--(?:[a-z]{{1,20}}-)?{_NAMES}[ =](?=\S{{0,99}}[0-9])(?P<value>[^\s,;()]{{6,}}+)",
+                  _SECRET_WORDS),
     SecretPattern("a password", "</", rf"(?i:(?:{_NAMES}|token)>)\s*(?P<value>[^<\s]{{6,}})\s*</", _SECRET_WORDS),
-    SecretPattern(
-        "a password",
-        "=",
-        rf"(?i:{_NAMES}[\"']?{_BLANKS}=>?{_BLANKS})(?P<value>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}}+)(?!\()",
-        _SECRET_WORDS,
-    ),
-    SecretPattern(
-        "a password",
-        ":",
-        rf"(?i:{_NAMES}[\"']?{_FOR}{_BLANKS}:{_BLANKS})(?=\S{{0,99}}(?:[0-9#%^&*+]|!\S))(?P<value>[^\s,;()]{{6,}}+)(?!\()",
-        _SECRET_WORDS,
-    ),
+    SecretPattern("a password", "=",
+                  rf"(?i:{_NAMES}[\"']?{_BLANKS}=>?{_BLANKS})(?P<value>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}}+)(?!\()",
+                  _SECRET_WORDS),
+    SecretPattern("a password", ":",
+                  rf"(?i:{_NAMES}[\"']?{_FOR}{_BLANKS}:{_BLANKS})(?=\S{{0,99}}(?:[0-9#%^&*+]|!\S))(?P<value>[^\s,;()]{{6,}}+)(?!\()",
+                  _SECRET_WORDS),
     *(
         SecretPattern("a password", sign, rf"(?i:\b{_PASSWORDS}{_FOR}{sign}){_MIXED}", _PASSWORD_WORDS)
         for sign in (" is ", " ist ")
     ),
     SecretPattern("a password", " ", rf"(?i:\b{_PASSWORDS}{_FOR} )(?={_SIGN}){_MIXED}", _PASSWORD_WORDS),
-    SecretPattern(
-        "a password", "ogin", rf"(?i:\blogin(?: (?:is|ist|for|at|on)|:)?) [\w.@-]{{1,40}}(?::| ?/ ?(?={_SIGN})){_MIXED}"
-    ),
+    SecretPattern("a password", "ogin",
+                  rf"(?i:\blogin(?: (?:is|ist|for|at|on)|:)?) [\w.@-]{{1,40}}(?::| ?/ ?(?={_SIGN})){_MIXED}"),
     SecretPattern("a credential", "earer ", r"\b[Bb]earer (?P<value>(?=\S{0,99}[0-9])[A-Za-z0-9+/_.~=-]{24,}+)"),
     *(
         SecretPattern(
@@ -168,7 +147,7 @@ FORMS: tuple[SecretPattern, ...] = (
         )
         for sign in ("=", ":", " is ")
     ),
-)
+)  # fmt: skip
 #: Words in the sample passwords and keys of manuals.
 _SAMPLES = (
     "access|account|api|app|auth|change|client|db|default|demo|dummy|example|fake|here|key|me|my|needed|new|not"

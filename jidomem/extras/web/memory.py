@@ -157,14 +157,9 @@ def _triples(site: RequestContext, project: str, name: str) -> list[Triple]:
 
 
 MEMORY = PageKind(
-    "memories/{id}",
-    "memory.html",
-    show_memory,
-    takes=("done", "whole"),
-    act=act,
-    acts=tuple(ACTS),
+    "memories/{id}", "memory.html", show_memory, takes=("done", "whole"), act=act, acts=tuple(ACTS),
     fields=("reason", "summary", "rationale"),
-)
+)  # fmt: skip
 
 
 #: Links on one page: a hundred memories in mutual conflict have ten times as many.
@@ -274,15 +269,10 @@ def _link(page: PageRequest, link: NodeLink) -> dict[str, str]:
 
 
 GRAPH = PageKind(
-    "graph",
-    "graph.html",
-    show_graph,
-    takes=("item", "topic", "depth"),
-    menu="Graph",
-    scripts=("cytoscape.js", "cytoscape-dagre.js", "graph.js"),
-    styles=("graph.css",),
+    "graph", "graph.html", show_graph, takes=("item", "topic", "depth"), menu="Graph",
+    scripts=("cytoscape.js", "cytoscape-dagre.js", "graph.js"), styles=("graph.css",),
     style_hashes=(f"sha256-{b64encode(sha256(_SHEET.encode()).digest()).decode()}",),
-)
+)  # fmt: skip
 
 
 #: Memories on one page, and values of a facet that are listed.

@@ -146,15 +146,9 @@ def act(page: PageRequest, form: Mapping[str, str]) -> str:
 
 
 ONTOLOGY = PageKind(
-    "ontology",
-    "ontology.html",
-    show_ontology,
-    takes=("done",),
-    act=act,
-    acts=ACTS,
-    fields=("term", "reason", "instead"),
-    menu="Ontology",
-)
+    "ontology", "ontology.html", show_ontology, takes=("done",), act=act, acts=ACTS,
+    fields=("term", "reason", "instead"), menu="Ontology",
+)  # fmt: skip
 TERM = PageKind("ontology/{name}", "term.html", show_term)
 
 
@@ -184,13 +178,9 @@ def show_console(page: PageRequest) -> Mapping[str, Any]:
 
 
 CONSOLE = PageKind(
-    "console",
-    "console.html",
-    show_console,
-    menu="Console",
-    scripts=("yasgui.js", "console.js"),
+    "console", "console.html", show_console, menu="Console", scripts=("yasgui.js", "console.js"),
     styles=("yasgui.css", "console.css"),
-)
+)  # fmt: skip
 
 
 #: Rows on one page.

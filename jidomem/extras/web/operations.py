@@ -232,16 +232,9 @@ def act(page: PageRequest, form: Mapping[str, str]) -> str:
 
 
 CHECK = PageKind(
-    "check",
-    "check.html",
-    show_check,
-    takes=("done", "preview", "file"),
-    act=act,
-    acts=("check", "preview"),
-    fields=("file", "turtle", "term"),
-    menu="Check",
-    writes=False,
-)
+    "check", "check.html", show_check, takes=("done", "preview", "file"), act=act, acts=("check", "preview"),
+    fields=("file", "turtle", "term"), menu="Check", writes=False,
+)  # fmt: skip
 
 
 #: The most clients in a list.

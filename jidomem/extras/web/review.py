@@ -453,14 +453,7 @@ def _ended(way: str, item: str, other: str | None) -> list[str]:
 
 
 REVIEW = PageKind(
-    "review",
-    "review.html",
-    show,
-    takes=("item", "other", "start", "cursor", "done"),
-    act=act,
-    acts=(*OF_TWO, *OF_ONE, *_STARTS),
-    redraws=_STARTS,
-    fields=("item", "other", "kind", "reason", "chosen", *FIELDS),
-    several=("chosen",),
-    menu="Review",
-)
+    "review", "review.html", show, takes=("item", "other", "start", "cursor", "done"), act=act,
+    acts=(*OF_TWO, *OF_ONE, *_STARTS), redraws=_STARTS,
+    fields=("item", "other", "kind", "reason", "chosen", *FIELDS), several=("chosen",), menu="Review",
+)  # fmt: skip
