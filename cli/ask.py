@@ -369,12 +369,7 @@ def briefing(
 
 
 def _begun(
-    app: App,
-    client: str,
-    hook_input: Mapping[str, Any],
-    agent: str | None,
-    role: str | None,
-    budget_tokens: int | None,
+    app: App, client: str, hook_input: Mapping[str, Any], agent: str | None, role: str | None, budget_tokens: int | None
 ) -> Mapping[str, Any]:
     """Return the briefing of *agent* (default: the agent of *client*) as context; empty if there are no memories."""
     from jidomem.clients.setup import CLIENTS  # imported late: only a hook needs it

@@ -99,12 +99,7 @@ class App:
         writes = context is not None and isinstance(context.command, Command) and context.command.is_writing
         self.refuse_missing_address(makes_root=(writes and not stays) if makes_root is None else makes_root)
         memory = jidomem.open(
-            self.root,
-            project=self.project,
-            agent=self.agent,
-            session=self.session,
-            wait=self.wait,
-            index=self.index,
+            self.root, project=self.project, agent=self.agent, session=self.session, wait=self.wait, index=self.index
         )
         memory.embeds_for = None if stays else EMBEDS_FOR
         if not stays:

@@ -166,8 +166,7 @@ def _place(client: AgentProgram, folder: Path, user: bool) -> Callable[[str], Pa
         return lambda name: folder / name
     if client.user is None:
         raise InvalidRequest(
-            f"{client.title} cannot start a server for every folder",
-            hint="set up each repository: leave out --user",
+            f"{client.title} cannot start a server for every folder", hint="set up each repository: leave out --user"
         )
     own: Mapping[str, str] = client.user
     home = folder if client is not CLIENTS["codex"] else Path(os.environ.get("CODEX_HOME") or folder / ".codex")

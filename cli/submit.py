@@ -380,12 +380,7 @@ def edit(
 
 
 def _successor_hint(
-    app: App,
-    memory: Jidomem,
-    item: str,
-    refusal: JidomemError,
-    flag: str,
-    fields: dict[str, Any],
+    app: App, memory: Jidomem, item: str, refusal: JidomemError, flag: str, fields: dict[str, Any]
 ) -> str:
     """Return the command that corrects the successor of *item* in the same way, ready to paste; empty unless *item*
     has ended. The *flag* is the option of the correction.

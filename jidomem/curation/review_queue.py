@@ -375,12 +375,7 @@ def with_rivals(reader: MemoryReader, project: str, waiting: Sequence[QueueItem]
 
 
 def _endings(
-    reader: MemoryReader,
-    project: str,
-    item: str,
-    ended: Mapping[Term, bool],
-    revisions: Revisions,
-    view: WriteSnapshot,
+    reader: MemoryReader, project: str, item: str, ended: Mapping[Term, bool], revisions: Revisions, view: WriteSnapshot
 ) -> dict[str, Any]:
     memory, memories = reader.get_memory(project, item), [reader.get_memory(project, plain_value(old)) for old in ended]
     ends = [

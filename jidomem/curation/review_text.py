@@ -176,9 +176,7 @@ def _needs_reason(one: QueueItem, action: str, agent: str | None) -> bool:
 
 
 def todo(
-    waiting: Iterable[QueueItem],
-    reworded: Mapping[str, Sequence[Rewording]] = MappingProxyType({}),
-    place: str = "",
+    waiting: Iterable[QueueItem], reworded: Mapping[str, Sequence[Rewording]] = MappingProxyType({}), place: str = ""
 ) -> str:
     """Return *waiting* as the text of a review: one line for each item, which begins with `skip`.
 
@@ -260,10 +258,7 @@ def changed_fields(end: Mapping[str, Any], *, is_reworded: bool) -> list[Mapping
 
 
 def without_settled(
-    text: str,
-    waiting: Iterable[QueueItem],
-    end_of: Callable[[str], str | None],
-    present: Callable[[str], str] = str,
+    text: str, waiting: Iterable[QueueItem], end_of: Callable[[str], str | None], present: Callable[[str], str] = str
 ) -> tuple[str, dict[int, str]]:
     """Return the text of a review without the lines of items settled since, and these lines by their number.
 

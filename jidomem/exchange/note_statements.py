@@ -88,8 +88,7 @@ _OF_COMMAND = lazy(
 )
 #: The beginning of an item that refers to something above it.
 _OF_ABOVE = lazy(
-    r"\W*(?:it|they|its|their)\b|\W*(?:this|these|those|such) (?:(?:type|kind|sort)s? of\b|\w+s\b)",
-    re.IGNORECASE,
+    r"\W*(?:it|they|its|their)\b|\W*(?:this|these|those|such) (?:(?:type|kind|sort)s? of\b|\w+s\b)", re.IGNORECASE
 )
 _DRAWN = lazy(r"[│├└┌┐┘┬┴─]{1}|^\$ ")
 _JOINS = lazy(r"(?:[,;]\s*(?:and|or)?|\s+(?:and|or)|[,;])\s*$")

@@ -576,11 +576,7 @@ class _Matching:
                 self._assign(number, min(free, key=lambda each: (_preference(each), _distance(entry, each))))
 
     def _alike(
-        self,
-        group: Callable[[SourceEntry | SourceVersion], Hashable],
-        *,
-        least: float = ALIKE,
-        moved: bool = False,
+        self, group: Callable[[SourceEntry | SourceVersion], Hashable], *, least: float = ALIKE, moved: bool = False
     ) -> None:
         """Match the most similar entries and lineages of each group; those whose group is None are left."""
         lineages: dict[Hashable, list[Lineage]] = defaultdict(list)

@@ -249,11 +249,7 @@ class IndexFollower:
     """Keeps the index of one journal up to date; the index is opened on first use."""
 
     def __init__(
-        self,
-        journal: FileJournal,
-        index: OxigraphIndex,
-        clones: Clones | None = None,
-        ontology: Iterable[Triple] = (),
+        self, journal: FileJournal, index: OxigraphIndex, clones: Clones | None = None, ontology: Iterable[Triple] = ()
     ) -> None:
         """Feed *index* from *ontology* and *journal*; with *clones* it may be on disk."""
         self.journal = journal

@@ -373,12 +373,7 @@ class Texts:
         )
 
     def read(
-        self,
-        stream: Stream,
-        use: Callable[[SearchIndexReader], T],
-        *,
-        waits: bool = True,
-        catches_up: bool = True,
+        self, stream: Stream, use: Callable[[SearchIndexReader], T], *, waits: bool = True, catches_up: bool = True
     ) -> T:
         """Return `use(reader)` for the text file of *stream*, up to date with the journal and not changed meanwhile.
 

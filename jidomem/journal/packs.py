@@ -34,10 +34,7 @@ _TOP = lazy(
 _TIP = lazy(rf"# tip {_ID} {_MOMENT} {_NUMBER}")
 _AFTER = lazy(rf"# after {_ID}")
 _ROW = lazy(rf"# commit {_ID} {_MOMENT} {_NUMBER} {_NUMBER} (whole|redacted)((?: [0-9a-f]{{64}})*)")
-_BLOCK = re.compile(
-    rb"\n\n<urn:jido:commit:([0-9a-f]{64})>\n(.+?) \.\n",
-    re.DOTALL,
-)
+_BLOCK = re.compile(rb"\n\n<urn:jido:commit:([0-9a-f]{64})>\n(.+?) \.\n", re.DOTALL)
 _DESCRIPTION = re.compile(
     rb"    jido:(?:parent <urn:jido:commit:([0-9a-f]{64})>|position \"([1-9][0-9]{0,17})\"\^\^xsd:integer"
     rb"|recordedAt \"([^\"]{27})\"\^\^xsd:dateTime) [;.]"

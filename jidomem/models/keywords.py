@@ -206,10 +206,7 @@ def summary(stemmer: Stemmer, texts: Sequence[str], longest: int) -> str:
         if len(sentence.text) < room and not any(_same(sentence, other) for other in chosen):
             chosen.append(sentence)
             room -= len(sentence.text) + 1
-    return cut(
-        " ".join(sentence.text for sentence in sorted(chosen, key=lambda each: each.place)),
-        longest,
-    )
+    return cut(" ".join(sentence.text for sentence in sorted(chosen, key=lambda each: each.place)), longest)
 
 
 def _first_sentences(texts: Sequence[str]) -> Iterator[Iterable[str]]:
@@ -304,7 +301,7 @@ _PRIVATE = lazy(
     r"|their) (?:new )?address|e-?mail address|liv(?:e|es|ing) at [^,.]*\d+|secret (?:crush|love|affair|relationship"
     r"|wish|plan)|private (?:matter|life|affair|problem|debt|loan)s?|confidential (?:matter|talk|information"
     r"|document|data))\b|^(?:new )?address (?:is|was|changed)\b"
-    rf"|(?:{_ENDINGS})\b|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|(?<![\d/-])(?!\d{{4}}[/-]\d\d)\+?\d[\d ()/-]{{7,}}\d",
+    rf"|(?:{_ENDINGS})\b|(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+|(?<![\d/-])(?!\d{{4}}[/-]\d\d)\+?\d[\d ()/-]{{7,}}\d"
 )
 # The parts of requests for secrecy: what is secret, who must not know of it, and the end of the clause.
 _IT = (

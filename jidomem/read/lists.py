@@ -316,12 +316,7 @@ class Lists:
         return self._cached_pages.page((start, size), state, read)
 
     def newest(
-        self,
-        query: NamedQuery,
-        project: str,
-        bindings: Mapping[str, Term],
-        count: int,
-        also: Collection[str] = (),
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], count: int, also: Collection[str] = ()
     ) -> tuple[Rows, bool]:
         """Return the rows about the *count* memories of a list recorded last, and about those of *also* in it.
 

@@ -192,12 +192,7 @@ class NamedQueries:
         return min(bindings["asOf"], date_time(format_timestamp(whole)))
 
     def _annotate(
-        self,
-        query: NamedQuery,
-        project: str,
-        bindings: Mapping[str, Term],
-        rows: Rows,
-        as_of: Term | None,
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows, as_of: Term | None
     ) -> Rows:
         """Return *rows* with the annotations of their memories beside the columns of the query.
 
@@ -329,11 +324,7 @@ class NamedQueries:
         return self._lists.over(self.playbook.get("patterns"), project)
 
     def with_iris(
-        self,
-        query: NamedQuery,
-        project: str,
-        values: Mapping[str, object],
-        as_of: object = None,
+        self, query: NamedQuery, project: str, values: Mapping[str, object], as_of: object = None
     ) -> dict[str, object]:
         """Return *values* with the IRI of each memory, agent, session and kind given by a name.
 

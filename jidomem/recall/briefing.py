@@ -43,10 +43,7 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "facts": ("Facts", "jidomem ask facts"),
 }
 #: The call of the tool `ask` for a section, if it is not the text after `jidomem`.
-_TOOL_CALLS: Mapping[str, str] = {
-    "files": "ask governing (params file)",
-    "conflicts": "ask conflicts, ask proposals",
-}
+_TOOL_CALLS: Mapping[str, str] = {"files": "ask governing (params file)", "conflicts": "ask conflicts, ask proposals"}
 _COMMAND = "jidomem "
 _RECALL = f"{_COMMAND}recall "
 #: The most characters of a task in the recall command for it.

@@ -485,10 +485,7 @@ Shares = Mapping[str, float]
 
 
 def matching_excerpt(
-    sentences: Sequence[str],
-    stems: Sequence[Collection[str]],
-    weights: Mapping[str, float],
-    longest: int = EXCERPT,
+    sentences: Sequence[str], stems: Sequence[Collection[str]], weights: Mapping[str, float], longest: int = EXCERPT
 ) -> str:
     """Return the opening of a text and the *sentences* of it that match a question best, on one line.
 

@@ -431,11 +431,7 @@ def select_of(
 
 
 def _described(
-    index: OxigraphIndex,
-    tree: Worktree | None,
-    project: str,
-    ranked: Sequence[Governing],
-    filters: Mapping[str, Any],
+    index: OxigraphIndex, tree: Worktree | None, project: str, ranked: Sequence[Governing], filters: Mapping[str, Any]
 ) -> list[Row]:
     known = fresh(index, tree, project, (one.item for one in ranked))
     return [_row(index, project, one, known.get(one.item, ()), filters.get("as_of")) for one in ranked]

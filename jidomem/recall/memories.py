@@ -25,16 +25,7 @@ from jidomem.index.search_tables import OwnerFilter, SearchFilter
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, date_time, iri, plain_value
-from jidomem.rdf.vocab import (
-    BASE,
-    CLASS_OF_TYPE,
-    GUIDE_TYPES,
-    JIDO,
-    MARKER,
-    REDACTED,
-    jido,
-    local_name,
-)
+from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, GUIDE_TYPES, JIDO, MARKER, REDACTED, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.named_queries import resolve_name
 from jidomem.recall.bm25 import query_stems, search, search_weights, significant_stems, total_weight

@@ -590,12 +590,7 @@ def near_pairs(
 
 
 def contrasts(
-    file: SearchIndexReader,
-    stream: Stream,
-    vectors: Vectors,
-    index: OxigraphIndex,
-    moment: str,
-    items: Collection[str],
+    file: SearchIndexReader, stream: Stream, vectors: Vectors, index: OxigraphIndex, moment: str, items: Collection[str]
 ) -> dict[str, list[DifferingMemory]]:
     """Return those of *items* that differ in values from near ones active at *moment*, with these, nearest first."""
     view = WriteSnapshot(lambda s, p, o: index.triples(stream.graph, s, p, o))

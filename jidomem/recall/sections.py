@@ -35,16 +35,7 @@ from jidomem.recall.briefing import (
 )
 from jidomem.recall.governing import anchors_by_item, rank, related_memories
 from jidomem.recall.nearness import FORCES, disagreement, is_about, is_general, nearness
-from jidomem.records.active import (
-    ACTIVE,
-    DUE,
-    FINISHED,
-    OUTCOME,
-    UNTIL,
-    dates_text,
-    outcome_text,
-    state_text,
-)
+from jidomem.records.active import ACTIVE, DUE, FINISHED, OUTCOME, UNTIL, dates_text, outcome_text, state_text
 from jidomem.records.file_anchor import Anchor
 from jidomem.records.named_query import FOREVER, judged_at, to_term
 from jidomem.records.recall import DifferingMemory

@@ -528,12 +528,7 @@ class Jidomem:
         return self._agents.providers(project or self.project, self.settings.agent)
 
     def conversation(
-        self,
-        session: str,
-        project: str | None = None,
-        *,
-        writer: MemoryWriter | None = None,
-        agent: str | None = None,
+        self, session: str, project: str | None = None, *, writer: MemoryWriter | None = None, agent: str | None = None
     ) -> Conversation:
         """Return the conversation of a work session, to read its turns and to record them by *writer*.
 

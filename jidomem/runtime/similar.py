@@ -303,12 +303,7 @@ class ReceiptSearch:
             kinds = {write.kind for write in writes}
             kinds = {each for each in kinds if neighbours.is_comparable([type_uri(kind)], [type_uri(each)])}
             recent = [write.statement for write in writes if write.statement and write.kind in kinds]
-            return search.gather(
-                file,
-                recent,
-                is_excluded,
-                lambda item: _is_named(item, ended, frozenset()),
-            )
+            return search.gather(file, recent, is_excluded, lambda item: _is_named(item, ended, frozenset()))
 
         if not self._read(stream, gather):
             return None

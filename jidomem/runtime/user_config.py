@@ -150,8 +150,7 @@ class ApiToken:
         """Raise PolicyDenied if the token is read-only."""
         if self.role == "reader":
             raise PolicyDenied(
-                f"{self.agent} has a read-only token",
-                hint="ask the operator for a token of the role agent",
+                f"{self.agent} has a read-only token", hint="ask the operator for a token of the role agent"
             )
 
     def acts_for(self, agent: str) -> bool:

@@ -188,10 +188,7 @@ def show_working_memory(site: RequestContext, project: str, agent: str) -> Respo
     working = _agent_memory(site, project, agent)
     memory = working.get()
     if memory is None:
-        raise NotFound(
-            f"{working.agent!r} has no working memory in {project}",
-            hint="create it: PATCH this address",
-        )
+        raise NotFound(f"{working.agent!r} has no working memory in {project}", hint="create it: PATCH this address")
     return wire.answer(memory.to_dict())
 
 

@@ -63,8 +63,7 @@ def parse_origins(
     for text in sorted(origins):
         if not _ORIGIN.fullmatch(text):
             raise InvalidRequest(
-                f"{text!r} is not an origin: a scheme, a host and, if it is not the default, a port",
-                hint=hint,
+                f"{text!r} is not an origin: a scheme, a host and, if it is not the default, a port", hint=hint
             )
     return origins
 

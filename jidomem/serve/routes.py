@@ -334,10 +334,7 @@ _RECALLED = {
 }
 _USE = {"type": "object", "properties": {"name": _TEXT, "parameters": {}, "result": {}}, "required": ["name"],
         "additionalProperties": False}  # fmt: skip
-_FIELD_DESCRIPTIONS = {
-    **{name: _JSON_TYPES[kind] for name, kind in agents.RECORDING.items()},
-    "tools": _array(_USE),
-}
+_FIELD_DESCRIPTIONS = {**{name: _JSON_TYPES[kind] for name, kind in agents.RECORDING.items()}, "tools": _array(_USE)}
 _CHANGE = {"type": "object", "properties": {"do": {"enum": [*CHANGES]}}, "required": ["do"]}
 
 

@@ -448,11 +448,7 @@ class Promotion:
         return PromotionDecision("updated" if known else "promoted", reason, importance, self.category(own), iri=known)
 
     def promote(
-        self,
-        item: Item,
-        *,
-        new_id: Callable[[], str] = clock.new_id,
-        now: Callable[[], datetime] = clock.now,
+        self, item: Item, *, new_id: Callable[[], str] = clock.new_id, now: Callable[[], datetime] = clock.now
     ) -> list[Triple]:
         """Return the triples of *item* with a new IRI: class, content and time; none if it is not important enough.
 

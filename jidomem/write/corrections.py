@@ -120,12 +120,7 @@ class Corrections(WritePart):
         }
 
     def confirmation(
-        self,
-        view: WriteSnapshot,
-        item: str,
-        reason: str | None,
-        fields: Mapping[str, Any],
-        command: str | None = None,
+        self, view: WriteSnapshot, item: str, reason: str | None, fields: Mapping[str, Any], command: str | None = None
     ) -> dict[str, Any]:
         """Return the intent that confirms *item*; *fields* replace those that it carries over.
 
@@ -213,14 +208,7 @@ class Corrections(WritePart):
         return Retry(agent, key, correction_digest(way, item, reason, fields))
 
     def _undone(
-        self,
-        project_id: str,
-        item: str,
-        retry: Retry,
-        reason: str | None,
-        fields: Mapping[str, Any],
-        *,
-        dry_run: bool,
+        self, project_id: str, item: str, retry: Retry, reason: str | None, fields: Mapping[str, Any], *, dry_run: bool
     ) -> Receipt:
         view = self._context.snapshot(project_id)
         restated_in(view, item)  # raises NotFound

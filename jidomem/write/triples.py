@@ -48,14 +48,7 @@ from jidomem.records.intent import (
 )
 from jidomem.records.policy import AgentPolicy, Policy
 from jidomem.schema.ontology import Schema
-from jidomem.write.canonical import (
-    expand,
-    is_absolute,
-    letters_and_digits,
-    moment,
-    nearest,
-    put,
-)
+from jidomem.write.canonical import expand, is_absolute, letters_and_digits, moment, nearest, put
 from jidomem.write.snapshot import WriteSnapshot
 
 #: The properties of the fields of an intent, by the form of their values.
@@ -525,10 +518,7 @@ def session_opening(
     if continues is not None:
         if not view.describes(continues):
             raise NotFound(f"no session {continues[1:-1]}", hint="list them with: jidomem agent session list")
-        triples += [
-            (session, jido("continuesSession"), continues),
-            (session, jido("hasPreviousSession"), continues),
-        ]
+        triples += [(session, jido("continuesSession"), continues), (session, jido("hasPreviousSession"), continues)]
     return triples
 
 

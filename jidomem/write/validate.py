@@ -23,16 +23,7 @@ from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, ONLY_FOR, WR
 from jidomem.records.policy import Policy
 from jidomem.schema.ontology import Schema
 from jidomem.schema.shacl import DEEPEST
-from jidomem.write.canonical import (
-    RESERVED,
-    is_absolute,
-    is_ours,
-    is_reserved,
-    nearest,
-    other_kind,
-    put,
-    swap,
-)
+from jidomem.write.canonical import RESERVED, is_absolute, is_ours, is_reserved, nearest, other_kind, put, swap
 from jidomem.write.normalize import ITEM_LISTS, LIFTED, PATTERNS, check_size, is_written
 from jidomem.write.snapshot import WriteSnapshot
 
@@ -591,10 +582,7 @@ def _properties_of(classes: frozenset[Term], schema: Schema) -> list[Term]:
 
 
 def _value_problem(
-    triple: Triple,
-    kinds_of: Callable[[Term], frozenset[Term]],
-    types: Mapping[Term, frozenset[Term]],
-    schema: Schema,
+    triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], types: Mapping[Term, frozenset[Term]], schema: Schema
 ) -> Violation | None:
     """Return the violation of a value in a namespace of the ontology that nothing declares or describes."""
     _, predicate, value = triple

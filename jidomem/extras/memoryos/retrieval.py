@@ -258,10 +258,7 @@ def _best(
 
 
 def _personas(
-    visible: Sequence[ObjectPersona],
-    asking: ObjectKey | None,
-    telling: Callable[[Any], float],
-    config: MemoryOSConfig,
+    visible: Sequence[ObjectPersona], asking: ObjectKey | None, telling: Callable[[Any], float], config: MemoryOSConfig
 ) -> tuple[PersonaMatch, ...]:
     """Return the asking object, then the objects of matching facts, those of the best facts first."""
     facts = (fact for persona in visible for fact in persona.knowledge)

@@ -354,8 +354,7 @@ class MirroredJournal(FileJournal):
     ) -> str:
         """Raise InvalidRequest: damage in a shared log is repaired in its store."""
         raise InvalidRequest(
-            f"{which} cannot be quarantined: this is a copy, and no file is removed from {self.log.name}",
-            hint=_RESTORE,
+            f"{which} cannot be quarantined: this is a copy, and no file is removed from {self.log.name}", hint=_RESTORE
         )
 
     def _damage_beside_copy(self, stream: Stream) -> tuple[JournalDamaged, ...]:

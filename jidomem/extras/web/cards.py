@@ -298,10 +298,7 @@ def parts(left: str, right: str) -> tuple[list[TextPart], list[TextPart]]:
 #: Dates within this time are marked as due soon.
 SOON = timedelta(days=14)
 #: property -> the text of its badge when the date is over, and before.
-_DATES = {
-    "expiresOn": ("review due since", "review due"),
-    "validUntil": ("valid until", "valid until"),
-}
+_DATES = {"expiresOn": ("review due since", "review due"), "validUntil": ("valid until", "valid until")}
 #: The most characters of the rationale or explanation in a list.
 _EXCERPT = 300
 _AGENTS, _SESSIONS = f"{BASE}agents/", f"{BASE}sessions/"

@@ -104,10 +104,7 @@ def _create_entities(session: ClientSession, given: dict[str, Any]) -> ToolResul
     facts = []
     for entity in new:
         name, kind = entity["name"], entity["entityType"]
-        facts += [
-            entity_fact(name, kind),
-            *(observation_fact(name, kind, text) for text in entity["observations"]),
-        ]
+        facts += [entity_fact(name, kind), *(observation_fact(name, kind, text) for text in entity["observations"])]
     _keep(session, facts)
     return _tool_result({"entities": new}, new)
 

@@ -411,10 +411,7 @@ TOOLS: tuple[Tool, ...] = (
 )  # fmt: skip
 
 
-_ABOUT = {
-    **_TEXT,
-    "description": "Whom you talk with, user:ana; only that user's pages are found.",
-}
+_ABOUT = {**_TEXT, "description": "Whom you talk with, user:ana; only that user's pages are found."}
 #: The tiers of a retrieval that are returned; items have ids, by which pages can be forgotten.
 _TIERS = ("stm", "leaving", "segments", "pages", "system")
 _SHOWN = ("id", "query", "response", "timestamp", "topic_summary", "content", "text", "confidence", "score")
