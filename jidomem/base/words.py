@@ -499,7 +499,6 @@ def escape_in_json(text: str) -> str:
 _INVISIBLE = frozenset(("Cc", "Cf", "Co", "Cs", "Zl", "Zp"))
 #: The characters of these that texts need: line ends, tabs, joiners of scripts and of emoji.
 _NEEDED = frozenset("\n\t\u200c\u200d")
-#: Letters that are blank.
 _BLANK = frozenset("\u115f\u1160\u3164\uffa0")
 #: Runs of the characters that may be invisible; few texts have any.
 _OTHERS = lazy(r"[^\x20-\x7e]+")

@@ -32,7 +32,6 @@ _NAMED = 5
 SEVERITIES: tuple[Severity, ...] = ("violation", "warning", "info")
 #: The beginning of a finding about a redacted statement.
 REDACTION = "it was redacted: "
-#: The namespace of gates.
 GATE = vocab.BASE + "gates#"
 
 DANGLING = vocab.SHAPE + "EveryReferenceExists"

@@ -159,7 +159,6 @@ def it_keeps_namespaces_apart(make: Make) -> None:
     _only("recall in a namespace returned entries outside it", entries, ["mem_kit_red"])
 
 
-#: The checks that every store has to pass.
 CHECKS: tuple[Callable[[Make], None], ...] = (
     it_has_the_three_operations,
     it_answers_with_results,

@@ -114,7 +114,6 @@ _CONFLICT_KEY, _WITH, _OF = jido("conflictKey"), jido("conflictsWith"), jido("ap
 _SUBCLASS = iri(RDFS + "subClassOf")
 WRITABLE = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]*>")
 ID_START = re.compile(r"[/#:]")
-#: The most nodes named in one query.
 NODES_PER_QUERY = 500
 
 

@@ -118,7 +118,6 @@ class FolderSnapshot:
         return cls(mtime, since, count, total, loose, version, place)
 
 
-#: The snapshot of a folder that was not listed.
 UNLISTED = FolderSnapshot(-1, 0, 0, 0, 0, Version())
 
 

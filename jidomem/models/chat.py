@@ -181,7 +181,6 @@ def _clean(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
-#: The default options of every request.
 OPTIONS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 4_000}
 #: The default number of characters of dialogue in one request, and its minimum.
 ROOM, LEAST_ROOM = 24_000, 1_000

@@ -13,7 +13,6 @@ from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import ModelBase
 from jidomem.records.interfaces import Embedder, LanguageModel
 
-#: The functions that can be scripted.
 FUNCTIONS = (
     "generate_meta_chain", "continues", "calculate_embedding", "calculate_embeddings", "extract_keywords",
     "generate_segment_summary", "extract_traits", "rate_importance", "generate_final_prompt", "answer",

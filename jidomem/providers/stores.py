@@ -60,7 +60,6 @@ class InlineProvider:
         return Done({name: value for name, value in state.items() if name != key})
 
 
-#: The table of a `PersistentProvider`.
 TABLES = """
 CREATE TABLE IF NOT EXISTS key_values (
     namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (namespace, key)

@@ -8,7 +8,6 @@ from functools import lru_cache
 from jidomem.rdf.terms import Term, iri
 
 JIDO = "https://jido.ai/ontology#"
-#: The namespace of conversations.
 CONVERSATION = "https://jido.ai/ontology/conversation-history#"
 SHAPE = "https://jido.ai/shapes#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -121,7 +120,6 @@ def type_and_class(classes: Iterable[str]) -> tuple[str | None, str]:
 
 
 TYPE_ALIASES: Mapping[str, str] = {"lesson": "lesson_learned"}
-#: The kinds of decisions, errors and conventions.
 DECISIONS = frozenset(("decision", "architectural_decision", "implementation_decision"))
 ERRORS = frozenset(("error", "bug", "failure", "incident"))
 CONVENTIONS = frozenset(

@@ -158,7 +158,6 @@ _COMMIT, _OURS = "urn:jido:commit:", f"<{JIDO}"
 _OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("recordedAt")
 _ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalidatedBy")}
 _LEAST = 4
-#: The properties with the state of a task or an error.
 STATES_OF_WORK = ("hasTaskStatus", "hasErrorStatus")
 _LESSON = jido("LessonLearned")
 #: The most versions of a memory that are read for its outcome.

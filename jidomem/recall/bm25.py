@@ -22,7 +22,6 @@ from jidomem.repository.worktree import matches
 
 #: The parameters of BM25: the saturation of repeated words, and the discount of long texts.
 K1, B = 1.2, 0.75
-#: The least weight of a word in SQLite.
 LEAST = 1e-6
 #: The ratio of a weight here to that in SQLite above which the bound by that ratio is useless.
 FAR = 2.0

@@ -155,7 +155,6 @@ CODE_DIGITS = 2
 LONGEST_TEXT, MONTHS, MOST_SPANS = 1_000, 62, 100
 #: The verbs in the past, and the words of a question, from which more do not count.
 MANY_PAST, MANY_WORDS = 3, 3
-#: The classes of decisions.
 DECISIONS = frozenset(f"{JIDO}{name}" for name in ("Decision", "ArchitecturalDecision", "ImplementationDecision"))
 #: The endings of the classes of what is agreed, which answers what to use or do; the share of the weight that the words
 #: of the class keep of which an answer names an instance: "database" if the question is which database to use.

@@ -143,7 +143,6 @@ def valid_now(item: str = "item") -> str:
 """
 
 
-#: The states of a finished task.
 FINISHED = ("Completed", "Abandoned")
 
 

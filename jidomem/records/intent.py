@@ -510,7 +510,6 @@ class Receipt:
 CONFLICT_KEY = jido("conflictKey")
 #: The beginning of the conflict key that identical memories share.
 IDENTICAL = "identical:"
-#: The kind of the key of clashing conventions.
 CLASH = "convention_clash"
 #: The kinds of the key that a memory was judged, and of the key of the judgement.
 JUDGED, JUDGED_AS = "judged", "judged-as"

@@ -406,7 +406,6 @@ def _fitting(entries: Mapping[str, Entry], budget: int | None) -> dict[str, Entr
     return {name: entry for (name, entry), sum_ in zip(entries.items(), spent, strict=True) if sum_ <= budget}
 
 
-#: The replacement of a redacted text.
 REDACTED_TEXT = "[redacted]"
 _HOLDERS = "memoryos_holders"
 Shows = Callable[[str], bool]

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 #: The most rows: refusals of the latest days, clients with the latest requests, and tokens used last.
 REFUSALS, CLIENTS, TOKENS = 10_000, 1_000, 1_000
-#: The tables of an `InterfaceLog`.
 SERVER_LOG_TABLES = """
 CREATE TABLE IF NOT EXISTS refused (day TEXT NOT NULL, project TEXT NOT NULL, agent TEXT NOT NULL, code TEXT NOT NULL,
   door TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (day, project, agent, code, door));
@@ -130,7 +129,6 @@ def _has_text(row: Iterable[Any], shows: Callable[[str], bool]) -> bool:
 
 #: The most reads of one memory that are stored, the latest ones.
 MAX_READS = 100
-#: The tables of a `ReadLog`.
 READ_LOG_TABLES = """
 CREATE TABLE IF NOT EXISTS shown (project TEXT NOT NULL, item TEXT NOT NULL, at TEXT NOT NULL, "in" TEXT NOT NULL,
   agent TEXT);

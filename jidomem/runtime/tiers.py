@@ -520,7 +520,6 @@ def _text(value: Any) -> str:
         return str(value)
 
 
-#: The stream of each graph.
 _STREAM_OF = {graph: stream for stream, graph in NAMES.items()}
 _FOREIGN = ("http://jidoka.ai/ontology#", "http://jidoka.ai/ontology/")
 _FACT = f"""\

@@ -28,7 +28,6 @@ from jidomem.journal.journal import LOOSE, FileJournal, Stream
 from jidomem.runtime.state import State
 from jidomem.runtime.worker_pool import BoundedMapping, Value
 
-#: The most workers of a server.
 MOST_WORKERS = 256
 #: The bytes of the figures of each worker.
 FIGURES = 512 * 1024

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 #: Seconds until a worker that ended is replaced: after a long life, and at most, after many short ones.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
-#: Seconds of a short life.
 _SHORT_LIFE = 10.0
 #: Seconds that workers get to end, beyond those of their requests.
 _CLOSING = 5.0

@@ -18,7 +18,6 @@ from jidomem.base import clock
 from jidomem.base.json_values import FrozenDict, freeze, to_json_value, type_name
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict, TooLarge
 
-#: The key of the memory in the state of an agent.
 MEMORY_KEY = "__memory__"
 #: The usual key of the thread in the state of an agent; no memory operation changes it.
 THREAD_KEY = "__thread__"

@@ -293,7 +293,6 @@ def _fields(item: MemoryItem) -> dict[str, Any]:
 
 
 THRESHOLD = 0.5
-#: The type of memory of a category.
 TYPE_OF_CATEGORY: Mapping[str, str] = {
     "decisions": "decision",
     "errors": "error",

@@ -87,7 +87,6 @@ def choices_of(kind: str | None) -> Mapping[str, tuple[str, ...]]:
     return choices
 
 
-#: The kinds that have defaults.
 HAVE_DEFAULTS = frozenset(("task", *ERRORS, *CONVENTIONS))
 
 

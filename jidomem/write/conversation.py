@@ -208,7 +208,6 @@ def _tool_triples(turn: Term, number: int, use: ToolUse, limit: int) -> Iterator
         yield result, conv("resultData"), text(f"result of {name}", as_json(use.result, f"result of {name}"), limit)
 
 
-#: The stream of the conversation history.
 HISTORY = "history"
 
 

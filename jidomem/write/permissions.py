@@ -467,7 +467,6 @@ _STANCE = frozenset(map(jido, ("hasConfidence", "confidenceValue")))
 _KEYS = frozenset(map(jido, ("key", "value")))
 #: The most versions of a memory of which the confirmations are read.
 _MOST_VERSIONS = 100
-#: The properties that change with the work on a task or an error.
 _WORK_STATE = frozenset(map(jido, ("hasTaskStatus", "hasErrorStatus", "severityLevel", "assignedTo", "trackedBy")))
 
 

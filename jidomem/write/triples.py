@@ -442,7 +442,6 @@ def _confidence(values: dict[str, Any], rows: Iterable[Triple]) -> None:
         values["confidence"] = vocab.local_name(level).lower()
 
 
-#: The properties of which an intent has at most one value.
 SINGLE_VALUED = frozenset(
     jido(each.name)
     for each in FIELD_PROPERTIES.values()

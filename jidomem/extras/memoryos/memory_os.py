@@ -129,7 +129,6 @@ def lack_vectors(learnt: ObjectLearnings, embedder: Embedder) -> bool:
     return any(each.embedding is None for each in entries)
 
 
-#: The queue of the jobs of MemoryOS.
 QUEUE = "memory"
 #: When the jobs of a move run: before it returns, on request, or in a thread.
 WORK = ("inline", "queued", "background")

@@ -316,9 +316,7 @@ def _json(value: Any) -> str:
 
 V = TypeVar("V", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, SystemEntry)
 W = TypeVar("W", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, SystemEntry, ObjectPersona, AgentPersona)
-#: The values that are embedded.
 Embedded = DialoguePage | DialogueSegment | KnowledgeEntry | TraitEntry | SystemEntry
-#: The vectors of texts.
 Vectors = Mapping[str, Vector]
 
 

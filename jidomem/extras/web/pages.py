@@ -256,7 +256,6 @@ _TOKEN = "the operator of the server creates one in a shell: jidomem access toke
 _AGAIN = "3"
 #: Arguments without a meaning at another moment.
 _ONCE = ("cursor", "after", "done", "made", "ended")
-#: The fields of a flash message.
 _FLASH_FIELDS = ("done", "made", "ended")
 _DEED = re.compile(r"[0-9a-f]{16}")
 _FILTERS = (
