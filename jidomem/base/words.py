@@ -349,6 +349,11 @@ def _deciding(parts: Sequence[str]) -> int:
     return 0
 
 
+def one_line(text: str) -> str:
+    """Return *text* on one line, without unprintable characters."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
 def cut(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
     """Return *text* on one line of at most *longest* characters, and whether something was left out.
 

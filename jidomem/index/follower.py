@@ -75,6 +75,13 @@ def steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
     return in_batches(commits, STEP)
 
 
+def redacted_since(journal: FileJournal, stream: Stream, version: Version) -> bool:
+    """Return whether a redaction record follows *version*; also True if *version* is no longer in the journal."""
+    with suppress(NotFound):
+        return any(is_redaction_record(commit.data) for commit in journal.read(stream, after=version))
+    return True
+
+
 class BulkLoader:
     """Loads the commits that an index lacks, and counts them.
 
@@ -120,7 +127,7 @@ class BulkLoader:
                 before = index.mark(stream.graph).cleared
                 index.empty(stream.graph, cleared_by(self._journal, stream, clearing, before))
             self.record_damage(stream, missed)
-            if self._was_redacted and (start.heads or self._redacted_since(stream, head)):
+            if self._was_redacted and (start.heads or redacted_since(self._journal, stream, head)):
                 return False
         return True
 
@@ -163,12 +170,6 @@ class BulkLoader:
         else:
             index.load(stream.graph, self.count(first, progress))
         return clearing[0] if clearing else None
-
-    def _redacted_since(self, stream: Stream, version: Version) -> bool:
-        """Return whether a redaction record follows *version*; also True if *version* is no longer in the journal."""
-        with suppress(NotFound):
-            return any(is_redaction_record(commit.data) for commit in self._journal.read(stream, after=version))
-        return True
 
     def _damage(self, stream: Stream) -> frozenset[str]:
         return frozenset(damage.path for damage in self._journal.damage(stream))

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
-from jidomem.base.containers import grouped, reachable
+from jidomem.base.containers import BoundedDict, grouped, reachable
 from jidomem.index.list_texts import ListTexts, Statements, content
 from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex, stored_triples
@@ -145,7 +145,7 @@ class ProjectedNode(NamedTuple):
 
 
 #: The last answers of `IndexedProject.openings`, by the class hierarchy and the lists: all projects share them.
-_OPENINGS: dict[object, Mapping[Term, Mapping[Term | None, Sequence[int]]]] = {}
+_OPENINGS = BoundedDict[object, Mapping[Term, Mapping[Term | None, Sequence[int]]]](64)
 
 
 class IndexedProject:
@@ -230,8 +230,6 @@ class IndexedProject:
         """Return the numbers of the lists that may have a node, by a property and its value; None for any value."""
         key = self.ontology, *lists.items()
         if (known := _OPENINGS.get(key)) is None:
-            if len(_OPENINGS) >= 64:
-                _OPENINGS.clear()
             result: dict[Term, dict[Term | None, list[int]]] = defaultdict(lambda: defaultdict(list))
             for number, order in lists.items():
                 for properties, value in order.openings or ():

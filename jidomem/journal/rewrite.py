@@ -566,7 +566,7 @@ def _quarantine_packed(folder: Folder, descriptor: int, pack: str, key: str) -> 
     No pack takes on damaged commits: each gets a file of its own unless an intact file has it. If that file is damaged
     as well, the bytes of the pack are quarantined beside it.
     """
-    rows = folder.contents.packs.rows(next(each for each in folder.contents.packs.listed() if each.name == pack))
+    _, rows = _pack_named(folder, pack)
     name = file_name(rows[key].head, redacted=rows[key].redacted)
     keys = damaged_stems(folder, pack) - {key}
     files, rest = only_in_pack(folder, pack, keys), repack(folder, pack, {*keys, key}, {})

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
+from jidomem.base.words import one_line
 from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
 from jidomem.models import offline
 from jidomem.models.embeddings import at_least_one, so_far
@@ -80,7 +81,7 @@ def keywords(reply: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
     listed = _list(reply, "keywords")
     if not all(isinstance(word, str) for word in listed):
         raise MalformedAnswer("keywords has a value that is not a text")
-    words = dict.fromkeys(_clean(word).casefold() for word in listed)
+    words = dict.fromkeys(one_line(word).casefold() for word in listed)
     return tuple(word for word in words if 0 < len(word) <= MAX_KEYWORD_CHARS)[: bounds.keywords]
 
 
@@ -164,9 +165,9 @@ def _objects(reply: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping
 
 def _text(values: Mapping[str, Any], name: str, place: str) -> str:
     text = values.get(name)
-    if not isinstance(text, str) or not _clean(text):
+    if not isinstance(text, str) or not one_line(text):
         raise MalformedAnswer(f"{place} is not a text, or is blank")
-    return _clean(text)
+    return one_line(text)
 
 
 def _truth(values: Mapping[str, Any], name: str, place: str) -> bool:
@@ -174,11 +175,6 @@ def _truth(values: Mapping[str, Any], name: str, place: str) -> bool:
     if not isinstance(truth, bool):
         raise MalformedAnswer(f"{place} is neither true nor false")
     return truth
-
-
-def _clean(text: str) -> str:
-    """Return *text* on one line, without unprintable characters."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
 OPTIONS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 4_000}

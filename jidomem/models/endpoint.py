@@ -19,6 +19,7 @@ import orjson
 
 from jidomem.base import clock
 from jidomem.base.http_client import HttpClient, HttpFailure, HttpLimits, HttpOrigin, HttpResponse
+from jidomem.base.words import one_line
 from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
 
 
@@ -231,7 +232,7 @@ class ModelEndpoint:
     def _shown(self, text: str) -> str:
         """Return the start of *text* from the server, on one line and without the key."""
         safe = self._key.hidden(text) if self._key else text
-        return " ".join("".join(c if c.isprintable() else " " for c in safe).split())[:_MAX_DETAIL_CHARS]
+        return one_line(safe)[:_MAX_DETAIL_CHARS]
 
 
 class EndpointUnavailable(NamedTuple):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from shlex import quote, split
 from typing import Any, NamedTuple
 
-from jidomem.base.words import EXCERPT, beginning, quoted, quoted_name, shortened, tokens
+from jidomem.base.words import EXCERPT, beginning, one_line, quoted, quoted_name, shortened, tokens
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.vocab import short_id
 from jidomem.recall.nearness import disagreement
@@ -333,8 +333,7 @@ def recall_command(task: str, limit: int) -> str:
     >>> recall_command("retry uploads", 30), recall_command("-x", 30)
     ("jidomem recall --limit 30 'retry uploads'", 'jidomem recall --limit 30 -- -x')
     """
-    words = "".join(letter if letter.isprintable() else " " for letter in task)
-    text = beginning(" ".join(words.split()), LONGEST_TASK)
+    text = beginning(one_line(task), LONGEST_TASK)
     return f"{_RECALL}--limit {limit} {'-- ' * text.startswith('-')}{quote(text)}"
 
 

@@ -116,7 +116,8 @@ class Entries:
         """
         answer = self.ranked(request, within, now, alike)
         best = {one.found.candidate.passage.item: one for one in answer.ranked[: request.limit]}
-        names = dict.fromkeys([*best, *self._newest(within, request.limit)])
+        newest = self._texts.read(self._stream, lambda file: file.newest(within, request.limit))
+        names = dict.fromkeys([*best, *newest])
         entries = {name: entry for name in names if (entry := self.entry(iri(name))) is not None}
         chosen = dict(islice(entries.items(), request.limit))
         known = {name: best[name] for name in chosen if name in best}
@@ -149,9 +150,6 @@ class Entries:
         rows = self._index.triples(self._stream.graph, node)
         fields = {_FIELD_OF[predicate]: plain_value(value) for _, predicate, value in rows if predicate in _FIELD_OF}
         return _entry(fields) if {"id", "agent_id", "content"} <= fields.keys() else None
-
-    def _newest(self, within: SearchFilter, limit: int) -> list[str]:
-        return self._texts.read(self._stream, lambda file: file.newest(within, limit))
 
 
 def _entry(fields: Mapping[str, str]) -> Entry:

@@ -450,7 +450,7 @@ def _table(one: Sequence[str], size: int, texts: Iterable[Sequence[str]]) -> _Ta
         *islice((key for key in _prefixes(columns) if _distinct(rows, key) >= _NAMING * len(rows)), 1)
     ]
     names = {place for key in naming for place in key}
-    if names == {size - 1} == {*columns} or all(_is_number(word) for place in names for word in places[place]):
+    if names == {size - 1} == {*columns} or all(_NUMBER.fullmatch(word) for place in names for word in places[place]):
         return None
     return _Table(frozenset(columns), naming)
 
@@ -474,10 +474,6 @@ def _prefixes(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def _distinct(rows: Iterable[Sequence[str]], places: Sequence[int]) -> int:
     return len({tuple(row[place] for place in places) for row in rows})
-
-
-def _is_number(word: str) -> bool:
-    return _NUMBER.fullmatch(word) is not None
 
 
 def significant(stems: Iterable[str]) -> tuple[str, ...]:

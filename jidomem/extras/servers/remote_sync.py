@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import pyoxigraph as ox
 
-from jidomem.errors import Failed, JidomemError, NotFound
-from jidomem.index.follower import batches_until_clear, cleared_by
+from jidomem.errors import Failed, JidomemError
+from jidomem.index.follower import batches_until_clear, cleared_by, redacted_since
 from jidomem.index.results import solutions
 from jidomem.index.store import MARKS, WATERMARK, Watermark, trig
 from jidomem.journal.commit import Commit, is_redaction_record
@@ -370,12 +370,7 @@ class Feed:
             watermark = replace(watermark.lacking(missed), life=token_hex(16), newest=None)
             watermark = replace(watermark, applied=Watermark(watermark.mark.commits + 1, cleared, cleared).term)
             self._remote.empty(stream.graph, watermark)
-        return self._empty_graph(stream) if ordered and self._orders_since(stream, head) else watermark
-
-    def _orders_since(self, stream: Stream, version: Version) -> bool:
-        with suppress(NotFound):
-            return any(is_redaction_record(commit.data) for commit in self._journal.read(stream, after=version))
-        return True
+        return self._empty_graph(stream) if ordered and redacted_since(self._journal, stream, head) else watermark
 
 
 #: Seconds that `close` waits.

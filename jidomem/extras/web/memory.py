@@ -294,13 +294,14 @@ def show_timeline(page: PageRequest) -> Mapping[str, Any]:
     if words:
         return _by_words(page, words, chosen, within)
     timeline = page.timeline(within, COUNT, _after(page.given.get(_AFTER)))
+    last = timeline.entries[-1] if timeline.more else None
     return {
         "q": "",
         "chosen": chosen,
         "found": None,
         "days": _by_day([cards.row(page, one.item) for one in timeline.entries], timeline.days),
         "facets": {name: _facet(page, name, timeline.facets, chosen) for name in FACETS},
-        "next": _further(page, timeline.entries[-1]) if timeline.more else None,
+        "next": last and _narrowed(page, {_AFTER: f"{last.recorded} {last.item}"}),
     }
 
 
@@ -360,10 +361,6 @@ def _facet(page: PageRequest, name: str, facets: Facets, chosen: Mapping[str, st
 def _narrowed(page: PageRequest, changed: Mapping[str, str | None]) -> str:
     filters: dict[str, str | None] = {name: page.given.get(name) for name in (*FACETS, "q")}
     return page.link("timeline", **{**filters, **changed})
-
-
-def _further(page: PageRequest, last: TimelineEntry) -> str:
-    return _narrowed(page, {_AFTER: f"{last.recorded} {last.item}"})
 
 
 def _after(text: str | None) -> TimelineEntry | None:

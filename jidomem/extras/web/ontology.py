@@ -70,12 +70,8 @@ def _brief(page: PageRequest, term: Term, definitions: Mapping[Term, str]) -> di
         "name": terms.short(term),
         "label": label,
         "definition": definitions.get(term, ""),
-        "link": _link(page, term),
+        "link": page.link("ontology", plain_value(term)),
     }
-
-
-def _link(page: PageRequest, term: Term) -> str:
-    return page.link("ontology", plain_value(term))
 
 
 def _linked(page: PageRequest, name: str, definitions: Mapping[Term, str]) -> dict[str, Any]:
