@@ -57,32 +57,15 @@ __all__ = [
 ]
 #: The module of each public name, imported at first use: importing jidomem loads none of them.
 _PLACES = {
-    "Conflict": "errors",
-    "ContextManager": "runtime.tiers",
-    "ConversationBuffer": "working.tiers",
-    "Entry": "records.entry",
-    "Hit": "records.recall",
-    "IntentRefused": "errors",
-    "Jidomem": "runtime.root",
-    "JidomemError": "errors",
-    "LongTerm": "runtime.tiers",
-    "MemoryItem": "records.intent",
-    "MemoryReader": "read.reader",
-    "MemoryUpdateIntent": "records.intent",
-    "MemoryWriter": "write.writer",
-    "NotFound": "errors",
-    "Promotion": "working.tiers",
-    "RecallRequest": "records.recall",
-    "RecallResult": "records.recall",
-    "Receipt": "records.intent",
-    "ShortTerm": "working.tiers",
-    "TripleStore": "index.triple_store",
-    "WriteRequest": "records.entry",
-    "WriteResult": "records.entry",
-    "create_memory": "records.intent",
-    "json_value": "base.clock",
-    "open": "runtime.root:open_root",
-}
+    "Conflict": "errors", "ContextManager": "runtime.tiers", "ConversationBuffer": "working.tiers",
+    "Entry": "records.entry", "Hit": "records.recall", "IntentRefused": "errors", "Jidomem": "runtime.root",
+    "JidomemError": "errors", "LongTerm": "runtime.tiers", "MemoryItem": "records.intent",
+    "MemoryReader": "read.reader", "MemoryUpdateIntent": "records.intent", "MemoryWriter": "write.writer",
+    "NotFound": "errors", "Promotion": "working.tiers", "RecallRequest": "records.recall",
+    "RecallResult": "records.recall", "Receipt": "records.intent", "ShortTerm": "working.tiers",
+    "TripleStore": "index.triple_store", "WriteRequest": "records.entry", "WriteResult": "records.entry",
+    "create_memory": "records.intent", "json_value": "base.clock", "open": "runtime.root:open_root",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -494,7 +494,6 @@ class _History:
         self._changes = sorted(policy.changes, key=lambda change: (self._recorded(iri(change.node)), change.node))
         self._times = [self._recorded(iri(change.node)) for change in self._changes]
         self._by_number = {len(self._changes): policy}
-        self._judged: dict[tuple[object, ...], str] = {}
         self._before: dict[str, set[Term]] = {}
 
     def unpermitted(self, is_active: Callable[[Term], bool]) -> Iterator[UnplacedFinding]:

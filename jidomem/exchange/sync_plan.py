@@ -136,11 +136,6 @@ class SyncPlan(NamedTuple):
     local: tuple[LocalChange, ...] = ()
 
     @property
-    def is_empty(self) -> bool:
-        """Return whether no source changed since its import, so that there is nothing to write."""
-        return all(step.change == "unchanged" for step in self.steps)
-
-    @property
     def counts(self) -> Counter[str]:
         """Return the number of steps by change."""
         return Counter(step.change for step in self.steps)

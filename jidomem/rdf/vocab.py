@@ -69,33 +69,15 @@ def short_id(item: str) -> str:
 
 #: The twelve types of the intent format, `unknown` of the reader's guide, and their subclasses.
 CLASS_OF_TYPE: Mapping[str, str] = {
-    "fact": "Fact",
-    "assumption": "Assumption",
-    "hypothesis": "Hypothesis",
-    "discovery": "Discovery",
-    "risk": "Risk",
-    "unknown": "Unknown",
-    "decision": "Decision",
-    "architectural_decision": "ArchitecturalDecision",
-    "implementation_decision": "ImplementationDecision",
-    "convention": "Convention",
-    "task": "Task",
-    "error": "Error",
-    "lesson_learned": "LessonLearned",
-    "alternative": "Alternative",
-    "trade_off": "TradeOff",
-    "coding_standard": "CodingStandard",
-    "architectural_convention": "ArchitecturalConvention",
-    "agent_rule": "AgentRule",
-    "process_convention": "ProcessConvention",
-    "bug": "Bug",
-    "failure": "Failure",
-    "incident": "Incident",
-    "root_cause": "RootCause",
-    "milestone": "Milestone",
-    "plan": "Plan",
+    "fact": "Fact", "assumption": "Assumption", "hypothesis": "Hypothesis", "discovery": "Discovery", "risk": "Risk",
+    "unknown": "Unknown", "decision": "Decision", "architectural_decision": "ArchitecturalDecision",
+    "implementation_decision": "ImplementationDecision", "convention": "Convention", "task": "Task",
+    "error": "Error", "lesson_learned": "LessonLearned", "alternative": "Alternative", "trade_off": "TradeOff",
+    "coding_standard": "CodingStandard", "architectural_convention": "ArchitecturalConvention",
+    "agent_rule": "AgentRule", "process_convention": "ProcessConvention", "bug": "Bug", "failure": "Failure",
+    "incident": "Incident", "root_cause": "RootCause", "milestone": "Milestone", "plan": "Plan",
     "deleted_marker": "DeletedMarker",
-}
+}  # fmt: skip
 TYPE_OF_CLASS: Mapping[str, str] = {name: key for key, name in CLASS_OF_TYPE.items()}
 
 

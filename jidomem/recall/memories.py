@@ -190,19 +190,11 @@ _TOMBSTONES = frozenset((JIDO + MARKER,))
 SPOKEN = {"entry": plain_value(ENTRY), "turn": plain_value(TURN), "page": PAGE}
 #: Property -> the name of its value in a hit.
 _FIELD_NAMES = {
-    "topic": "topic",
-    "rationale": "rationale",
-    "detailedExplanation": "detailed_explanation",
-    "hasConfidence": "confidence",
-    "hasSourceType": "source",
-    "hasTaskStatus": "state",
-    "hasErrorStatus": "state",
-    "decisionStatus": "state",
-    "severityLevel": "severity",
-    "hasEnforcementLevel": "enforcement_level",
-    "expiresOn": "due",
-    "validUntil": "until",
-}
+    "topic": "topic", "rationale": "rationale", "detailedExplanation": "detailed_explanation",
+    "hasConfidence": "confidence", "hasSourceType": "source", "hasTaskStatus": "state", "hasErrorStatus": "state",
+    "decisionStatus": "state", "severityLevel": "severity", "hasEnforcementLevel": "enforcement_level",
+    "expiresOn": "due", "validUntil": "until",
+}  # fmt: skip
 
 
 class _Place(NamedTuple):

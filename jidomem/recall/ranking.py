@@ -50,67 +50,32 @@ from jidomem.records.recall import FITTED_MEMORIES, MIN_SCORE, Candidate, Profil
 #: conversations of two kinds (a logit of each turn against all others) with leave-one-out validation, then rounded,
 #: which changes R@10 by less than half a point. `bench.recall --without` measures each feature.
 PEOPLE: Profile = {
-    "name": "people-3",
-    "coverage": 1.5,
-    "coverage_around": 3.0,
-    "reply": 0.5,
-    "likeness": 5.0,
-    "likeness_around": 5.5,
-    "speaker": 2.5,
-    "date": 5.0,
-    "event": 2.0,
-    "gives_time": 1.5,
-    "gives_number": 1.5,
-    "itself": 1.0,
-    "asks": -1.5,
-    "past": 0.5,
-}
+    "name": "people-3", "coverage": 1.5, "coverage_around": 3.0, "reply": 0.5, "likeness": 5.0,
+    "likeness_around": 5.5, "speaker": 2.5, "date": 5.0, "event": 2.0, "gives_time": 1.5, "gives_number": 1.5,
+    "itself": 1.0, "asks": -1.5, "past": 0.5,
+}  # fmt: skip
 #: Conversations with a machine: long messages; those of the person contain the information. The turns around a message
 #: do not help (they cost 10 points of R@5); the frequency of a word does. A standing instruction ("Always give units")
 #: counts if the question asks for help. Fitted to six conversations in the same way.
 ASSISTANT: Profile = {
-    "name": "assistant-3",
-    "lexical": 2.0,
-    "matched": 1.0,
-    "likeness": 7.0,
-    "date": 6.0,
-    "told": 2.0,
-    "answered": 1.0,
-    "instruction": 2.5,
-    "brief": 2.0,
-}
+    "name": "assistant-3", "lexical": 2.0, "matched": 1.0, "likeness": 7.0, "date": 6.0, "told": 2.0,
+    "answered": 1.0, "instruction": 2.5, "brief": 2.0,
+}  # fmt: skip
 #: Many short conversations with a machine, each on one task: a turn is understood from those around it, an agent goes
 #: on with a recent task, and of one conversation the best turn is enough: each further one of it scores `repeated` of
 #: the one before. Fitted to three people with leave-one-out validation, then rounded.
 TASKS: Profile = {
-    "name": "tasks-2",
-    "coverage": 1.0,
-    "coverage_around": 2.0,
-    "likeness": 5.0,
-    "likeness_around": 2.0,
-    "date": 6.0,
-    "recent": 2.0,
-    "repeated": 0.6,
-}
+    "name": "tasks-2", "coverage": 1.0, "coverage_around": 2.0, "likeness": 5.0, "likeness_around": 2.0, "date": 6.0,
+    "recent": 2.0, "repeated": 0.6,
+}  # fmt: skip
 #: Texts without a speaker: words, for a note also in its neighbours, similarity, and the dates in the text. Fitted to
 #: the records of two people, each left out of its own fit, and moved towards similarity until the notes of repositories
 #: (`tests/recall/project_notes`) are ranked better than by plain fusion. A memory has a time and a kind: what is of
 #: another time than the question names, or of another kind than it asks for, is a less probable answer.
 MEMORIES: Profile = {
-    "name": "memories-4",
-    "lexical": 1.0,
-    "coverage": 1.0,
-    "coverage_around": 1.0,
-    "likeness": 10.0,
-    "date": 6.0,
-    "event": 6.0,
-    "brief": 3.0,
-    "other_time": -6.0,
-    "other_kind": -2.0,
-    "choice": 1.0,
-    "exact": 4.0,
-    "lacks": -3.0,
-}
+    "name": "memories-4", "lexical": 1.0, "coverage": 1.0, "coverage_around": 1.0, "likeness": 10.0, "date": 6.0,
+    "event": 6.0, "brief": 3.0, "other_time": -6.0, "other_kind": -2.0, "choice": 1.0, "exact": 4.0, "lacks": -3.0,
+}  # fmt: skip
 #: The share of turns by a machine from which the candidates count as a conversation with a machine; the least number of
 #: conversations that are many, and the most candidates of each, on average, that make them short.
 MACHINE_TURN_SHARE, MANY_TALKS, SHORT_TALK_TURNS = 0.2, 4, 12

@@ -117,23 +117,12 @@ FIELD_ALIASES: Mapping[str, str] = {
 
 #: Names that others use as fields -> the property without a field, to be given as an extra triple.
 EXTRA_PROPERTIES: Mapping[str, str] = {
-    "blocked_by": "blockedBy",
-    "blocks_on": "blockedBy",
-    "check_command": "checkCommand",
-    "depends_on": "dependsOn",
-    "error_code": "errorCode",
-    "forbids": "forbidsPattern",
-    "forbids_pattern": "forbidsPattern",
-    "has_root_cause": "hasRootCause",
-    "impact_level": "impactLevel",
-    "part_of_milestone": "partOfMilestone",
-    "part_of_plan": "partOfPlan",
-    "produced_lesson": "producedLesson",
-    "related_error": "relatedError",
-    "requires": "requiresPattern",
-    "requires_pattern": "requiresPattern",
-    "root_cause": "hasRootCause",
-}
+    "blocked_by": "blockedBy", "blocks_on": "blockedBy", "check_command": "checkCommand", "depends_on": "dependsOn",
+    "error_code": "errorCode", "forbids": "forbidsPattern", "forbids_pattern": "forbidsPattern",
+    "has_root_cause": "hasRootCause", "impact_level": "impactLevel", "part_of_milestone": "partOfMilestone",
+    "part_of_plan": "partOfPlan", "produced_lesson": "producedLesson", "related_error": "relatedError",
+    "requires": "requiresPattern", "requires_pattern": "requiresPattern", "root_cause": "hasRootCause",
+}  # fmt: skip
 #: The properties above whose value is a memory.
 _POINTING = frozenset(
     ("blockedBy", "dependsOn", "hasRootCause", "partOfMilestone", "partOfPlan", "producedLesson", "relatedError")

@@ -36,23 +36,12 @@ from jidomem.runtime.config_table import (
 _KIB, _MIB, _GIB = 1024, 1024**2, 1024**3
 #: The bounds of each limit: below, no request would succeed; above, the machine or the engine would fail.
 _BETWEEN: Mapping[str, tuple[float, float]] = {
-    "queries": (1, 256),
-    "query_seconds": (0.05, 3600),
-    "query_memory": (64 * _MIB, 1024 * _GIB),
-    "query_rows": (1, 10_000_000),
-    "query_answer": (_KIB, 2 * _GIB),
-    "query_text": (16, MAX_BYTES),
-    "query_nesting": (1, MAX_DEPTH),
-    "body": (_KIB, _GIB),
-    "stream": (_KIB, 1024 * _GIB),
-    "line": (_KIB, _GIB),
-    "literal": (_KIB, LITERAL_MOST),
-    "url": (_KIB, _MIB),
-    "headers": (_KIB, _MIB),
-    "connections": (1, 4096),
-    "idle_seconds": (0.1, 3600),
-    "reread_seconds": (1, 31_536_000),
-}
+    "queries": (1, 256), "query_seconds": (0.05, 3600), "query_memory": (64 * _MIB, 1024 * _GIB),
+    "query_rows": (1, 10_000_000), "query_answer": (_KIB, 2 * _GIB), "query_text": (16, MAX_BYTES),
+    "query_nesting": (1, MAX_DEPTH), "body": (_KIB, _GIB), "stream": (_KIB, 1024 * _GIB), "line": (_KIB, _GIB),
+    "literal": (_KIB, LITERAL_MOST), "url": (_KIB, _MIB), "headers": (_KIB, _MIB), "connections": (1, 4096),
+    "idle_seconds": (0.1, 3600), "reread_seconds": (1, 31_536_000),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,18 +294,10 @@ def _fields(item: MemoryItem) -> dict[str, Any]:
 
 THRESHOLD = 0.5
 TYPE_OF_CATEGORY: Mapping[str, str] = {
-    "decisions": "decision",
-    "errors": "error",
-    "tasks": "task",
-    "discoveries": "discovery",
-    "conventions": "convention",
-    "facts": "fact",
-    "lessons": "lesson_learned",
-    "assumptions": "assumption",
-    "hypotheses": "hypothesis",
-    "risks": "risk",
-    "unknowns": "unknown",
-}
+    "decisions": "decision", "errors": "error", "tasks": "task", "discoveries": "discovery",
+    "conventions": "convention", "facts": "fact", "lessons": "lesson_learned", "assumptions": "assumption",
+    "hypotheses": "hypothesis", "risks": "risk", "unknowns": "unknown",
+}  # fmt: skip
 
 
 class PromotionRule(NamedTuple):

@@ -41,32 +41,12 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
 
 #: Other words for our types; refused like a misspelling, with our word as the nearest.
 TYPE_SYNONYMS: Mapping[str, str] = {
-    "action": "task",
-    "choice": "decision",
-    "guideline": "convention",
-    "handover": "fact",
-    "idea": "hypothesis",
-    "insight": "lesson_learned",
-    "issue": "error",
-    "learning": "lesson_learned",
-    "memo": "fact",
-    "memory": "fact",
-    "note": "fact",
-    "observation": "discovery",
-    "open_question": "unknown",
-    "preference": "fact",
-    "problem": "error",
-    "question": "unknown",
-    "recap": "fact",
-    "rule": "convention",
-    "session": "fact",
-    "session_summary": "fact",
-    "standard": "coding_standard",
-    "summary": "fact",
-    "ticket": "task",
-    "to_do": "task",
-    "todo": "task",
-}
+    "action": "task", "choice": "decision", "guideline": "convention", "handover": "fact", "idea": "hypothesis",
+    "insight": "lesson_learned", "issue": "error", "learning": "lesson_learned", "memo": "fact", "memory": "fact",
+    "note": "fact", "observation": "discovery", "open_question": "unknown", "preference": "fact", "problem": "error",
+    "question": "unknown", "recap": "fact", "rule": "convention", "session": "fact", "session_summary": "fact",
+    "standard": "coding_standard", "summary": "fact", "ticket": "task", "to_do": "task", "todo": "task",
+}  # fmt: skip
 
 
 @cache

@@ -215,12 +215,6 @@ def fill(
     return position
 
 
-def commit_ref(entry: LogEntry) -> CommitRef | None:
-    """Return the reference of an entry's commit; None if its document is not that commit."""
-    linked = _outline(entry)
-    return linked.head if linked is not None else None
-
-
 def _outline(entry: LogEntry) -> PackEntry | None:
     try:
         linked = unverified_entry(entry.document)
