@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -15,15 +16,23 @@ import click
 
 from jidomem import Jidomem
 from jidomem.base.containers import grouped
-from jidomem.check.journal_integrity import JournalFinding, anchor, anchored, compare_with_git, journal_findings
+from jidomem.check.journal_integrity import (
+    AnchoredHeads,
+    JournalFinding,
+    Records,
+    anchored,
+    compare_with_git,
+    journal_findings,
+    lost_redactions,
+    read_anchor,
+    record_values,
+    records_of,
+)
 from jidomem.check.journal_integrity import replay as replayed
 from jidomem.curation.find_text import (
     AS_IT_IS,
-    BLOBS,
     DERIVED,
-    DIGEST,
     NOT_SEARCHED,
-    UNKNOWN,
     FileMatch,
     config_leftovers,
     leftovers,
@@ -32,13 +41,13 @@ from jidomem.curation.find_text import (
 from jidomem.curation.redact import SHOWN, Incomplete, RedactionPlan, reveals_content
 from jidomem.curation.review_text import RESTATED
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
+from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import unverified_entry
 from jidomem.journal.rewrite import future_commits
-from jidomem.rdf.terms import Term, iri, plain_value
-from jidomem.rdf.vocab import JIDO, TYPE, jido, local_name, short_id
+from jidomem.rdf.terms import Term, plain_value
+from jidomem.rdf.vocab import JIDO, TYPE, local_name, short_id
 from jidomem.read import memory_detail
-from jidomem.records.file_anchor import ANCHOR, anchors_of
 from jidomem.records.intent import SHORT, properties_of
 from jidomem.runtime.root import INDEX
 from jidomem.runtime.settings import own_config
@@ -118,6 +127,9 @@ _PROPERTIES = properties_of("text", "url", "evidence", "alternative")
 @reason_option()
 @dry_run_option
 @click.option("--again", is_flag=True, help="Repeat a redaction that was interrupted, or whose secret came back.")
+@click.option(
+    "--anchor", metavar="FILE", help="With --again, repeat also the redactions that verify --json noted in FILE."
+)
 @pass_app
 def redact(
     app: App,
@@ -128,6 +140,7 @@ def redact(
     reason: str | None,
     dry_run: bool,
     again: bool,
+    anchor: str | None,
 ) -> int:
     """Remove the texts of the memory IRI, or a secret, from the journal for good; the chain of commits still verifies.
 
@@ -150,12 +163,16 @@ def redact(
     memory = app.read()
     if again:
         if item or properties or texts or parts or dry_run:
-            raise InvalidRequest("--again repeats the former redaction", hint="leave out all options but --reason")
+            hint = "leave out all options but --reason and --anchor"
+            raise InvalidRequest("--again repeats the former redaction", hint=hint)
+        anchored = read_anchor(anchor, Stream(memory.project)).redactions if anchor is not None else {}
         made = memory.maintenance.redact_again(
-            memory.project, agent=memory.writer.agent, reason=_required(reason, "redaction")
+            memory.project, agent=memory.writer.agent, reason=_required(reason, "redaction"), anchored=anchored
         )
         _print_redaction_result(app, memory, [commit.id for commit in made], None)
         return 0
+    if anchor is not None:
+        raise InvalidRequest("--anchor is for --again", hint="add --again")
     if properties and texts:
         raise InvalidRequest("--property and --text exclude each other", hint="leave one of them out")
     plan = memory.maintenance.plan(
@@ -212,7 +229,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
         app.info(f"values that would be removed completely, not only the text in them: {fields}")
     _print_entries(app, plan, "would be ")
     _print_occurrences(app, plan)
-    costs, more = app.first([*_costs(plan)], 2 * SHOWN)
+    costs, more = app.first([*plan.costs()], 2 * SHOWN)
     for cost in costs:
         app.info(f"cost: {cost}")
     if more:
@@ -245,38 +262,6 @@ def _summary(memory: Jidomem, plan: RedactionPlan) -> list[Row]:
     }
     counted = ((*key, len(of_key), examples[key]) for key, of_key in sorted(nodes.items()))
     return [dict(zip(_SUMMARY_COLUMNS, row, strict=True)) for row in counted]
-
-
-def _costs(plan: RedactionPlan) -> Iterator[str]:
-    """Yield the detections that are lost without the digests of *plan*."""
-    digests = [trace for _, trace in plan.traces if trace.why in (DIGEST, UNKNOWN)]
-    files: dict[tuple[Term, str], set[Term]] = defaultdict(set)
-    unknown: dict[str, set[str]] = defaultdict(set)
-    others: dict[Term, set[Term]] = defaultdict(set)
-    for trace in digests:
-        subject, predicate, value = trace.triple
-        others[predicate].add(subject)
-        for each in anchors_of([value]) if predicate in BLOBS else ():
-            files[predicate, each.path].add(subject)
-            if trace.why == UNKNOWN:
-                unknown[each.path].add(each.blob)
-    if keyed := others[jido("conflictKey")]:
-        yield f"{_memories(keyed)} can no longer be detected as repeating or contradicting others by the removed text"
-    if requests := others[jido("requestDigest")] - {iri(each) for each in plan.unrecognised}:
-        yield f"a retry of the request of {_memories(requests)} is refused"
-    for (predicate, path), items in sorted(files.items()):
-        if predicate == ANCHOR:
-            text = f"freshness of {_memories(items)} about {path} can no longer be determined"
-            yield f"{text}, until: jidomem edit {short_id(plain_value(min(items)))} --confirm"
-        else:
-            yield f"an import of {path} no longer recognises the version that {_memories(items)} came from"
-    for path, blobs in sorted(unknown.items()):
-        versions = "1 version" if len(blobs) == 1 else f"{len(blobs)} versions"
-        yield f"neither the file nor git has the content of {versions} of {path}, which may have contained the text"
-
-
-def _memories(items: Collection[Term]) -> str:
-    return "1 memory" if len(items) == 1 else f"{len(items)} memories"
 
 
 def _print_incomplete(app: App, without: Incomplete, state: str = "") -> None:
@@ -554,12 +539,15 @@ def verify(app: App, heads: str | None, quarantine: str | None, reason: str | No
     if reason is not None:
         raise InvalidRequest("--reason is for --quarantine", hint="add --quarantine COMMIT")
     streams, journal = app.streams(memory), memory.journal
-    wanted = anchor(heads, Stream(memory.project)) if heads is not None else {}
-    damage = [(stream, journal.verify(stream)) for stream in streams]
-    findings_ = [each for noted in journal_findings(journal, streams, memory.sources.now()).values() for each in noted]
-    findings_ += compare_with_git(journal, dict(damage), app.project)
-    findings_ += [each for stream, ids in wanted.items() for each in anchored(journal, stream, ids)]
-    _print_damage(app, memory, damage, findings_, anchored_to=bool(wanted))
+    noted = read_anchor(heads, Stream(memory.project)) if heads is not None else AnchoredHeads({})
+    damage, records = [(stream, journal.verify(stream)) for stream in streams], records_of(journal, streams)
+    found = journal_findings(journal, streams, memory.sources.now(), records)
+    findings_ = [*chain(*found.values()), *compare_with_git(journal, dict(damage), app.project)]
+    findings_ += [each for stream, ids in noted.heads.items() for each in anchored(journal, stream, ids)]
+    again = f"jidomem journal redact --again --anchor {quote(heads or '')}"
+    noted_of = {each: orders for each, orders in noted.redactions.items() if app.project in (None, each.project)}
+    findings_ += lost_redactions(journal, records, noted_of, again)
+    _print_damage(app, memory, damage, findings_, records, anchored_to=bool(noted.heads))
     for folder in sorted(memory.settings.root.glob("cut/*.[0-9]*")) if memory.place.is_shared else ():
         cut = FileJournal(folder)
         if not all(journal.holds(stream, cut.head(stream)) for stream in cut.streams()):
@@ -576,12 +564,13 @@ def _print_damage(
     memory: Jidomem,
     damage: Sequence[tuple[Stream, tuple[JournalDamaged, ...]]],
     findings_: Sequence[JournalFinding],
+    records: Records,
     *,
     anchored_to: bool,
 ) -> None:
     errors = [error for _, errors in damage for error in errors]
     if app.json:
-        rows = [_row(memory, stream, len(errors)) for stream, errors in damage]
+        rows = [_row(memory, stream, len(errors), records.get(stream, ())) for stream, errors in damage]
         unseen = None if anchored_to else UNSEEN
         damaged = [error.to_dict() for error in errors]
         show_json(
@@ -672,10 +661,11 @@ def _is_of(memory: Jidomem, stream: Stream, finding: JournalFinding) -> bool:
     return finding.path == folder or (finding.path or "").startswith(f"{folder}/")
 
 
-def _row(memory: Jidomem, stream: Stream, damaged: int) -> dict[str, Any]:
+def _row(memory: Jidomem, stream: Stream, damaged: int, records: Sequence[Commit]) -> dict[str, Any]:
     version = memory.journal.head(stream)
+    redactions = [each.data.decode() for each in records if not record_values(each, "setsAside")]
     return {"project": stream.project, "stream": stream.name, "version": str(version), "heads": list(version.ids),
-            "damaged": damaged}  # fmt: skip
+            "damaged": damaged, "redactions": redactions}  # fmt: skip
 
 
 def _quarantine(app: App, memory: Jidomem, which: str, reason: str | None) -> int:

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from io import RawIOBase
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jidomem.base import clock
@@ -48,7 +49,7 @@ from jidomem.journal.rewrite import (
 from jidomem.journal.stream_files import FROM_ROOT, each_file, in_repository, set_aside
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value
-from jidomem.rdf.vocab import jido
+from jidomem.rdf.vocab import jido, short_id
 from jidomem.records.intent import SHORT, CommitRef, Version
 from jidomem.repository import git
 from jidomem.schema.shacl import Severity
@@ -74,7 +75,7 @@ _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
 class JournalFinding:
     """A finding about a stream: a `violation` needs a repair, a `warning` does not."""
 
-    kind: str  # exposed, unrecorded, set_aside, redacted, missing, too_late, future, stray, unchecked
+    kind: str  # exposed, unredacted, unrecorded, set_aside, redacted, missing, too_late, future, stray, unchecked
     severity: Severity
     detail: str
     hint: str
@@ -91,7 +92,7 @@ class JournalFinding:
 class ExposedForm(NamedTuple):
     """A form of a commit, in a file, that shows redacted content: its leaves, and the id of the commit.
 
-    `triples` are the exposed triples: none if the content was removed without a record.
+    `triples` are the triples of these leaves, as far as a form of the commit has them.
     """
 
     path: str
@@ -105,21 +106,23 @@ class ExposedForm(NamedTuple):
 Records = Mapping[Stream, Sequence[Commit]]
 
 
-def records_of(journal: FileJournal, streams: Iterable[Stream]) -> Records:
+def records_of(
+    journal: FileJournal, streams: Iterable[Stream], anchored: Records = MappingProxyType({})
+) -> dict[Stream, list[Commit]]:
     """Return the redaction records of all streams of the projects of *streams*; every file of them is read.
 
-    The first record of a redaction names the commits of the other streams, too.
+    The first record of a redaction names the commits of the other streams, too. *anchored* are added to them.
     """
     projects = {stream.project for stream in streams}
     present = (each for each in journal.streams() if each.project in projects)
-    return {each: list(redaction_records(journal.inspect(each))) for each in present}
+    return {each: [*redaction_records(journal.inspect(each)), *anchored.get(each, ())] for each in present}
 
 
 def journal_findings(
-    journal: FileJournal, streams: Sequence[Stream], now: datetime | None = None
+    journal: FileJournal, streams: Sequence[Stream], now: datetime | None = None, records: Records | None = None
 ) -> dict[Stream, list[JournalFinding]]:
-    """Return the findings about *streams* other than damage, at the moment *now*; their projects are read once."""
-    records = records_of(journal, streams)
+    """Return the findings about *streams* other than damage, at the moment *now*; *records* are read if not given."""
+    records = records_of(journal, streams) if records is None else records
     return {stream: _findings(journal, stream, records, now or clock.now()) for stream in streams}
 
 
@@ -173,12 +176,17 @@ def _showing(journal: FileJournal, stream: Stream, known: Mapping[str, frozenset
 
 
 def _silently(journal: FileJournal, stream: Stream, known: Mapping[str, frozenset[str]]) -> Iterator[ExposedForm]:
-    """Yield the forms of commits that lack a leaf without a record of its redaction."""
+    """Yield the forms of commits that lack a leaf without a record of its redaction.
+
+    After an interruption another form has the triples.
+    """
     folder = journal.inspect(stream)
     for identity in redacted_ids(folder):
-        for form in forms(folder, identity):
+        every = forms(folder, identity)
+        for form in every:
             if lost := removed_leaves(form.commit) - known.get(identity, frozenset()):
-                yield _exposure(folder.path, form, lost)
+                leaf_of = chain.from_iterable(leaves(each.commit).items() for each in every)
+                yield _exposure(folder.path, form, lost, frozenset(row for row, leaf in leaf_of if leaf in lost))
 
 
 def _exposure(
@@ -211,6 +219,39 @@ def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -
             yield JournalFinding("set_aside", "warning", detail, hint, path)
 
 
+_IN_STATE = "search for the text in working memory: jidomem journal redact --dry-run --text TEXT"
+
+
+def lost_redactions(
+    journal: FileJournal, records: Records, anchored: Records, command: str
+) -> Iterator[JournalFinding]:
+    """Yield a finding for each redaction in an anchor without a record in the journal, if that shows the text again.
+
+    An older backup was restored then. *records* are those of the journal; *command* repeats the redactions.
+    """
+    present = {order.id for orders in records.values() for order in orders}
+    for stream, order in ((stream, order) for stream, orders in anchored.items() for order in orders):
+        known, streams = redacted_leaves([order]), (s for s in journal.streams() if s.project == stream.project)
+        shown = {form.commit for each in streams for form in _showing(journal, each, known)}
+        if order.id in present or (known and not shown):
+            continue
+        items = [short_id(plain_value(item)) for item in record_values(order, "redactedItem")]
+        more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+        what = f" of {', '.join(items[:_NAMED])}{more}" if items else ""
+        where = f"commits that show the text: {len(shown)}" if shown else "working memory may show the text"
+        author, reason = _ordered(order)
+        yield JournalFinding(
+            "unredacted",
+            "violation" if shown else "warning",
+            f"the journal lost the redaction{what} by {author} at {order.recorded_at} ({reason}); {where}",
+            f"{command} --project {stream.project} --reason TEXT; then each text that working memory had, too:"
+            " jidomem journal redact --text TEXT --dry-run"
+            if shown
+            else "jidomem journal redact --text TEXT --dry-run",
+            commit=order.id,
+        )
+
+
 def anchored(journal: FileJournal, stream: Stream, heads: Collection[str]) -> list[JournalFinding]:
     """Return a finding for each of *heads*, ids or their first 12 digits, that the journal of a stream lacks.
 
@@ -224,7 +265,8 @@ def anchored(journal: FileJournal, stream: Stream, heads: Collection[str]) -> li
             "missing",
             "violation",
             f"{stream.project}/{stream.name} no longer has the commit {head}, a head of the anchor",
-            "the journal was truncated, or another branch is checked out: restore it from git or a backup",
+            "the journal was truncated, a backup from before was restored, or another branch is checked out: restore it"
+            " from git or a newer backup",
             commit=head,
         )
         for head in heads
@@ -242,14 +284,9 @@ def anchored(journal: FileJournal, stream: Stream, heads: Collection[str]) -> li
 def _redaction(stream: Stream, order: Commit, count: int) -> JournalFinding:
     commits = "1 commit was" if count == 1 else f"{count} commits were"
     author, reason = _ordered(order)
-    return JournalFinding(
-        "redacted",
-        "warning",
-        f"{commits} redacted in {stream.project}/{stream.name} since the anchor, by {author} at {order.recorded_at}:"
-        f" {reason}",
-        f"see what was redacted: jidomem journal diff --as-of {order.position - 1}",
-        commit=order.id,
-    )
+    detail = f"{commits} redacted in {stream.project}/{stream.name} since the anchor, by {author}"
+    hint = f"see what was redacted: jidomem journal diff --as-of {order.position - 1}"
+    return JournalFinding("redacted", "warning", f"{detail} at {order.recorded_at}: {reason}", hint, commit=order.id)
 
 
 def _ordered(order: Commit) -> tuple[str, str]:
@@ -335,14 +372,8 @@ def damage_problem(damage: JournalDamaged, line: int | None) -> Problem:
     commit = f"urn:jido:commit:{damage.commit}" if damage.commit else damage.path
     where = f"{damage.path}:{damage.line}: " if damage.line else f"{damage.path}: "
     detail = damage.detail.removeprefix(where)
-    return Problem(
-        commit,
-        JOURNAL,
-        "violation",
-        f"{detail}; {damage.hint}" if damage.hint else detail,
-        damage.path,
-        line or damage.line,
-    )
+    text = f"{detail}; {damage.hint}" if damage.hint else detail
+    return Problem(commit, JOURNAL, "violation", text, damage.path, line or damage.line)
 
 
 def finding_problem(finding: JournalFinding) -> Problem:
@@ -371,17 +402,28 @@ def edited_lines(journal: FileJournal, damage: Iterable[JournalDamaged]) -> dict
     return edited
 
 
-def anchor(text: str, default: Stream) -> dict[Stream, list[str]]:
-    """Return the heads that an anchor names, by stream. The anchor is a version, which is that of *default*, or a file.
+class AnchoredHeads(NamedTuple):
+    """The heads of each stream, and its redaction records, as noted outside of the journal."""
+
+    heads: Mapping[Stream, Sequence[str]]
+    redactions: Records = MappingProxyType({})
+
+
+def read_anchor(text: str, default: Stream) -> AnchoredHeads:
+    """Return what an anchor names. The anchor is a version, which is that of *default*, or a file.
 
     The file is the output of `jidomem journal verify --json`. Raises InvalidRequest for any other text.
     """
     if _VERSION.fullmatch(text):
-        return {default: [] if text == "0" else text.partition("-")[2].split("+")}
+        return AnchoredHeads({default: [] if text == "0" else text.partition("-")[2].split("+")})
     try:
-        rows = decode_json(Path(text).read_text("utf-8"))["streams"]
-        return {Stream(row["project"], row["stream"]): _ids(row["heads"]) for row in rows}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        listed = decode_json(Path(text).read_text("utf-8"))["streams"]
+        rows = {Stream(each["project"], each["stream"]): each for each in listed}
+        return AnchoredHeads(
+            {stream: _ids(row["heads"]) for stream, row in rows.items()},
+            {stream: [parse(each.encode()) for each in row.get("redactions", ())] for stream, row in rows.items()},
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidRequest(
             f"{text} is neither a version nor a file of heads: {error}",
             hint="make one with: jidomem journal verify --json > anchor.json",

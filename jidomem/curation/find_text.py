@@ -334,7 +334,7 @@ _MINTED = re.compile(
     r"|\.well-known/genid/[0-9a-f]{16,}-[^>]*))>"
 )
 #: The beginnings of public terms: those of the ontology and of the standards.
-_TERMS = tuple(f"<{each}" for each in (vocab.JIDO, vocab.CONVERSATION, vocab.RDF, vocab.RDFS, XSD, vocab.PROV))
+TERMS = tuple(f"<{each}" for each in (vocab.JIDO, vocab.CONVERSATION, vocab.RDF, vocab.RDFS, XSD, vocab.PROV))
 #: The beginnings of IRIs that name only a kind or an owner.
 _PLACE = re.compile(rf"(?:{re.escape(vocab.BASE)}(?:projects/[^/]*/?|[a-z.-]+/)?)?")
 #: The keys of docs/conflicts.md that are computed from a property, beside that of identical memories.
@@ -389,7 +389,7 @@ class TextsToRemove:
         """Return the form in which *term*, in a triple about the node *about*, contains one of the texts, or None."""
         near, given = self._spellings_about(about)
         if is_iri(term):
-            known = term.startswith(_TERMS) or _MINTED.fullmatch(term)
+            known = term.startswith(TERMS) or _MINTED.fullmatch(term)
             return None if known else _form_in_name(given, term[1:-1])
         text, datatype, _ = parse_literal(term)
         if datatype not in WORDS:
@@ -401,7 +401,7 @@ class TextsToRemove:
         if self.parts or not self.anywhere:
             return set()
         if is_iri(term):
-            text = "" if term.startswith(_TERMS) or _MINTED.fullmatch(term) else _PLACE.sub("", term[1:-1], count=1)
+            text = "" if term.startswith(TERMS) or _MINTED.fullmatch(term) else _PLACE.sub("", term[1:-1], count=1)
         else:
             text, datatype, _ = parse_literal(term)
             text = text if datatype in WORDS else ""

@@ -8,12 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 from jidomem.base.clock import Sources
 from jidomem.base.containers import grouped, reachable
 from jidomem.base.words import slug
-from jidomem.check.journal_integrity import ExposedForm, exposures, records_of
+from jidomem.check.journal_integrity import ExposedForm, Records, exposures, records_of
 from jidomem.curation.find_text import (
     BLOBS,
     DIGEST,
@@ -23,6 +24,7 @@ from jidomem.curation.find_text import (
     SAYS,
     SOURCE_BLOB,
     SOURCE_DIGEST,
+    TERMS,
     TURN_TEXTS,
     UNKNOWN,
     WHOLE,
@@ -44,7 +46,7 @@ from jidomem.journal.journal import NAMES, Stream, VersionMismatch
 from jidomem.journal.rewrite import leaves
 from jidomem.rdf.terms import Term, Triple, date_time, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, LABEL, REDACTED, THIS, TYPE, XSD, conv, jido, local_name, short_id
-from jidomem.records.file_anchor import NO_BLOB, Anchor, anchors_of
+from jidomem.records.file_anchor import ANCHOR, NO_BLOB, Anchor, anchors_of
 from jidomem.records.intent import Version
 from jidomem.records.interfaces import NAMESPACE
 from jidomem.records.policy import AgentPolicy, Policy
@@ -162,6 +164,34 @@ class RedactionPlan:
     def forms(self) -> Mapping[str, int]:
         """Return the number of statements that contain a text, by its form."""
         return Counter(trace.form for _, trace in self.traces if trace.why == SAYS)
+
+    def costs(self) -> Iterator[str]:
+        """Yield the detections that are lost without the removed digests."""
+        digests = [trace for _, trace in self.traces if trace.why in (DIGEST, UNKNOWN)]
+        files: dict[tuple[Term, str], set[Term]] = defaultdict(set)
+        unknown: dict[str, set[str]] = defaultdict(set)
+        others: dict[Term, set[Term]] = defaultdict(set)
+        for trace in digests:
+            subject, predicate, value = trace.triple
+            others[predicate].add(subject)
+            for each in anchors_of([value]) if predicate in BLOBS else ():
+                files[predicate, each.path].add(subject)
+                if trace.why == UNKNOWN:
+                    unknown[each.path].add(each.blob)
+        if keyed := others[jido("conflictKey")]:
+            repeated = "can no longer be detected as repeating or contradicting others by the removed text"
+            yield f"{_memories(keyed)} {repeated}"
+        if requests := others[jido("requestDigest")] - {iri(each) for each in self.unrecognised}:
+            yield f"a retry of the request of {_memories(requests)} is refused"
+        for (predicate, path), items in sorted(files.items()):
+            if predicate == ANCHOR:
+                text = f"freshness of {_memories(items)} about {path} can no longer be determined"
+                yield f"{text}, until: jidomem edit {short_id(plain_value(min(items)))} --confirm"
+            else:
+                yield f"an import of {path} no longer recognises the version that {_memories(items)} came from"
+        for path, blobs in sorted(unknown.items()):
+            versions = "1 version" if len(blobs) == 1 else f"{len(blobs)} versions"
+            yield f"neither the file nor git has the content of {versions} of {path}, which may have contained the text"
 
 
 class JournalMaintenance(NamedTuple):
@@ -283,10 +313,8 @@ class JournalMaintenance(NamedTuple):
             pending = {stream: self._leaves(stream, of_stream) for stream, of_stream in by_stream.items()}
             for stream, of_stream in by_stream.items():
                 about = _subjects(of_stream, plan.wanted)
-                # the source anchors of the memories that lose the blob id of their file are restated without it
                 lost = {trace.triple for trace in of_stream if trace.why in (DIGEST, UNKNOWN)}
-                places = sorted((s, p, without_blob(o)) for s, p, o in lost if p == SOURCE_BLOB)
-                places += _placeholders(about, plan.wanted)
+                places = [*_places(lost), *_placeholders(about, plan.wanted)]
                 named = dict(chain.from_iterable(leaves_of.items() for leaves_of in pending.values()))
                 removed = pending.pop(stream)
                 record = self._erase(stream, removed, about, places, named, agent=agent, reason=reason)
@@ -316,16 +344,19 @@ class JournalMaintenance(NamedTuple):
         if (match := secrets.find(reason)) is not None and self.policy.secrets == "refuse":
             raise IntentRefused(secrets.refusals([("reason", match)]), hint="say it without the secret")
 
-    def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
+    def redact_again(
+        self, project: str, *, agent: str, reason: str, anchored: Records = MappingProxyType({})
+    ) -> list[Commit]:
         """Remove redacted triples that are in the journal again, after a merge or an interrupted redaction.
 
-        Entries of which only a part was redacted go whole. The texts are also removed from the working state, except
-        very short ones. Returns the commits that record it, none if there was nothing to remove. Raises PolicyDenied
-        unless *agent* is a curator: `redact` checked the right to redact the policy at the first redaction.
+        *anchored* are the redaction records of an anchor, which an older backup lacks. Entries of which only a part was
+        redacted go whole. The texts are also removed from the working state, except very short ones. Returns the
+        commits that record it, none if there was nothing to remove. Raises PolicyDenied unless *agent* is a curator:
+        `redact` checked the right to redact the policy at the first redaction.
         """
         self.writer.check_curator(project, agent, "redact")
         self._screen_reason(reason)
-        exposed_in = self._exposed(project)
+        exposed_in = self._exposed(project, anchored)
         shown = (triple for each in exposed_in.values() for exposure in each for triple in exposure.triples)
         literals = (parse_literal(o) for _, p, o in shown if p not in (*DIGESTS, *BLOBS) and not is_iri(o))
         self._unlog_texts(project, TextsToRemove(frozenset(each.text for each in literals if each.datatype in WORDS)))
@@ -338,15 +369,27 @@ class JournalMaintenance(NamedTuple):
             for commit, redacted in self._leaves(stream, rest).items():
                 removed[commit] |= redacted
             if removed:
-                about = _subjects(rest, TextsToRemove(frozenset()))
-                made.append(self._erase(stream, removed, about, agent=agent, reason=reason))
+                triples = frozenset().union(*(exposure.triples for exposure in exposed))
+                about = sorted({*_subjects(rest, TextsToRemove(frozenset())), *self._subjects_left(stream, triples)})
+                places = [*_places(triples), *_placeholders(about, TextsToRemove(frozenset()))]
+                made.append(self._erase(stream, removed, about, places, agent=agent, reason=reason))
         if made:
             self._rebuild_copies(project)
         return made
 
-    def _exposed(self, project: str) -> dict[Stream, list[ExposedForm]]:
+    def _subjects_left(self, stream: Stream, removed: Collection[Triple]) -> set[tuple[Term, Term]]:
+        """Return subject and property of each text in *removed*, if other statements have them: they have no text."""
+
+        def stays(*pattern: Term | None) -> bool:
+            return any(row[:2] not in pairs for row in self.follower.index.triples(stream.graph, *pattern))
+
+        pairs, computed = {row[:2] for row in removed}, {*DIGESTS, *BLOBS, jido("receipt")} - {SOURCE_DIGEST}
+        names = {(s, p) for s, p, o in removed if p not in computed and not (reveals_content(s) or reveals_content(o))}
+        return {(s, p) for s, p in names if stays(s) and (p.startswith(TERMS) or stays(None, p))}
+
+    def _exposed(self, project: str, anchored: Records = MappingProxyType({})) -> dict[Stream, list[ExposedForm]]:
         journal, streams = self.follower.journal, self._streams(project)
-        records = records_of(journal, streams)
+        records = records_of(journal, streams, anchored)
         return {stream: exposures(journal, stream, records) for stream in streams}
 
     def _rest_of_entries(self, project: str) -> list[tuple[Stream, Trace]]:
@@ -528,6 +571,10 @@ class JournalMaintenance(NamedTuple):
             self.follower.catch_up(stream)
 
 
+def _memories(items: Collection[Term]) -> str:
+    return "1 memory" if len(items) == 1 else f"{len(items)} memories"
+
+
 def _agent(name: str) -> Term:
     return iri(name if canonical.is_absolute(name) else f"{BASE}agents/{slug(name)}")
 
@@ -582,6 +629,11 @@ def _without_texts(items: Collection[Term], view: WriteSnapshot, removed: Collec
     unexplained = [item for item in others if view.has_lost(item, "rationale", removed)]
     lost = [(name, plain_value(item)) for item in others for name in view.lost_fields(item, removed)]
     return Incomplete(tuple(map(plain_value, emptied)), tuple(map(plain_value, unexplained)), grouped(lost))
+
+
+def _places(lost: Iterable[Triple]) -> list[Triple]:
+    """Return the source anchors in *lost* without the blob id of their file: they are restated so."""
+    return sorted((s, p, without_blob(o)) for s, p, o in lost if p == SOURCE_BLOB)
 
 
 def _placeholders(pairs: Iterable[tuple[Term, Term]], wanted: TextsToRemove) -> list[Triple]:

@@ -98,11 +98,17 @@ _Block = tuple[Term, list[_Row]]
 
 #: The bytes of redaction records only: no text can contain them, as line ends in texts are escaped.
 _REDACTS, _SETS_ASIDE = b"\n    jido:redacts <", b'\n    jido:setsAside "'
+_ORDERED_BY = b"\n    jido:orderedBy <"
 
 
 def is_redaction_record(document: bytes) -> bool:
     """Return whether a document, or one in it, records a redaction or the quarantine of a file."""
     return _REDACTS in document or _SETS_ASIDE in document
+
+
+def is_ordered(document: bytes) -> bool:
+    """Return whether a document is or has such a record, or one of a redaction of the working state alone."""
+    return is_redaction_record(document) or _ORDERED_BY in document
 
 
 def identity_in(document: bytes) -> str:

@@ -29,6 +29,7 @@ from jidomem.journal.commit import (
     file_name,
     format_document,
     horizon,
+    is_ordered,
     is_pack,
     is_redaction_record,
     parse,
@@ -277,19 +278,20 @@ def heads_beyond(folder: Folder, now: datetime) -> list[JournalDamaged]:
 
 
 def redaction_records(folder: Folder) -> Iterator[Commit]:
-    """Yield the commits that record a redaction or a quarantine; unreadable files, which are damage, are skipped."""
+    """Yield the commits that record a redaction (also of the working state) or a quarantine.
+
+    Unreadable files, which are damage, are skipped.
+    """
     stems: set[str] = set()
     for pack in folder.contents.packs.listed():
         with suppress(OSError):
-            if any(map(is_redaction_record, disk.pieces(pack.path))):
+            if any(map(is_ordered, disk.pieces(pack.path))):
                 stems |= {
-                    key
-                    for key, row in folder.contents.packs.rows(pack).items()
-                    if is_redaction_record(pack.document(row))
+                    key for key, row in folder.contents.packs.rows(pack).items() if is_ordered(pack.document(row))
                 }
     for name in folder.contents.files():
         with suppress(OSError):
-            stems |= {stem_of(name)} if is_redaction_record(disk.read(f"{folder.path}/{name}")) else set()
+            stems |= {stem_of(name)} if is_ordered(disk.read(f"{folder.path}/{name}")) else set()
     yield from folder.commits(sorted(stems), set())
 
 

@@ -308,6 +308,44 @@ def test_a_redaction_is_shown_in_history_log_diff_and_by_an_earlier_anchor(repos
     assert run_json("journal", "verify", "--anchor", now)["findings"] == []
 
 
+def test_a_restored_older_backup_lacks_the_redactions_of_an_anchor_and_its_command_repeats_them(repository, tmp_path):
+    with jidomem.open(repository / ".jidomem") as memory:
+        memory.entries.write(WriteRequest(Entry(id="visit", agent_id="ana", content="Greta Lind came")))
+    named = run("remember", "Greta Lind has a key", "-q").stdout.strip()
+    unnamed = run(
+        "remember", "the key of Greta Lind", "--iri", "https://jido.ai/memory/greta-lind", "-q"
+    ).stdout.strip()
+    assert run("agent", "working", "put", "who", '"Greta Lind has a key"').exit_code == 0
+    assert run("root", "backup", tmp_path / "before.tar").exit_code == 0
+    assert run("journal", "redact", "--text", "Greta Lind", "--reason", "her request").exit_code == 0
+    assert run("agent", "working", "put", "who", '"Bo Berg"').exit_code == 0
+    assert run("journal", "redact", "--text", "Bo Berg", "--reason", "his request").exit_code == 0
+    anchor, restored = tmp_path / "anchor.json", tmp_path / "restored"
+    anchor.write_text(run("journal", "verify", "--json").stdout)
+    assert not re.search("Greta|Lind|Bo Berg", anchor.read_text(), re.IGNORECASE)
+    assert run("root", "restore", tmp_path / "before.tar", "--root", restored).exit_code == 0
+
+    def lost():
+        result = run_json("journal", "verify", "--anchor", anchor, "--root", restored, code=7)
+        return [each for each in result["findings"] if each["kind"] == "unredacted"]
+
+    *of_texts, of_state = lost()
+    assert {each["severity"] for each in of_texts} == {"violation"}
+    assert all("by https://jido.ai/agents/curator at " in each["detail"] for each in of_texts)
+    assert any(named[-8:] in each["detail"] and "her request" in each["detail"] for each in of_texts)
+    assert (of_state["severity"], "his request" in of_state["detail"]) == ("warning", True)
+    (command,) = {each["hint"].partition(";")[0] for each in of_texts}
+    assert run(*command.split()[1:-1], "her request", "--root", restored).exit_code == 0
+
+    assert lost() == [of_state]
+    assert (
+        run_json("show", named, "--history", "--root", restored)["rows"][0]["redactions"][0]["reason"] == "her request"
+    )
+    assert run("show", unnamed, "--root", restored).exit_code == 4
+    remaining = [path.read_bytes() for path in restored.rglob("*") if path.is_file()]
+    assert not any(re.search(rb"(?i)greta|lind", data) for data in remaining)
+
+
 def test_a_redacted_reason_of_a_redaction_leaves_who_ordered_it_and_when(repository):
     assert run("journal", "redact", FACT, "--property", "summary", "--reason", "case of Frau Lind").exit_code == 0
     (before,) = run_json("show", FACT, "--history")["rows"][0]["redactions"]

@@ -4,6 +4,7 @@ import re
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 import pyoxigraph as ox
@@ -648,6 +649,37 @@ def test_a_redaction_interrupted_between_two_streams_is_reported_and_finished_on
         for stream, head in anchor.items():
             (warning,) = anchored(memory.journal, stream, [head])
             assert warning.detail.startswith(f"1 commit was redacted in p/{stream.name}")
+
+
+def test_a_redaction_interrupted_before_its_record_is_finished_with_the_same_record_and_placeholders(tmp_path):
+    results = []
+    for folder, is_interrupted in ((tmp_path / "whole", False), (tmp_path / "interrupted", True)):
+        with jidomem.open(folder, project="p", sources=fixed_sources()) as memory:
+            rule = {"type": "convention", "enforcement_level": "Strict", "about": ["hedwig/*.py"]}
+            memory.writer.submit_intent("p", intent(summary="No tabs", convention_name="tabs", **rule))
+            memory.writer.submit_intent("p", decision(topic="owls", rationale="Hedwig said so", evidence=["of Hedwig"]))
+            memory.writer.submit_intent("p", intent(summary="Hedwig is an owl", iri="https://jido.ai/memory/hedwig"))
+            plan = memory.maintenance.plan("p", None, texts=["Hedwig"])
+            if is_interrupted:
+                removed = {
+                    commit.id: frozenset(leaf for row, leaf in leaves(commit).items() if row in rows)
+                    for rows in [{trace.triple for _, trace in plan.traces}]
+                    for commit in memory.journal.read(STREAM)
+                }
+                with suppress(KeyboardInterrupt), memory.journal.redacting(STREAM, removed):
+                    raise KeyboardInterrupt
+                (order,) = memory.maintenance.redact_again("p", agent="ana", reason="her request")
+            else:
+                (order,) = memory.maintenance.redact(plan, agent="ana", reason="her request")
+            named = {
+                plain_value(o) for _, p, o in order.triples if p in (jido("redactedItem"), jido("redactedProperty"))
+            }
+            results.append((named, memory.maintenance.without_texts("p"), list(memory.ask("timeline"))))
+        assert b"edwig" not in bytes_below(folder / "projects")
+
+    assert results[0] == results[1]
+    assert jido("about")[1:-1] in results[0][0]
+    assert results[0][1].lacking.keys() == {"about"}
 
 
 def test_with_an_agent_go_the_turns_it_asked_its_answers_and_the_turns_of_sessions_named_after_it(tmp_path):
