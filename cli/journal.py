@@ -207,7 +207,7 @@ def _property(name: str) -> str:
 
 def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     entries = plan.entries
-    rows = [
+    rows: list[Row] = [
         {
             "stream": f"{stream.project}/{stream.name}",
             "commit": trace.commit[:SHORT],
@@ -216,13 +216,18 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
             "why": trace.why,
             "form": trace.form or None,
             "entry": entries.get(trace.triple[0]),
+            **({"value": plain_value(trace.triple[2])} if app.verbose else {}),
         }
         for stream, trace in plan.traces
     ]
+    of_state: list[Row] = [
+        {"stream": "working state", "property": kind, "item": place, "value": content}
+        for kind, of_kind in plan.working_entries.items()
+        for place, content in of_kind
+    ]
     is_summary = app.form == "table" and not app.verbose and len(rows) > LISTED_STATEMENTS
-    show_rows(
-        app, _summary(memory, plan) if is_summary else rows, _SUMMARY_COLUMNS if is_summary else _REDACTION_COLUMNS
-    )
+    shown = _summary(memory, plan) if is_summary else [*rows, *(of_state if app.json and app.verbose else ())]
+    show_rows(app, shown, _SUMMARY_COLUMNS if is_summary else _REDACTION_COLUMNS)
     commits, listed = len({row["commit"] for row in rows}), "; -v or --json lists each" * is_summary
     app.info(f"{len(rows):,} statements of {commits:,} commits would be removed; nothing was written{listed}")
     if fields := _count_redactions(plan.fields):

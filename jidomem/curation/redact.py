@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from itertools import chain
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jidomem.base.clock import Sources
 from jidomem.base.containers import grouped, reachable
@@ -94,7 +94,7 @@ class Incomplete(NamedTuple):
 class RedactionPlan:
     """The plan of a redaction: each trace to remove with its stream, and the texts.
 
-    `working_state` counts the entries of the working state that contain a text, by kind; `emptied` are the active
+    `working_entries` are the entries of the working state that contain a text, by kind; `emptied` are the active
     memories that lose their summary, `unexplained` the other active decisions that lose their rationale, `lacking` the
     conventions and decisions that lose a value of another field, by field. `other_projects` have a text in their
     working state. `left_out` are longer words of which a text is only a part, which stay. `versions` are those of the
@@ -105,12 +105,17 @@ class RedactionPlan:
     wanted: TextsToRemove
     traces: tuple[tuple[Stream, Trace], ...]
     versions: Mapping[Stream, Version] = field(default_factory=dict)
-    working_state: Mapping[str, int] = field(default_factory=dict)
+    working_entries: Mapping[str, Sequence[tuple[str, Any]]] = field(default_factory=dict)
     emptied: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
     lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)
     other_projects: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+
+    @property
+    def working_state(self) -> Mapping[str, int]:
+        """Return the number of entries of the working state that contain a text, by kind."""
+        return {kind: len(entries) for kind, entries in self.working_entries.items()}
 
     @property
     def fields(self) -> Mapping[str, int]:
@@ -199,8 +204,8 @@ class JournalMaintenance(NamedTuple):
 
     `delete_caches` deletes the files, other than the index, that are derived from a project, and yields the fault of
     each that stays; `remove_from_logs` deletes the names that a predicate accepts from the read log of a project, and
-    `working_texts` counts them in its working state. `tree` is the git repository with the files whose blob ids
-    memories have.
+    `working_entries` returns place and content of the entries of its working state with them, by kind. `tree` is the
+    git repository with the files whose blob ids memories have.
     """
 
     follower: IndexFollower
@@ -210,7 +215,9 @@ class JournalMaintenance(NamedTuple):
     writer: MemoryWriter
     delete_caches: Callable[[str], Iterable[Failed]]
     remove_from_logs: Callable[[str, Callable[[str], bool]], object]
-    working_texts: Callable[[str, Callable[[str], bool]], Mapping[str, int]] = lambda project, shows: {}
+    working_entries: Callable[[str, Callable[[str], bool]], Mapping[str, Sequence[tuple[str, Any]]]] = (
+        lambda project, shows: {}
+    )
     tree: Worktree | None = None
 
     def plan(
@@ -236,8 +243,8 @@ class JournalMaintenance(NamedTuple):
             wanted = self._wanted_of_item(project, item, properties)
         versions = self._versions(project)
         traces, left_out = self._traces(project, wanted)
-        working_state = self.working_texts(project, _shown_by(wanted)) if wanted.texts else {}
-        if not working_state and not any(trace.why == SAYS for _, trace in traces):
+        entries = self.working_entries(project, _shown_by(wanted)) if wanted.texts else {}
+        if not entries and not any(trace.why == SAYS for _, trace in traces):
             if left_out:
                 raise NotFound(
                     f"the journal of {project} has that text only within longer words: {', '.join(left_out[:SHOWN])}",
@@ -250,11 +257,11 @@ class JournalMaintenance(NamedTuple):
                 else "look for other spellings, one word of it, or its beginning with --parts",
             )
         others = sorted({stream.project for stream in self.follower.journal.streams()} - {project})
-        having = [other for other in others if wanted.texts and self.working_texts(other, _shown_by(wanted))]
+        having = [other for other in others if wanted.texts and self.working_entries(other, _shown_by(wanted))]
         view, removed = self._view(project), {trace.triple for _, trace in traces}
         without = _without_texts({s for s, predicate, _ in removed if predicate in (*_FREE, *REPLACED)}, view, removed)
         others_and_words = tuple(having), tuple(left_out)
-        return RedactionPlan(project, wanted, tuple(traces), versions, working_state, *without, *others_and_words)
+        return RedactionPlan(project, wanted, tuple(traces), versions, entries, *without, *others_and_words)
 
     def without_texts(self, project: str, plan: RedactionPlan | None = None) -> Incomplete:
         """Return the active memories that some redaction, also that of *plan*, left incomplete."""

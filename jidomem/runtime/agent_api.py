@@ -109,10 +109,12 @@ class AgentApi:
 
         return EntryStore(project, writer, self._memory)
 
-    def redact(self, project: str, shows: Callable[[str], bool], *, dry_run: bool = False) -> dict[str, int]:
+    def redact(
+        self, project: str, shows: Callable[[str], bool], *, dry_run: bool = False
+    ) -> dict[str, list[tuple[str, Any]]]:
         """Remove each text for which *shows* returns True from the working state of the agents of *project*.
 
-        Returns the number of changed entries of each kind; with *dry_run*, those that would change.
+        Returns place and former content of the changed entries, by kind; with *dry_run*, of those that would change.
         """
         from jidomem.runtime.agent_memory import redact_working_state
         from jidomem.runtime.state import remove_unused

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.clock import Sources, format_timestamp, parse_moment
 from jidomem.base.words import slug, tokens
@@ -411,14 +411,28 @@ _HOLDERS = "memoryos_holders"
 Shows = Callable[[str], bool]
 
 
-def redact_working_state(state: StateStore, project: str, shows: Shows, *, dry_run: bool = False) -> dict[str, int]:
+class _Change(NamedTuple):
+    """A statement that redacts an entry of the working state, and the place and former content of that entry.
+
+    Without a place it changes the revision of a holder only.
+    """
+
+    statement: str
+    row: tuple[Any, ...]
+    place: str = ""
+    content: Any = None
+
+
+def redact_working_state(
+    state: StateStore, project: str, shows: Shows, *, dry_run: bool = False
+) -> dict[str, list[tuple[str, Any]]]:
     """Redact each text for which *shows* returns True in the working state of *project*, every byte of it.
 
     A value becomes `REDACTED_TEXT`, a key is removed with its value, and each revision increases. Texts stay if they
-    cannot be changed, for example while another process writes. Returns the number of changed entries of each kind;
-    with *dry_run*, those that would change, and nothing is changed.
+    cannot be changed, for example while another process writes. Returns place and former content of the changed
+    entries, by kind; with *dry_run*, of those that would change, and nothing is changed.
     """
-    changes: dict[str, list[tuple[str, tuple[Any, ...]]]] = {}
+    changes: dict[str, list[_Change]] = {}
     with suppress(JidomemError):
         with state.reading() as store:
             if store is None:
@@ -428,17 +442,16 @@ def redact_working_state(state: StateStore, project: str, shows: Shows, *, dry_r
         if not dry_run:
             with state.changing() as store:
                 statements = _changes(store, project, shows)
-                for statement, row in chain.from_iterable(statements.values()):
-                    store.execute(statement, row)
+                for change in chain.from_iterable(statements.values()):
+                    store.execute(change.statement, change.row)
             changes = statements
             if any(statements.values()):
                 state.scrub()
-    of_holders = f"UPDATE {_HOLDERS}", f"DELETE FROM {_HOLDERS}"
-    counts = {kind: sum(not each.startswith(of_holders) for each, _ in rows) for kind, rows in changes.items()}
-    return {kind: count for kind, count in counts.items() if count}
+    entries = {kind: [(each.place, each.content) for each in of if each.place] for kind, of in changes.items()}
+    return {kind: of for kind, of in entries.items() if of}
 
 
-def _changes(store: StateTables, project: str, shows: Shows) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
+def _changes(store: StateTables, project: str, shows: Shows) -> dict[str, list[_Change]]:
     """Return the statements that redact the texts, by the kind of entry."""
     kinds = {
         "working memories": _memories,
@@ -451,13 +464,16 @@ def _changes(store: StateTables, project: str, shows: Shows) -> dict[str, list[t
     return {kind: [*changes(store, project, shows)] for kind, changes in kinds.items()}
 
 
-def _memories(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _memories(store: StateTables, project: str, shows: Shows) -> Iterator[_Change]:
     rows = store.execute("SELECT agent, memory FROM agents WHERE project = ?", (project,)).fetchall()
     for agent, text in rows:
+        memory = json.loads(text)
         if shows(agent):
-            yield "DELETE FROM agents WHERE project = ? AND agent = ?", (project, agent)
-        elif (redacted := _memory(json.loads(text), shows)) is not None:
-            yield "UPDATE agents SET memory = ? WHERE project = ? AND agent = ?", (_json(redacted), project, agent)
+            yield _Change("DELETE FROM agents WHERE project = ? AND agent = ?", (project, agent), agent, memory)
+        elif (redacted := _memory(memory, shows)) is not None:
+            change = "UPDATE agents SET memory = ? WHERE project = ? AND agent = ?"
+            spaces = {name: each for name, each in memory["spaces"].items() if each != redacted["spaces"].get(name)}
+            yield _Change(change, (_json(redacted), project, agent), agent, spaces or memory["metadata"])
 
 
 def _memory(memory: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
@@ -471,37 +487,38 @@ def _memory(memory: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
     return {**redacted, "rev": memory["rev"] + 1} if redacted != memory else None
 
 
-def _redacted_values(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _redacted_values(store: StateTables, project: str, shows: Shows) -> Iterator[_Change]:
     rows = store.execute("SELECT namespace, key, value FROM key_values").fetchall()
     for namespace, key, text in rows:
         if not namespace.startswith(f"{project}/"):
             continue
-        value = json.loads(text)
+        value, place = json.loads(text), f"{namespace} {key}"
         if shows(key) or shows(namespace):
-            yield "DELETE FROM key_values WHERE namespace = ? AND key = ?", (namespace, key)
+            yield _Change("DELETE FROM key_values WHERE namespace = ? AND key = ?", (namespace, key), place, value)
         elif (redacted := _without(value, shows)) != value:
             redacted = _bare(redacted) if key.startswith("memoryos:") else redacted  # an archived segment
-            yield "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?", (_json(redacted), namespace, key)
+            change = "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?"
+            yield _Change(change, (_json(redacted), namespace, key), place, value)
 
 
-def _tiers(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _tiers(store: StateTables, project: str, shows: Shows) -> Iterator[_Change]:
     """Yield the changes of parts of tiers that show a text, and of the revisions of their holders; drop vectors."""
     sql = "SELECT holder, kind, id, place, held FROM memoryos_parts WHERE project = ?"
     moved: dict[str, None] = {}
     for holder, kind, id_, place, text in store.execute(sql, (project,)).fetchall():
-        value, row = json.loads(text), (project, holder, kind, id_)
+        value, row, name = json.loads(text), (project, holder, kind, id_), f"{holder} {kind} {id_}"
         if shows(holder) or any(map(shows, _names(id_, place))):
-            yield f"DELETE FROM memoryos_parts WHERE {_PART}", row
+            yield _Change(f"DELETE FROM memoryos_parts WHERE {_PART}", row, name, value)
         elif (redacted := _without(value, shows)) != value:
             change = f"UPDATE memoryos_parts SET held = ?, vector = NULL, rev = {_NEXT} WHERE {_PART}"
-            yield change, (_json(redacted), project, holder, *row)
+            yield _Change(change, (_json(redacted), project, holder, *row), name, value)
         else:
             continue
         moved[holder] = None
     for holder in moved:
-        yield f"UPDATE {_HOLDERS} SET rev = rev + 1 WHERE project = ? AND holder = ?", (project, holder)
+        yield _Change(f"UPDATE {_HOLDERS} SET rev = rev + 1 WHERE project = ? AND holder = ?", (project, holder))
         if shows(holder):
-            yield f"DELETE FROM {_HOLDERS} WHERE project = ? AND holder = ?", (project, holder)
+            yield _Change(f"DELETE FROM {_HOLDERS} WHERE project = ? AND holder = ?", (project, holder))
 
 
 _PART = "project = ? AND holder = ? AND kind = ? AND id = ?"
@@ -515,7 +532,7 @@ def _names(*written: str) -> Iterator[str]:
         yield from _names(*parts) if isinstance(parts, list) else [text]
 
 
-def _redacted_directives(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _redacted_directives(store: StateTables, project: str, shows: Shows) -> Iterator[_Change]:
     """Yield the changes of pending directives that show a text; their vectors are dropped."""
     rows = store.execute(
         "SELECT holder, request, directive FROM memoryos_asked WHERE project = ?", (project,)
@@ -527,29 +544,30 @@ def _redacted_directives(store: StateTables, project: str, shows: Shows) -> Iter
                 {**item, "embedding": None, "value": _bare(item["value"])} for item in redacted["items"]
             ]
             change = "UPDATE memoryos_asked SET directive = ? WHERE project = ? AND holder = ? AND request = ?"
-            yield change, (_json(redacted), project, holder, request)
+            yield _Change(change, (_json(redacted), project, holder, request), f"{holder} {request}", directive)
 
 
-def _notes(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _notes(store: StateTables, project: str, shows: Shows) -> Iterator[_Change]:
     sql = "SELECT kind, name, held FROM memoryos_notes WHERE project = ?"
     for kind, name, text in store.execute(sql, (project,)).fetchall():
         row, value = (project, kind, name), json.loads(text)
         if shows(name):
-            yield "DELETE FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?", row
+            change = "DELETE FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?"
+            yield _Change(change, row, f"{kind} {name}", value)
         elif (redacted := _without(value, shows)) != value:
             change = "UPDATE memoryos_notes SET held = ? WHERE project = ? AND kind = ? AND name = ?"
-            yield change, (_json(redacted), *row)
+            yield _Change(change, (_json(redacted), *row), f"{kind} {name}", value)
 
 
-def _jobs(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _jobs(store: StateTables, project: str, shows: Shows) -> Iterator[_Change]:
     """Yield the changes of jobs: their errors may quote a text; their subjects are only ids."""
     for job, agent, error in store.execute(
         "SELECT id, agent, error FROM jobs WHERE project = ?", (project,)
     ).fetchall():
         if shows(agent):
-            yield "DELETE FROM jobs WHERE id = ?", (job,)
+            yield _Change("DELETE FROM jobs WHERE id = ?", (job,), agent, error)
         elif error is not None and shows(error):
-            yield "UPDATE jobs SET error = ? WHERE id = ?", (REDACTED_TEXT, job)
+            yield _Change("UPDATE jobs SET error = ? WHERE id = ?", (REDACTED_TEXT, job), agent, error)
 
 
 def _bare(value: Any) -> Any:

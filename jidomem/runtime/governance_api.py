@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.runtime import root_config, settings
@@ -135,7 +135,7 @@ class GovernanceApi:
             memory.writer,
             self._delete_caches,
             self._redact_logs_and_state,
-            self._count_texts,
+            self._working_entries,
             memory.tree,
         )
 
@@ -160,10 +160,13 @@ class GovernanceApi:
         self._memory.interface_log.forget(shows)
         self._agents.redact(project, shows)
 
-    def _count_texts(self, project: str, shows: Callable[[str], bool]) -> dict[str, int]:
-        """Return what `_redact_logs_and_state` would change or delete, counted by kind; unreadable logs count as 0."""
-        counts = self._agents.redact(project, shows, dry_run=True)
+    def _working_entries(self, project: str, shows: Callable[[str], bool]) -> dict[str, list[tuple[str, Any]]]:
+        """Return what `_redact_logs_and_state` would change or delete, by kind, as place and content.
+
+        Unreadable logs have none.
+        """
+        entries = self._agents.redact(project, shows, dry_run=True)
         with suppress(JidomemError):
-            if rows := self._read_log.count(project, shows) + self._memory.interface_log.count(project, shows):
-                counts["rows of logs"] = rows
-        return counts
+            if rows := [*self._read_log.matching(project, shows), *self._memory.interface_log.matching(project, shows)]:
+                entries["rows of logs"] = [("", row) for row in rows]
+        return entries

@@ -112,9 +112,9 @@ class InterfaceLog:
             if deleted:
                 self.state.scrub()
 
-    def count(self, project: str, shows: Callable[[str], bool]) -> int:
-        """Return the number of rows of `read` with a text for which *shows* returns True."""
-        return sum(_has_text(row, shows) for rows in self.read(project) for row in rows)
+    def matching(self, project: str, shows: Callable[[str], bool]) -> list[tuple[Any, ...]]:
+        """Return the rows of `read` with a text for which *shows* returns True."""
+        return [tuple(row) for rows in self.read(project) for row in rows if _has_text(row, shows)]
 
     def _delete(self, store: Any, table: str, shows: Callable[[str], bool]) -> Iterable[int]:
         rows = store.execute(f"SELECT rowid, * FROM {table}").fetchall()
@@ -176,25 +176,28 @@ class ReadLog:
         They stay if they cannot be deleted, for example while another process writes.
         """
         with suppress(JidomemError):
-            if not self.count(project, shows):
+            if not self.matching(project, shows):
                 return
             with self.state.changing() as store:
-                for table, key, row_ids in _rows_with(store, project, shows):
-                    store.executemany(f"DELETE FROM {table} WHERE {key} = ?", row_ids)
+                for table, key, rows in _rows_with(store, project, shows):
+                    store.executemany(f"DELETE FROM {table} WHERE {key} = ?", [row[:1] for row in rows])
             self.state.scrub()
 
-    def count(self, project: str, shows: Callable[[str], bool]) -> int:
-        """Return the number of rows that `forget` would delete; raises the errors of reading."""
+    def matching(self, project: str, shows: Callable[[str], bool]) -> list[tuple[Any, ...]]:
+        """Return the rows that `forget` would delete, without their keys; raises the errors of reading."""
         with self.state.reading() as store:
-            return 0 if store is None else sum(len(row_ids) for *_, row_ids in _rows_with(store, project, shows))
+            found = _rows_with(store, project, shows) if store is not None else ()
+            return [row[1:] for *_, rows in found for row in rows]
 
 
 def _rows_with(
     store: StateTables, project: str, shows: Callable[[str], bool]
-) -> list[tuple[str, str, list[tuple[int]]]]:
-    """Return the rows of the read log and the guard log with a text that *shows* accepts: table, key and its values."""
+) -> list[tuple[str, str, list[tuple[Any, ...]]]]:
+    """Return the rows of the read log and the guard log with a text that *shows* accepts: table, name of the key, and
+    the rows, each after its key.
+    """
     return [
-        (table, key, [row[:1] for row in rows if _has_text(row[1:], shows)])
+        (table, key, [row for row in rows if _has_text(row[1:], shows)])
         for table, key, columns in (("shown", "rowid", "item, agent"),
                                     ("guarded", "number", "item, session, path, reason"))
         for rows in [store.execute(f"SELECT {key}, {columns} FROM {table} WHERE project = ?", (project,)).fetchall()]

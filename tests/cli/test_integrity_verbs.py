@@ -382,6 +382,27 @@ def test_a_preview_of_a_redaction_is_refused_like_the_redaction(repository, reas
     assert (result.exit_code, "leave that text out" in result.stderr) == (2, True), result.output
 
 
+def test_a_verbose_preview_of_a_redaction_as_json_has_every_text_that_names_a_person(repository):
+    with jidomem.open(repository / ".jidomem") as memory:
+        for number in (1, 2):
+            memory.entries.write(
+                WriteRequest(Entry(id="visit", agent_id="bo", content=f"Greta Lind came {number} times"))
+            )
+        memory.conversation("visit-7").record(prompt="Who has a key?", answer="Greta Lind has one")
+    item = run("remember", "Greta Lind has a key", "-q").stdout.strip()
+    assert run("edit", item, "--set", "summary=Greta Lind has two keys", "--reason", "counted").exit_code == 0
+    assert run("agent", "working", "put", "who", '"Greta Lind calls"', "--agent", "bo").exit_code == 0
+
+    rows = run_json("journal", "redact", "--text", "Greta Lind", "--dry-run", "-v")["rows"]
+
+    values = [json.dumps(row["value"]) for row in rows]
+    for text in ("has a key", "has two keys", "came 1 times", "came 2 times", "has one", "calls"):
+        assert any(f"Greta Lind {text}" in value for value in values), text
+    assert not any("Who has a key?" in value for value in values)
+    (of_state,) = [row for row in rows if row["stream"] == "working state"]
+    assert (of_state["property"], of_state["item"]) == ("working memories", "bo")
+
+
 def test_a_preview_of_a_redaction_counts_values_removed_completely(repository):
     run("remember", "the cache holds 2 GiB, since Monday", "--topic", "size", "--rationale", "GiB and more")
 
