@@ -312,7 +312,7 @@ class JournalMaintenance(NamedTuple):
         self.check_may_redact(plan, agent=agent, reason=reason)
         made, traces, versions = list[Commit](), [*plan.traces], {**plan.versions}
         if not traces:  # the record of a redaction of the working state alone
-            made.append(self._erase(Stream(plan.project), {}, (), agent=agent, reason=reason))
+            made.append(self.record_removal(plan.project, agent=agent, reason=reason))
             versions = self._versions(plan.project)
         self._unlog_texts(plan.project, plan.wanted)
         while traces:
@@ -334,6 +334,10 @@ class JournalMaintenance(NamedTuple):
             traces, _ = self._traces(plan.project, plan.wanted)
         self._rebuild_copies(plan.project)
         return made
+
+    def record_removal(self, project: str, *, agent: str, reason: str) -> Commit:
+        """Return the commit that records who removed content of the working state alone, and why."""
+        return self._erase(Stream(project), {}, (), agent=agent, reason=reason)
 
     def check_may_redact(self, plan: RedactionPlan, *, agent: str, reason: str | None = None) -> None:
         """Raise what `redact` would raise for *agent* and *reason*; a reason of None is not checked."""

@@ -228,6 +228,28 @@ def test_a_forgotten_user_leaves_nothing_in_any_tier_and_other_users_stay(memory
         ada.forget_object(None)
 
 
+def test_the_journal_records_who_forgot_pages_and_how_many_but_nothing_of_them(memory, root):
+    ada = memory.os(policy=policy())
+    for query in TALK[:2]:
+        ada.add(query, "Noted.", about=ANA)
+    one = ada.add("I work nights.", "Noted.", about=("user", "ben"), page_id="of-ben")
+
+    ada.forget_object(ANA)
+    ada.forget_page(one.id)
+    ada.add(TALK[0], "Noted.", about=ANA)
+    ada.forget()
+
+    log = memory.reader.log("p").rows
+    assert {tuple(each["agents"]) for each in log} == {("https://jido.ai/agents/ada",)}
+    assert [each["reason"] for each in log] == [
+        "deleted: the MemoryOS of ada",
+        "deleted from the MemoryOS of ada: 1 pages, 0 facts and traits",
+        "deleted from the MemoryOS of ada: 2 pages, 0 facts and traits",
+    ]
+    written = b"".join(path.read_bytes() for path in (root / "projects").rglob("*.ttl"))
+    assert not any(text in written for text in (b"hunter2", b"ana", b"of-ben", b"nights"))
+
+
 def test_a_user_is_one_person_however_the_name_is_written(memory):
     ada = memory.os(policy=policy(stm_capacity=1))
     animals = ("cat", "dog", "cow", "owl")

@@ -197,7 +197,7 @@ class MemoryOS:
         is_networked = is_remote(self.model) or is_remote(self.model.embedder)
         self.work = work or ("background" if is_networked else "inline")
         self._jobs, self._closing = jobs, Event()
-        self._refuse = memory.writer.refuse_words
+        self._refuse, self._memory = memory.writer.refuse_words, memory
         self._unregister: Callable[[], object] = lambda: None
         self._timer = PeriodicTask(
             LOOK if self.work == "background" else None, self._poll, f"memory of {self.agent:.40}"
@@ -400,12 +400,12 @@ class MemoryOS:
         """Forget a page, and the facts, traits and shared facts that rest on it; return the report.
 
         Facts that also rest on other pages are learned again from these; chains and summaries with the page are
-        rewritten. Nothing of it is left in this root except promoted facts, which the report names. Raises NotFound.
+        rewritten. Nothing of it is left in this root except promoted facts, which the report names. The journal records
+        who did it, and how many were deleted. Raises NotFound.
         """
         with self._runner.lock():
             report = self._moves.forget_pages(page_id)
-        self._after_move()
-        return report
+        return self._recorded(report)
 
     def forget_object(self, about: About) -> ForgetReport:
         """Forget a user or thing: its pages in all tiers and archived ones, its persona, and what rests on them.
@@ -415,8 +415,18 @@ class MemoryOS:
         """
         with self._runner.lock():
             report = self._moves.forget_pages(about=ObjectKey(*map(partial(config.text, "about"), named(about))))
+        return self._recorded(report)
+
+    def _recorded(self, report: ForgetReport) -> ForgetReport:
+        """Return *report*, once the journal has a record of it without its content."""
         self._after_move()
+        facts = len(report.facts) + len(report.traits) + len(report.system)
+        self._record(f"deleted from the MemoryOS of {self.agent}: {len(report.pages)} pages, {facts} facts and traits")
         return report
+
+    def _record(self, deleted: str) -> None:
+        writer = self._memory.writer
+        self._memory.maintenance.record_removal(self.project, agent=writer.agent, reason=deleted)
 
     def forget(self) -> bool:
         """Remove the tiers, settings and archive of the agent from the root; return whether it had tiers.
@@ -424,7 +434,10 @@ class MemoryOS:
         The facts that it shared with all agents stay.
         """
         with self._runner.lock():
-            return self._moves.forget()
+            existed = self._moves.forget()
+        if existed:
+            self._record(f"deleted: the MemoryOS of {self.agent}")
+        return existed
 
     def end(self) -> None:
         """Keep the background thread, if any, from starting further jobs."""
