@@ -292,6 +292,10 @@ def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
         (f"turns {state}emptied, as their session or speaker is removed", plan.turns),
         ("without author, but with their text (remove each: jidomem journal redact ID)", plan.unattributed),
         (
+            "linked with it as evidence or version, with their text (remove each: jidomem journal redact ID)",
+            tuple(map(short_id, plan.linked)),
+        ),
+        (
             "requests whose idempotency key goes with the text (a retry is not recognised, and would store it again:"
             " stop whatever may send it)",
             tuple(map(short_id, plan.unrecognised)),
@@ -379,7 +383,7 @@ def _print_redaction_result(
             "entries": {plain_value(entry): name for entry, name in plan.entries.items()},
             "turns": plan.turns, "unattributed": plan.unattributed, "emptied": plan.emptied,
             "unexplained": plan.unexplained, "lacking": plan.lacking, "unrecognised": plan.unrecognised,
-            "left_out": plan.left_out, "removed": plan.removed,
+            "left_out": plan.left_out, "removed": plan.removed, "linked": plan.linked,
         } if plan is not None else {}  # fmt: skip
         show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": leftover_rows,
                    **occurrences, "in_git": tracked, "other_processes": others})  # fmt: skip

@@ -97,8 +97,9 @@ class RedactionPlan:
     `working_entries` are the entries of the working state that contain a text, by kind; `emptied` are the active
     memories that lose their summary, `unexplained` the other active decisions that lose their rationale, `lacking` the
     conventions and decisions that lose a value of another field, by field. `other_projects` have a text in their
-    working state. `left_out` are longer words of which a text is only a part, which stay. `versions` are those of the
-    streams before they were read.
+    working state. `left_out` are longer words of which a text is only a part, which stay. `linked` are the memories,
+    linked with the one to redact as evidence or version, whose texts stay. `versions` are those of the streams before
+    they were read.
     """
 
     project: str
@@ -111,6 +112,7 @@ class RedactionPlan:
     lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)
     other_projects: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
 
     @property
     def working_state(self) -> Mapping[str, int]:
@@ -260,8 +262,10 @@ class JournalMaintenance(NamedTuple):
         having = [other for other in others if wanted.texts and self.working_entries(other, _shown_by(wanted))]
         view, removed = self._view(project), {trace.triple for _, trace in traces}
         without = _without_texts({s for s, predicate, _ in removed if predicate in (*_FREE, *REPLACED)}, view, removed)
-        others_and_words = tuple(having), tuple(left_out)
-        return RedactionPlan(project, wanted, tuple(traces), versions, entries, *without, *others_and_words)
+        nodes = sorted(wanted.linked - {iri(item)}) if item and not texts else ()
+        linked = [plain_value(node) for node in nodes if _keeps_text(node, view, removed)]
+        rest = tuple(having), tuple(left_out), tuple(linked)
+        return RedactionPlan(project, wanted, tuple(traces), versions, entries, *without, *rest)
 
     def without_texts(self, project: str, plan: RedactionPlan | None = None) -> Incomplete:
         """Return the active memories that some redaction, also that of *plan*, left incomplete."""
@@ -645,6 +649,12 @@ def _without_texts(items: Collection[Term], view: WriteSnapshot, removed: Collec
 def _places(lost: Iterable[Triple]) -> list[Triple]:
     """Return the source anchors in *lost* without the blob id of their file: they are restated so."""
     return sorted((s, p, without_blob(o)) for s, p, o in lost if p == SOURCE_BLOB)
+
+
+def _keeps_text(node: Term, view: WriteSnapshot, removed: Collection[Triple]) -> bool:
+    """Return whether *node* is a memory with a summary that is not *removed*."""
+    is_memory = "/alternatives/" not in node and any(view.objects(node, ITEM_MARK))
+    return is_memory and not view.lacks(node, "summary", removed)
 
 
 def _placeholders(pairs: Iterable[tuple[Term, Term]], wanted: TextsToRemove) -> list[Triple]:

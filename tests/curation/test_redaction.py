@@ -714,6 +714,20 @@ def test_a_memory_whose_iri_has_the_text_is_named_as_removed_and_not_as_one_to_e
     assert memory.maintenance.without_texts("p", plan).emptied == (other,)
 
 
+def test_a_redaction_of_a_memory_names_its_other_versions_and_those_that_it_is_evidence_of(memory):
+    first = submit(memory, summary="Greta works nights").iri
+    same = submit(memory, summary="Greta works nights", topic="rota", evidence=[first]).iri
+    derived = submit(memory, summary="The night nurse is Greta", evidence=[first]).iri
+    later = memory.writer.revise("p", first, changes={"summary": "Greta works days"}, reason="moved").iri
+    submit(memory, summary="Nothing about her")
+
+    plan = memory.maintenance.plan("p", first)
+
+    assert set(plan.linked) == {derived, later}
+    assert {plain_value(trace.triple[0]) for _, trace in plan.traces} >= {first, same}
+    assert memory.maintenance.plan("p", None, texts=["Greta"]).linked == ()
+
+
 def test_a_decision_that_lost_its_rationale_is_named_and_in_the_review_until_it_has_one(memory):
     options = {"rationale": "Hedwig asked for it", "topic": "prices"}
     item = memory.writer.submit_intent("p", decision(summary="Own prices", **options)).iri
