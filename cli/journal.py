@@ -301,6 +301,7 @@ def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
             tuple(map(short_id, plan.unrecognised)),
         ),
         ("not removed, the text is only a part of these words (--parts removes them, too)", plan.left_out),
+        ("not removed, other spellings (remove each: jidomem journal redact --text SPELLING)", plan.near),
     ):
         if names:
             app.info(clean(f"{text}: {_listed(app, names)}"))
@@ -383,7 +384,7 @@ def _print_redaction_result(
             "entries": {plain_value(entry): name for entry, name in plan.entries.items()},
             "turns": plan.turns, "unattributed": plan.unattributed, "emptied": plan.emptied,
             "unexplained": plan.unexplained, "lacking": plan.lacking, "unrecognised": plan.unrecognised,
-            "left_out": plan.left_out, "removed": plan.removed, "linked": plan.linked,
+            "left_out": plan.left_out, "removed": plan.removed, "linked": plan.linked, "near": plan.near,
         } if plan is not None else {}  # fmt: skip
         show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": leftover_rows,
                    **occurrences, "in_git": tracked, "other_processes": others})  # fmt: skip

@@ -51,6 +51,9 @@ _FEWEST_DIGITS, _MOST_LETTERS = 7, 4
 _NESTED = 3
 
 
+#: Letters that are written out as two, and letters that are no plain letter with an accent.
+_WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_PLAIN_LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i"})
 #: A word ends where no letter or digit follows, and at a character of a script without spaces between words.
 _BEGIN, _END = rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))", rf"(?:(?![^\W_])|(?=[{UNSPACED}]))"
 _LONGEST_WORD, _MOST_WORDS = 60, 1_000  # characters of a longer word, and such words of one text, that are shown
@@ -64,6 +67,7 @@ class TextForms:
     parts: bool = False
     word: str = field(init=False)  # its longest word, which every form contains, except one with other separators
     words: frozenset[str] = field(init=False)  # all of them, of which the same is true
+    near: frozenset[str] = field(init=False)  # its `near_forms`, with a space between words
     _patterns: tuple[tuple[str, re.Pattern[str]], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,6 +75,7 @@ class TextForms:
         words = _WORD.findall(folded)
         object.__setattr__(self, "word", max(words, key=len, default=""))
         object.__setattr__(self, "words", frozenset(words))
+        object.__setattr__(self, "near", near_forms(" ".join(_TOKEN.findall(folded))))
         object.__setattr__(self, "_patterns", tuple(_patterns(folded, self.parts)))
 
     def form_in(self, variants: Iterable[tuple[str, str]]) -> str | None:
@@ -90,6 +95,14 @@ class TextForms:
             if words := {_word_around(other, *match.span()) for match in matches}:
                 return words
         return set()
+
+    def near_words(self, text: str) -> set[str]:
+        """Return the words of *text* that are this text but for accents and letters written out."""
+        if text.isascii() and self.text.isascii():
+            return set()
+        words, count = _TOKEN.findall(unicodedata.normalize("NFC", text)), len(_TOKEN.findall(fold(self.text)))
+        parts = {" ".join(words[at : at + count]) for at in range(len(words) - count + 1)}
+        return {part for part in parts if fold(part) != fold(self.text) and not self.near.isdisjoint(near_forms(part))}
 
     def may_stand_in(self, variants: Iterable[tuple[str, str]]) -> bool:
         """Return whether a document of these `variants` may contain the text: a fast test with false positives."""
@@ -111,6 +124,21 @@ def fold(text: str) -> str:
     'müller & co'
     """
     return normal_text(text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_UNSEEN)))
+
+
+def near_forms(text: str) -> frozenset[str]:
+    """Return *text* folded and without accents, and also with umlauts and the like written out.
+
+    >>> sorted(near_forms("Zoë Müller"))
+    ['zoe mueller', 'zoe muller']
+    """
+    folded = fold(text)
+    return frozenset((folded,) if folded.isascii() else map(_without_accents, (folded, folded.translate(_WRITTEN_OUT))))
+
+
+def _without_accents(folded: str) -> str:
+    letters = unicodedata.normalize("NFKD", folded.translate(_PLAIN_LETTERS))
+    return "".join(each for each in letters if not unicodedata.combining(each))
 
 
 def variants(text: str) -> Iterator[tuple[str, str]]:
@@ -379,7 +407,11 @@ class TextsToRemove:
     def may_stand_in(self, document: str) -> bool:
         """Return whether a document may contain one of the texts: most documents contain no word of them."""
         spellings = [*variants(document)]
-        return any(each.may_stand_in(spellings) for each in self._spellings["linked"])
+        near = frozenset() if document.isascii() else near_forms(document)
+        return any(
+            each.may_stand_in(spellings) or any(form in other for form in each.near for other in near)
+            for each in self._spellings["linked"]
+        )
 
     def occurs_in(self, term: Term, about: Term) -> bool:
         """Return whether *term*, in a triple about the node *about*, contains one of the texts."""
@@ -398,20 +430,28 @@ class TextsToRemove:
 
     def longer_words(self, term: Term, about: Term) -> set[str]:
         """Return the words of *term*, in a triple about *about*, of which one of the texts is only a part."""
-        if self.parts or not self.anywhere:
+        if self.parts or not (self.anywhere and (text := _words_in(term))):
             return set()
-        if is_iri(term):
-            text = "" if term.startswith(TERMS) or _MINTED.fullmatch(term) else _PLACE.sub("", term[1:-1], count=1)
-        else:
-            text, datatype, _ = parse_literal(term)
-            text = text if datatype in WORDS else ""
-        variants_of_text = [*variants(text)] if text else []
-        given = self._spellings_about(about)[1] if text else ()
+        variants_of_text = [*variants(text)]
+        given = self._spellings_about(about)[1]
         return {word for each in given for word in each.longer_words(text, variants_of_text)}
+
+    def near_words(self, term: Term) -> set[str]:
+        """Return the words of *term* that are one of the texts but for accents and letters written out."""
+        text = _words_in(term) if self.anywhere else ""
+        return {word for each in self._spellings["everywhere"] for word in each.near_words(text)}
 
     def _spellings_about(self, node: Term) -> tuple[str, list[TextForms]]:
         near = "linked" if node.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
         return near, self._spellings[near]
+
+
+def _words_in(term: Term) -> str:
+    """Return the text of a literal or of the name in an IRI, without its fixed beginning; "" if no text is in them."""
+    if is_iri(term):
+        return "" if term.startswith(TERMS) or _MINTED.fullmatch(term) else _PLACE.sub("", term[1:-1], count=1)
+    text, datatype, _ = parse_literal(term)
+    return text if datatype in WORDS else ""
 
 
 def _form_in_name(given: Sequence[TextForms], name: str) -> str | None:
@@ -455,6 +495,7 @@ class Occurrences:
         self._entries: set[Term] = set()  # digests of entries of sources that contained one
         self._sources: set[Anchor] = set()  # versions of the files from which memories with one were imported
         self.longer_words: set[str] = set()  # the words of which a text is only a part
+        self.near_words: set[str] = set()  # the words that differ from a text in accents
         self._files = {*files, *(each.path for each, content in versions.items() if content.has_text)}
 
     def collect(self, commits: Iterable[Commit]) -> None:
@@ -466,6 +507,7 @@ class Occurrences:
             for s, p, o in commit.triples - matching.keys():
                 if p not in DIGESTS and p not in BLOBS and not _is_own((s, p, o), commit):
                     self.longer_words |= self._wanted.longer_words(o, s)
+                    self.near_words |= self._wanted.near_words(o)
             self._record_sources({subject for subject, _, _ in matching}, commit)
 
     def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:

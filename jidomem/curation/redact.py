@@ -34,6 +34,7 @@ from jidomem.curation.find_text import (
     TextForms,
     TextsToRemove,
     Trace,
+    fold,
     form_of,
     source_leftovers,
     variants,
@@ -97,7 +98,8 @@ class RedactionPlan:
     `working_entries` are the entries of the working state that contain a text, by kind; `emptied` are the active
     memories that lose their summary, `unexplained` the other active decisions that lose their rationale, `lacking` the
     conventions and decisions that lose a value of another field, by field. `other_projects` have a text in their
-    working state. `left_out` are longer words of which a text is only a part, which stay. `linked` are the memories,
+    working state. `left_out` are longer words of which a text is only a part, and `near` are words that differ from one
+    in accents: they stay. `linked` are the memories,
     linked with the one to redact as evidence or version, whose texts stay. `versions` are those of the streams before
     they were read.
     """
@@ -112,6 +114,7 @@ class RedactionPlan:
     lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)
     other_projects: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
 
     @property
@@ -244,9 +247,14 @@ class JournalMaintenance(NamedTuple):
         else:
             wanted = self._wanted_of_item(project, item, properties)
         versions = self._versions(project)
-        traces, left_out = self._traces(project, wanted)
+        traces, left_out, near = self._traces(project, wanted)
         entries = self.working_entries(project, _shown_by(wanted)) if wanted.texts else {}
         if not entries and not any(trace.why == SAYS for _, trace in traces):
+            if near:
+                raise NotFound(
+                    f"the journal of {project} has that text only in other spellings: {', '.join(near[:SHOWN])}",
+                    hint="give the spelling: jidomem journal redact --dry-run --text SPELLING",
+                )
             if left_out:
                 raise NotFound(
                     f"the journal of {project} has that text only within longer words: {', '.join(left_out[:SHOWN])}",
@@ -264,7 +272,7 @@ class JournalMaintenance(NamedTuple):
         without = _without_texts({s for s, predicate, _ in removed if predicate in (*_FREE, *REPLACED)}, view, removed)
         nodes = sorted(wanted.linked - {iri(item)}) if item and not texts else ()
         linked = [plain_value(node) for node in nodes if _keeps_text(node, view, removed)]
-        rest = tuple(having), tuple(left_out), tuple(linked)
+        rest = tuple(having), tuple(left_out), tuple(near), tuple(linked)
         return RedactionPlan(project, wanted, tuple(traces), versions, entries, *without, *rest)
 
     def without_texts(self, project: str, plan: RedactionPlan | None = None) -> Incomplete:
@@ -273,8 +281,8 @@ class JournalMaintenance(NamedTuple):
         planned = (*plan.emptied, *plan.unexplained, *chain(*plan.lacking.values())) if plan else ()
         return _without_texts({*(item for _, _, item in rows), *map(iri, planned)}, self._view(project))
 
-    def _traces(self, project: str, wanted: TextsToRemove) -> tuple[list[tuple[Stream, Trace]], list[str]]:
-        """Return the present occurrences of the texts in the journal, and the longer words that contain one."""
+    def _traces(self, project: str, wanted: TextsToRemove) -> tuple[list[tuple[Stream, Trace]], list[str], list[str]]:
+        """Return the occurrences of the texts in the journal, the longer words that contain one, and near words."""
         occurrences, journal = Occurrences(wanted, *self._occurrences_in_files(project, wanted)), self.follower.journal
         streams = self._streams(project)
         for stream in streams:
@@ -285,7 +293,8 @@ class JournalMaintenance(NamedTuple):
             for trace in occurrences.find(journal.matching(stream, occurrences.may_name))
             if trace.triple[1] not in REPLACED or trace.triple[2] != _PLACEHOLDER
         ]
-        return traces, sorted(occurrences.longer_words)
+        near = {fold(word): word for word in sorted(occurrences.near_words, reverse=True)}
+        return traces, sorted(occurrences.longer_words), sorted(near.values())
 
     def _occurrences_in_files(self, project: str, wanted: TextsToRemove) -> tuple[list[str], dict[Anchor, Content]]:
         """Return the files that contain one of the texts now, and the content of each available version of a file.
@@ -335,7 +344,7 @@ class JournalMaintenance(NamedTuple):
             if versions == (present := self._versions(plan.project)):
                 break
             versions = present  # another process may have written a text meanwhile
-            traces, _ = self._traces(plan.project, plan.wanted)
+            traces, *_ = self._traces(plan.project, plan.wanted)
         self._rebuild_copies(plan.project)
         return made
 

@@ -192,6 +192,38 @@ def test_a_text_is_redacted_as_a_whole_word_and_longer_words_are_listed_and_stay
         assert memory.reader.ask("facts", project="p") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("Zoe", ("Zoë",)),
+        ("Zoë", ("Zoe",)),
+        ("Zoe Müller", ("Zoe Mueller", "Zoe Muller", "Zoë Müller")),
+        ("Mueller", ("Müller",)),
+        ("Muller", ("Müller",)),
+        ("Zoes", ()),
+    ],
+)
+def test_other_spellings_of_a_text_are_named_and_stay(memory, text, near):
+    for number, summary in enumerate(
+        ("Zoë Müller calls", "ZOË MÜLLER", "by Zoe Mueller", "Zoe Muller", f"{text} came", "Zoetrope", "Zoea")
+    ):
+        memory.writer.submit_intent("p", intent(summary=summary, topic=f"t{number}"))
+
+    plan = memory.maintenance.plan("p", None, texts=[text])
+
+    assert {word.casefold() for word in plan.near} == {word.casefold() for word in near}
+    assert len(plan.near) == len(near)
+
+
+def test_a_text_that_is_there_in_another_spelling_only_is_not_found_but_named(memory):
+    memory.writer.submit_intent("p", intent(summary="Zoe\u0308 calls"))
+
+    with pytest.raises(NotFound, match="only in other spellings: Zoë"):
+        memory.maintenance.plan("p", None, texts=["Zoe"])
+
+    assert [*memory.maintenance.plan("p", None, texts=["ZOË"]).forms] == ["in other case, white space or Unicode form"]
+
+
 @pytest.mark.parametrize("text", ["jido.ai", "https://jido.ai/ontology", "www.w3.org", "has-timestamp", "01900000"])
 def test_terms_and_generated_iris_are_no_occurrences_of_a_text(memory, text):
     memory.writer.submit_intent("p", intent(summary="nothing of the kind", type="task"))
