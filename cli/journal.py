@@ -502,6 +502,10 @@ def _print_rollback(app: App, done: Rollback) -> None:
         show_json(done.to_dict())
     else:
         show_rows(app, [correction.to_dict() for correction in done.corrections], _ROLLBACK_COLUMNS)
+    for item, by in ((short_id(each.item), each.by) for each in done.corrections if each.change == "lost"):
+        undo = f"jidomem edit{acting(app)} {short_id(by)} --undo --reason TEXT" if by else ""
+        ended = f"; {short_id(by)}, which replaced it, is withdrawn: to restore that, then: {undo}" if by else ""
+        app.info(f"lost: a redaction removed the text of {item}{ended}")
     if done.commit:
         app.info(f"{_count_changes(done)}, in {done.session}, version {done.version}")
     elif done.corrections:
@@ -643,16 +647,10 @@ def restore(app: App, folder: Path | None, dry_run: bool) -> int:
     finally:
         log.close()
     rows = [
-        {
-            "project": stream.project,
-            "stream": stream.name,
-            "number": entry.number,
-            "commit": entry.commit[:SHORT],
-            "recorded_at": unverified_entry(entry.document).head.recorded_at,
-        }
-        for stream, result in results.items()
-        for entry in result.entries
-    ]
+        {"project": stream.project, "stream": stream.name, "number": entry.number, "commit": entry.commit[:SHORT],
+         "recorded_at": unverified_entry(entry.document).head.recorded_at}
+        for stream, result in results.items() for entry in result.entries
+    ]  # fmt: skip
     damage = [error for result in results.values() for error in result.damage]
     if app.json:
         show_json({"root": log.name, "restored": rows, "damage": [error.to_dict() for error in damage]})

@@ -96,7 +96,10 @@ def _decision_of(item: Term, view: WriteSnapshot) -> Term | None:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """The change of one memory: `withdrawn` or `restated`, `by` another memory; or `lost`, if its text was redacted."""
+    """The change of one memory: `withdrawn` or `restated`, `by` another memory; or `lost`, if its text was redacted.
+
+    A lost one was replaced `by` an active memory, or none; the rollback withdraws that.
+    """
 
     change: str
     item: str
@@ -149,7 +152,10 @@ class _Recovery:
         rules = permissions.authority(view, pipeline.policy)
         permissions.check_curates("roll a memory back", plain_value(self.agent), rules, pipeline.speaker)
         difference = self._difference(view)
-        self.corrections = [self._correction("lost", old, view) for old in difference.lost]
+        ends = {old: end_of_chain(old, view) for old in difference.lost}
+        self.corrections = [
+            self._correction("lost", old, view, by=end and plain_value(end)) for old, end in ends.items()
+        ]
         self._restated = {}
         if not difference.withdrawn and not difference.restored:
             return
@@ -296,7 +302,7 @@ class Rollbacks(WritePart):
         at = format_timestamp(moment)
         if receipts:
             return Rollback(at, tuple(recovery.corrections), receipts[0].iri, receipts[0].commit, receipts[0].version)
-        planned = tuple(replace(correction, by=None) for correction in recovery.corrections)
+        planned = tuple(each if each.change == "lost" else replace(each, by=None) for each in recovery.corrections)
         return Rollback(at, planned, None, None, context.queues.refresh(project_id))
 
 

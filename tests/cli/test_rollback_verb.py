@@ -48,6 +48,22 @@ def test_a_rollback_with_yes_restores_the_past_decisions_and_reports_corrections
     assert "nothing to correct" in second.stderr
 
 
+def test_a_rollback_to_a_redacted_decision_names_its_repaired_version_and_the_command_that_restores_it(repository):
+    redaction = ("journal", "redact", "1a2b3c4d", "--property", "rationale", "--reason", "a name", "--agent", "curator")
+    assert run(*redaction).exit_code == 0
+
+    preview = run(*ROLLBACK, "--reason", "an experiment", "--dry-run")
+    done = run(*ROLLBACK, "--reason", "an experiment", "--yes")
+
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("lost: ")]
+    assert line in preview.stderr.splitlines()
+    assert line.startswith("lost: a redaction removed the text of 1a2b3c4d; ")
+    assert decisions() == ["One journal a project"]
+    command = line.partition("then: jidomem ")[2].replace("TEXT", "repaired").split()
+    assert run(*command).exit_code == 0
+    assert decisions() == ["Use Redis", "One journal a project"]
+
+
 @pytest.mark.parametrize(
     ("options", "message", "code"),
     [
