@@ -291,6 +291,7 @@ def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
         (f"memories {state}removed whole, as their IRI contains the text", plan.removed),
         (f"turns {state}emptied, as their session or speaker is removed", plan.turns),
         ("without author, but with their text (remove each: jidomem journal redact ID)", plan.unattributed),
+        ("without evidence that has the text, but with their own text", tuple(map(short_id, plan.unsupported))),
         (
             "linked with it as evidence or version, with their text (remove each: jidomem journal redact ID)",
             tuple(map(short_id, plan.linked)),
@@ -382,9 +383,10 @@ def _print_redaction_result(
             "forms": dict(plan.forms),
             "working_state": dict(plan.working_state),
             "entries": {plain_value(entry): name for entry, name in plan.entries.items()},
-            "turns": plan.turns, "unattributed": plan.unattributed, "emptied": plan.emptied,
-            "unexplained": plan.unexplained, "lacking": plan.lacking, "unrecognised": plan.unrecognised,
-            "left_out": plan.left_out, "removed": plan.removed, "linked": plan.linked, "near": plan.near,
+            "turns": plan.turns, "unattributed": plan.unattributed, "unsupported": plan.unsupported,
+            "emptied": plan.emptied, "unexplained": plan.unexplained, "lacking": plan.lacking, "near": plan.near,
+            "unrecognised": plan.unrecognised, "left_out": plan.left_out, "removed": plan.removed,
+            "linked": plan.linked,
         } if plan is not None else {}  # fmt: skip
         show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": leftover_rows,
                    **occurrences, "in_git": tracked, "other_processes": others})  # fmt: skip

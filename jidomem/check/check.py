@@ -62,6 +62,7 @@ from jidomem.check.sources import (
     line_of_error,
     named_merge,
     newly_broken,
+    redacted_pairs,
 )
 from jidomem.check.terms import literals, terms_used
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
@@ -599,10 +600,7 @@ def _excused(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[
     If its memory has ended, that finding is left out, since there is nothing to do. So is the advice of a shape about a
     memory that has ended, and about the assignee of a task that is done.
     """
-    orders = {order for order, _, _ in source.of(jido("redactedItem"))}
-    redacted = {(item, name) for order in orders for item in source.values(order, jido("redactedItem"))
-            for name in source.values(order, jido("redactedProperty"))}  # fmt: skip
-    excused = []
+    redacted, excused = redacted_pairs(source), []
     for each in findings:
         is_advice = each.severity != "violation" and each.rule not in RULES and not each.rule.startswith(GATE)
         is_of_assignee = each.property == jido("assignedTo")

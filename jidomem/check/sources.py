@@ -339,6 +339,15 @@ def problem(finding: UnplacedFinding, path: str | None, line: int | None) -> Pro
     return Problem(item, finding.rule, finding.severity, finding.message, path, line)
 
 
+def redacted_pairs(source: TripleSource) -> set[tuple[Term, Term]]:
+    """Return the nodes and properties that lost a value by the records of redactions."""
+    return {
+        (item, name)
+        for order, _, item in source.of(jido("redactedItem"))
+        for name in source.values(order, jido("redactedProperty"))
+    }
+
+
 def introduced(
     findings: Sequence[UnplacedFinding],
     source: TripleSource,
@@ -347,12 +356,16 @@ def introduced(
     """Return the *findings* that the requested range introduced; all of them without a range.
 
     For a finding about an older node whose statements the range changed, *judge* returns the findings before the range.
+    A redaction in the range introduces those about the values that it removed.
     """
     older = source.older
     if older is None:
         return list(findings)
     own = _Own(source, older)
-    is_introduced = [own.has_added(each) or own.may_have_introduced(each) for each in findings]
+    lost = redacted_pairs(source) - redacted_pairs(older)
+    is_introduced = [
+        own.has_added(each) or own.may_have_introduced(each) or (each.item, each.property) in lost for each in findings
+    ]
     touched = [
         judge is not None and not is_own and own.touches(each)
         for each, is_own in zip(findings, is_introduced, strict=True)

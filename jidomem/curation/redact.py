@@ -152,6 +152,11 @@ class RedactionPlan:
         return tuple(sorted(self._losing("assertedBy").difference(self.emptied, self.removed)))
 
     @property
+    def unsupported(self) -> tuple[str, ...]:
+        """Return the memories that lose evidence and keep texts."""
+        return tuple(sorted(self._losing("derivedFrom").difference(self.emptied, self.removed)))
+
+    @property
     def removed(self) -> tuple[str, ...]:
         """Return the memories of which nothing stays, as their IRI contains a text."""
         return tuple(sorted(self._losing("hasAssertionStatus")))

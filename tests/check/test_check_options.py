@@ -78,6 +78,23 @@ def test_since_reports_findings_of_commits_after_a_revision_alone(repository):
     assert len(findings("--since", "HEAD~1")) == 2
 
 
+def test_since_reports_the_memories_that_a_redaction_of_the_range_left_without_a_text(repository):
+    with jidomem.open(repository / ".jidomem", project="p", sources=days_later(1)) as memory:
+        rows = memory.reader.ask("facts", project="p"), memory.reader.ask("decisions", project="p")
+        fact, decided = (of_kind[0] for of_kind in rows)
+        memory.maintenance.redact(memory.maintenance.plan("p", fact["fact"]), agent="user", reason="a name")
+    assert [each["item"] for each in findings("--since", "HEAD", code=0)] == [fact["fact"]]
+    git("add", "-A")
+    git("commit", "-qm", "redacted")
+    assert findings("--since", "HEAD", code=0) == []
+
+    with jidomem.open(repository / ".jidomem", project="p", sources=days_later(2)) as memory:
+        memory.maintenance.redact(memory.maintenance.plan("p", decided["decision"]), agent="user", reason="a name")
+
+    assert {each["item"] for each in findings("--since", "HEAD", code=0)} == {decided["decision"]}
+    assert {each["item"] for each in findings("--since", "HEAD~1", code=0)} >= {fact["fact"]}
+
+
 def test_since_judges_new_statements_together_with_older_memories(repository):
     old = "https://jido.ai/memory/01900000-0000-7000-8000-000000000001"
     append_raw(repository, f'<{old}> jido:summary "another" .')

@@ -728,6 +728,13 @@ def test_a_redaction_of_a_memory_names_its_other_versions_and_those_that_it_is_e
     assert memory.maintenance.plan("p", None, texts=["Greta"]).linked == ()
 
 
+def test_a_memory_that_loses_evidence_with_the_text_is_named(memory):
+    item = submit(memory, summary="The lights were on", evidence=["Greta saw it", "a photograph"]).iri
+    submit(memory, summary="The door was open", evidence=["a photograph"])
+
+    assert memory.maintenance.plan("p", None, texts=["Greta"]).unsupported == (item,)
+
+
 def test_a_decision_that_lost_its_rationale_is_named_and_in_the_review_until_it_has_one(memory):
     options = {"rationale": "Hedwig asked for it", "topic": "prices"}
     item = memory.writer.submit_intent("p", decision(summary="Own prices", **options)).iri
