@@ -286,16 +286,14 @@ def _print_incomplete(app: App, without: Incomplete, state: str = "") -> None:
 
 def _print_entries(app: App, plan: RedactionPlan, state: str) -> None:
     """Print what is removed without the text, with an entry or its speaker, and what stays: memories, longer words."""
+    each = "(remove each: jidomem journal redact ID)"
     for text, names in (
         (f"entries {state}removed whole, with all their fields", tuple(dict.fromkeys(plan.entries.values()))),
         (f"memories {state}removed whole, as their IRI contains the text", plan.removed),
         (f"turns {state}emptied, as their session or speaker is removed", plan.turns),
-        ("without author, but with their text (remove each: jidomem journal redact ID)", plan.unattributed),
+        (f"without author or pseudonym, but with their text {each}", plan.unattributed),
         ("without evidence that has the text, but with their own text", tuple(map(short_id, plan.unsupported))),
-        (
-            "linked with it as evidence or version, with their text (remove each: jidomem journal redact ID)",
-            tuple(map(short_id, plan.linked)),
-        ),
+        (f"linked with it as evidence or version, with their text {each}", tuple(map(short_id, plan.linked))),
         (
             "requests whose idempotency key goes with the text (a retry is not recognised, and would store it again:"
             " stop whatever may send it)",
