@@ -105,6 +105,8 @@ _SUMMARY_COLUMNS = ("stream", "kind", "property", "statements", "examples")
 #: The most statements that a preview lists without -v, and the examples of each group of more statements.
 LISTED_STATEMENTS, _EXAMPLES = 50, 3
 _PROPERTIES = properties_of("text", "url", "evidence", "alternative")
+_ANCHORED = "Heads, and in a FILE of verify --json also redactions, that the journal must have."
+_anchor_option = click.option("--anchor", metavar="VERSION|FILE", help=_ANCHORED)
 
 
 @click.command(cls=Command, writes=("agent", "wait"))
@@ -127,9 +129,7 @@ _PROPERTIES = properties_of("text", "url", "evidence", "alternative")
 @reason_option()
 @dry_run_option
 @click.option("--again", is_flag=True, help="Repeat a redaction that was interrupted, or whose secret came back.")
-@click.option(
-    "--anchor", metavar="FILE", help="With --again, repeat also the redactions that verify --json noted in FILE."
-)
+@_anchor_option
 @pass_app
 def redact(
     app: App,
@@ -528,13 +528,13 @@ UNSEEN = (
 
 
 @click.command(cls=Command, writes=("agent", "wait"))
-@click.option("--anchor", "heads", metavar="VERSION|FILE", help="Recorded heads that the journal must contain.")
+@_anchor_option
 @click.option(
     "--quarantine", metavar="COMMIT", help="Quarantine this damaged commit or file, so that writing continues."
 )
 @reason_option()
 @pass_app
-def verify(app: App, heads: str | None, quarantine: str | None, reason: str | None) -> int:
+def verify(app: App, anchor: str | None, quarantine: str | None, reason: str | None) -> int:
     """Verify every commit of every project, or of the one --project names.
 
     It finds any commit that was edited, taken out, moved or put in between others, in files and packs, and every copy
@@ -553,12 +553,12 @@ def verify(app: App, heads: str | None, quarantine: str | None, reason: str | No
     if reason is not None:
         raise InvalidRequest("--reason is for --quarantine", hint="add --quarantine COMMIT")
     streams, journal = app.streams(memory), memory.journal
-    noted = read_anchor(heads, Stream(memory.project)) if heads is not None else AnchoredHeads({})
+    noted = read_anchor(anchor, Stream(memory.project)) if anchor is not None else AnchoredHeads({})
     damage, records = [(stream, journal.verify(stream)) for stream in streams], records_of(journal, streams)
     found = journal_findings(journal, streams, memory.sources.now(), records)
     findings_ = [*chain(*found.values()), *compare_with_git(journal, dict(damage), app.project)]
     findings_ += [each for stream, ids in noted.heads.items() for each in anchored(journal, stream, ids)]
-    again = f"jidomem journal redact --again --anchor {quote(heads or '')}"
+    again = f"jidomem journal redact --again --anchor {quote(anchor or '')}"
     noted_of = {each: orders for each, orders in noted.redactions.items() if app.project in (None, each.project)}
     findings_ += lost_redactions(journal, records, noted_of, again)
     _print_damage(app, memory, damage, findings_, records, anchored_to=bool(noted.heads))

@@ -252,6 +252,7 @@ def restore(app: App, file: Path) -> None:
         hint = f"name an empty folder or an address: {command}; see: jidomem root restore --help"
         raise InvalidRequest("a restore needs the root to fill: give --root", hint=hint)
     _print_move(app, _with_progress(app, partial(move.restore, file, _root(app))))
+    app.info("it lacks later redactions: compare it with an anchor: jidomem journal verify --anchor FILE")
 
 
 def _refuse_project(app: App, what: str, other: str = "") -> None:
