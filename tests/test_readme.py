@@ -1,6 +1,6 @@
 """The README, run from top to bottom as a newcomer would, in a new repository.
 
-With $JIDOMEM_BIN it is run by the programs of that folder: `ci/wheel` names an environment that holds the wheel alone.
+With $JIDOMEM_BIN it is run by the programs of that folder: `ci/check` names the environment that `ci/wheel` makes.
 """
 
 import os
@@ -13,7 +13,7 @@ import pytest
 
 README = Path(__file__).parent.parent / "README.md"
 BIN = Path(os.environ.get("JIDOMEM_BIN") or Path(sys.executable).parent)
-CHECKOUT = str(README.parent)
+CHECKOUT = str(README.parent / "jidomem")
 
 
 def steps():
