@@ -342,8 +342,8 @@ def virtuoso_server():
 
 
 @pytest.fixture(scope="module")
-def mcp_program(tmp_path_factory):
-    """The folder of a `jidomem` on PATH that has the SDK of MCP loaded, whose import takes longer than most tests."""
+def loaded_program(tmp_path_factory):
+    """The folder of a `jidomem` on PATH that has the servers loaded: imports take longer than most tests of them."""
     import forked_jidomem
 
     folder = tmp_path_factory.mktemp("program")

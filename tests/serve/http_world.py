@@ -54,9 +54,9 @@ def as_root(root):
 
 
 @contextmanager
-def running(root, *options, environment=None):
+def running(root, *options, environment=None, program=f"{BIN}/jidomem"):
     """`jidomem serve` on a free port; the process has `url`."""
-    command = [f"{BIN}/jidomem", "serve", "--root", as_root(root), "--project", "p", "--port", "0", "--json", *options]
+    command = [program, "serve", "--root", as_root(root), "--project", "p", "--port", "0", "--json", *options]
     with started(command, environment) as process:
         yield process
 

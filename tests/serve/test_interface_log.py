@@ -14,7 +14,7 @@ from jidomem.runtime.state import State
 from jidomem.serve.app import create_app
 from jidomem.serve.server_state import HTTP, Ledger, Operation, ServerMeasures
 
-pytestmark = pytest.mark.usefixtures("mcp_program")
+pytestmark = pytest.mark.usefixtures("loaded_program")
 
 
 def page_rows(root):

@@ -40,7 +40,7 @@ from jidomem.serve.mcp.server_memory import KNOWLEDGE
 from jidomem.serve.mcp.tools import TOOLS, in_brief
 from jidomem_cli.serve import mcp
 
-pytestmark = pytest.mark.usefixtures("mcp_program")
+pytestmark = pytest.mark.usefixtures("loaded_program")
 PEERS = Path(__file__).parents[1] / "peers" / "node_modules"
 MODES = ["legacy", "auto"]
 FACT = {"name": "Ana", "entityType": "person", "observations": []}

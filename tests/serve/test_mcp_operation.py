@@ -29,7 +29,7 @@ from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import HEADERS
 from jidomem_cli.main import cli
 
-pytestmark = pytest.mark.usefixtures("mcp_program")
+pytestmark = pytest.mark.usefixtures("loaded_program")
 ID = "build-7"
 
 

@@ -7,11 +7,12 @@ import socket
 import subprocess
 import sys
 from contextlib import ExitStack
+from functools import partial
 from threading import Thread
 
 import pytest
 from conftest import decision, intent, wait_until
-from http_world import BIN, JSON, NDJSON, Client, as_root, running
+from http_world import JSON, NDJSON, Client, as_root, running
 
 import jidomem
 from jidomem.base.clock import Sources
@@ -21,11 +22,14 @@ from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring, revoke_token
 from jidomem_cli.serve import serve
 
+pytestmark = pytest.mark.usefixtures("loaded_program")
+serving = partial(running, program="jidomem")
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     root = tmp_path_factory.mktemp("served") / "root"
-    with running(root) as process:
+    with serving(root) as process:
         process.root = root
         yield process
 
@@ -95,7 +99,7 @@ def test_a_body_in_chunks_is_read(client):
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_the_server_after_its_requests(tmp_path, stop):
-    with running(tmp_path / "root", "-q") as process:
+    with serving(tmp_path / "root", "-q") as process:
         answers = []
 
         def submit():
@@ -115,7 +119,7 @@ def test_a_signal_stops_the_server_after_its_requests(tmp_path, stop):
 
 def test_a_port_in_use_and_an_unprotected_public_address_are_refused(server, tmp_path):
     def refused(*options):
-        command = [f"{BIN}/jidomem", "serve", "--root", as_root(tmp_path), "--json", *options]
+        command = ["jidomem", "serve", "--root", as_root(tmp_path), "--json", *options]
         result = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
         return result.returncode, json.loads(result.stdout)
 
@@ -142,7 +146,7 @@ ADDRESSES = [
 #: Runs command lines in order, each in a copy of its process, and prints the exit code after each to standard error.
 RUN = """
 import json, os, sys
-import jidomem.serve.app, jidomem_cli.serve
+import jidomem.serve.app, jidomem.serve.mcp.http, jidomem_cli.serve
 from jidomem_cli.main import cli
 for words in json.loads(sys.argv[1]):
     if os.fork() == 0:
@@ -171,7 +175,7 @@ def test_a_server_without_tokens_warns_of_an_unenforced_policy(tmp_path):
         memory.writer.change_policy("p", [PolicyChange(agent="ana", grants="Administrator")])
 
     for workers in ("1", "2"):
-        with running(tmp_path / "root", "--workers", workers) as process:
+        with serving(tmp_path / "root", "--workers", workers) as process:
             lines = iter(process.stderr.readline, "")
             warning = json.loads(next(line for line in lines if "no_tokens" in line))
         assert (warning["level"], "any agent" in warning["detail"]) == ("warning", True)
@@ -183,7 +187,7 @@ def test_each_line_of_a_log_outside_a_terminal_is_json_also_of_revoked_tokens_an
     root, lines = tmp_path / "root", []
     _, token = Keyring(own_config(), root).issue("ana", "agent", ["p"], Sources())
     revoke_token(own_config(), token.id)
-    arguments = [f"{BIN}/jidomem", *command, "--root", as_root(root), "--project", "new", "--port", "0", *address]
+    arguments = ["jidomem", *command, "--root", as_root(root), "--project", "new", "--port", "0", *address]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         while not {"started", "no_tokens"} <= {line["event"] for line in lines}:
             lines.append(json.loads(process.stderr.readline()))
@@ -211,7 +215,7 @@ def test_each_line_of_a_log_outside_a_terminal_is_json_also_of_revoked_tokens_an
 def test_the_host_of_the_public_url_is_allowed(tmp_path):
     Keyring(own_config(), tmp_path / "root").issue("ana", "agent", ["p"], Sources())
     with (
-        running(tmp_path / "root", "--public-url", "https://Memory.example.org:8443") as process,
+        serving(tmp_path / "root", "--public-url", "https://Memory.example.org:8443") as process,
         Client(process.url) as client,
     ):
         named = client.ask("GET", "/healthz", headers={"Host": "memory.example.org"})
@@ -225,7 +229,7 @@ def test_the_host_of_the_public_url_is_allowed(tmp_path):
 def test_a_public_address_is_served_to_valid_tokens_under_allowed_host_names(tmp_path):
     root = tmp_path / "root"
     secret, token = Keyring(own_config(), root).issue("ana", "agent", ["p"], Sources())
-    with running(root, "--host", "0.0.0.0", "--allow-host", "memory.example.org") as process:
+    with serving(root, "--host", "0.0.0.0", "--allow-host", "memory.example.org") as process:
         url = process.url.replace("0.0.0.0", "127.0.0.1")
         with Client(url) as client:
             authorization = {"Authorization": f"Bearer {secret}"}
@@ -246,7 +250,7 @@ def test_the_examples_of_the_help_text_start_a_server(tmp_path, monkeypatch):
     lines = [line.split() for line in serve.help.partition("Examples:\n")[2].splitlines() if line.strip()]
     assert [line[:2] for line in lines] == [["jidomem", "serve"]] * 2
     for line in lines:
-        with subprocess.Popen([f"{BIN}/jidomem", *line[1:], "--json"], stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(["jidomem", *line[1:], "--json"], stdout=subprocess.PIPE, text=True) as process:
             url = json.loads(process.stdout.readline())["url"]
             with Client(url) as client:
                 assert client.get("/healthz") == {"status": "ok"}
@@ -297,7 +301,7 @@ def test_vectors_are_computed_after_the_answer_and_a_stalled_embedder_does_not_d
         )
         own.chmod(0o600)
         environment = {name: value for name, value in os.environ.items() if name != "JIDOMEM_EMBEDDER"}
-        with running(tmp_path / "root", environment={**environment, "XDG_CONFIG_HOME": str(tmp_path)}) as process:
+        with serving(tmp_path / "root", environment={**environment, "XDG_CONFIG_HOME": str(tmp_path)}) as process:
             with Client(process.url) as client:
                 client.submit([intent(summary="the build needs Rust"), intent(summary="the build is slow")])
                 client.connection.request("POST", "/projects/p/recall", '{"query": "the compiler of the build"}', JSON)
