@@ -390,7 +390,7 @@ class _Bounded(BytesIO):
     lines = 0
 
     def write(self, data: Buffer) -> int:
-        """Append *data*; raise TooMuch beyond a limit."""
+        """Append *data*; raise CommitTooLarge beyond a limit."""
         piece = bytes(data)
         self.lines += piece.count(b"\n")
         if self.tell() + len(piece) > _EXPANDED or self.lines > TRIPLES:

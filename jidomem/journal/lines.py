@@ -50,10 +50,10 @@ class UnusualLines(Exception):
 def expand(blocks: Iterable[str], size: int) -> tuple[Term, list[str], str]:
     """Return the first subject of a document of *size* bytes, its lines, and the other lines, as canonical N-Triples.
 
-    *blocks* are the parts of the document after its top, without the empty lines between them. Raise InDoubt unless
-    each line has the form of its terms and the lines are in the one order. They are compared as N-Triples: no subject
-    or property is the beginning of another one, and the space after a value sorts before all that may follow in a
-    longer value.
+    *blocks* are the parts of the document after its top, without the empty lines between them. Raise UnusualLines
+    unless each line has the form of its terms and the lines are in the one order. They are compared as N-Triples: no
+    subject or property is the beginning of another one, and the space after a value sorts before all that may follow
+    in a longer value.
     """
     subjects, lines, counts = list[Term](), list[str](), list[int]()
     for block in blocks:

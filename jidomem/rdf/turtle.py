@@ -88,7 +88,7 @@ class _Token(NamedTuple):
 
 
 def statements(text: str, base: str = "") -> list[LocatedTriple]:
-    r"""Return the triples of a valid document with their lines; raise Unread if this parser cannot read it.
+    r"""Return the triples of a valid document with their lines; raise UnsupportedTurtle if this parser cannot read it.
 
     Relative IRIs are resolved against *base*, and unchanged without one.
 

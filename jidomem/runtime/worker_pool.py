@@ -73,7 +73,7 @@ class CallerDisconnected(Exception):
 
 
 def send(descriptor: int, data: bytes) -> None:
-    """Write one message; raise Ended if the other process has closed its end."""
+    """Write one message; raise PeerClosed if the other process has closed its end."""
     view = memoryview(len(data).to_bytes(_HEAD, "big") + data)
     try:
         while view:
@@ -83,7 +83,7 @@ def send(descriptor: int, data: bytes) -> None:
 
 
 def receive(descriptor: int, seconds: float | None = None, asker: int | None = None) -> bytes:
-    """Read one message; raises Late after *seconds*, Ended at the end of the stream, and the errors of `wait`."""
+    """Read one message; raise PeerTimeout after *seconds*, PeerClosed at the end of the stream, and as `wait` does."""
     deadline = None if seconds is None else monotonic() + seconds
     size = int.from_bytes(_exactly(descriptor, _HEAD, deadline, asker), "big")
     return _exactly(descriptor, size, deadline, asker)
@@ -102,7 +102,7 @@ def _exactly(descriptor: int, size: int, deadline: float | None, asker: int | No
 
 
 def wait(descriptor: int, deadline: float, asker: int | None = None) -> None:
-    """Wait until *descriptor* has bytes or is at its end; raise Late at the *deadline*.
+    """Wait until *descriptor* has bytes or is at its end; raise PeerTimeout at the *deadline*.
 
     Raises CallerDisconnected if *asker*, the connection of the client, is closed at its other end.
     """
@@ -353,8 +353,9 @@ class Worker:
     def ask(self, job: Mapping[str, Any], seconds: float, asker: int | None) -> bytes:
         """Return the answer to *job*, and raise the error that the worker reports.
 
-        Raises Late if it is not finished in time, Ended if the process died during the job, CallerDisconnected if
-        *asker* is closed at its other end, and WorkerExited if the process had ended before it received the job.
+        Raises PeerTimeout if it is not finished in time, PeerClosed if the process died during the job,
+        CallerDisconnected if *asker* is closed at its other end, and WorkerExited if the process had ended before it
+        received the job.
         """
         self.is_sound = False
         try:

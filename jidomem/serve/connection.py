@@ -61,7 +61,7 @@ class ThroughputGuard:
         self._idle, self._waited, self.moved = idle, 0.0, moved
 
     def transfer(self, call: Callable[..., Any], argument: Any) -> Any:
-        """Return the result of *call*, a method of the socket; raise TooSlow and ClientDisconnected."""
+        """Return the result of *call*, a method of the socket; raise ClientTooSlow and ClientDisconnected."""
         while True:
             try:
                 with self.lock:
@@ -142,13 +142,13 @@ class ClientSocket:
         self.sending.restart(self._idle)
 
     def receive(self) -> bytes:
-        """Return the next bytes, empty at the end of the connection; raise TooSlow and ClientDisconnected."""
+        """Return the next bytes, empty at the end of the connection; raise ClientTooSlow and ClientDisconnected."""
         data: bytes = self.reading.transfer(self.connection.recv, _PIECE)
         self.reading.moved += len(data)
         return data
 
     def send(self, data: bytes) -> None:
-        """Send all of *data*; raise TooSlow and ClientDisconnected."""
+        """Send all of *data*; raise ClientTooSlow and ClientDisconnected."""
         rest = memoryview(data)
         while rest:
             sent = self.sending.transfer(self.connection.send, rest)
