@@ -253,19 +253,10 @@ def _supervise(
     listening, hosts = address.listen(keyring, loaded.place, loaded.host, loaded.port)
     needs_token = keyring.is_needed
     options = ServerOptions(
-        root=app.root,
-        project=app.project,
-        agent=app.agent,
-        session=app.session,
-        wait=app.wait,
-        index=app.index,
-        hosts=hosts,
-        origins=[*origins],
-        public_url=address.public_url,
-        log_form=_form(form),
-        log_level=level or _level(app),
-        read_only=read_only,
-    )
+        root=app.root, project=app.project, agent=app.agent, session=app.session, wait=app.wait, index=app.index,
+        hosts=hosts, origins=[*origins], public_url=address.public_url, log_form=_form(form),
+        log_level=level or _level(app), read_only=read_only,
+    )  # fmt: skip
     with listening, Supervisor(listening, options, count, needs_token=needs_token) as supervisor:
         supervisor.start()
         log = open_log(app, form, level, supervisor.shared)

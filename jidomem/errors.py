@@ -112,15 +112,9 @@ class Violation:
     def to_dict(self) -> dict[str, Any]:
         """Return the violation as plain JSON values."""
         return {
-            "code": self.code,
-            "field": self.field,
-            "shape": self.shape,
-            "message": self.message,
-            "value": self.value,
-            "allowed": list(self.allowed),
-            "nearest": self.nearest,
-            "hint": self.remedy,
-        }
+            "code": self.code, "field": self.field, "shape": self.shape, "message": self.message,
+            "value": self.value, "allowed": list(self.allowed), "nearest": self.nearest, "hint": self.remedy,
+        }  # fmt: skip
 
 
 #: The commands in hints, as patterns, and the calls that do the same in Python, where `memory` is the open root.

@@ -208,7 +208,8 @@ def queued(
     known = cache.places([*dict.fromkeys(_named(candidates))])
     opposed = {frozenset((row["item"], row["other"])) for row in candidates}
     apart = [pair for pair in near if frozenset((pair.item, pair.other)) not in opposed]
-    due = [*_due(cache, now), *_unaccepted_checks(view, curators, now), *_redacted(reader, project, view, now)]
+    due = [_due_row(row, _OF_DUE) for row in cache.due(now)]
+    due += [*_unaccepted_checks(view, curators, now), *_redacted(reader, project, view, now)]
     others = [] if by is not None else [*due, *_near(cache, apart)]
     queue_rows = [*(row for row in candidates if row["item"] in known), *others]
     leaning = cache.dependent_counts([*dict.fromkeys(_named(queue_rows))])
@@ -493,10 +494,6 @@ def _near_proposals(
         and not any(conflict.is_replaced_by_proposal(each, view) for each in (item, iri(other)))
     ]
     return tuple(near)
-
-
-def _due(cache: ReviewCache, now: datetime) -> list[dict[str, Any]]:
-    return [_due_row(row, _OF_DUE) for row in cache.due(now)]
 
 
 def _unaccepted_checks(view: WriteSnapshot, curators: Collection[str], now: datetime) -> list[dict[str, Any]]:

@@ -176,19 +176,10 @@ class _Reading:
         rationale = self._rationale()
         number = number_of(self.path, self.title_at.title if self.title_at else "")
         record = Record(
-            path=self.path,
-            title=title,
-            number=number,
-            status=status,
-            date=date,
-            rationale=rationale,
-            explanation=self._explanation(),
-            alternatives=self._alternatives(),
-            evidence=self._evidence(),
-            references=named,
-            own_date=own_date,
-            valid_until=self._end(),
-        )
+            path=self.path, title=title, number=number, status=status, date=date, rationale=rationale,
+            explanation=self._explanation(), alternatives=self._alternatives(), evidence=self._evidence(),
+            references=named, own_date=own_date, valid_until=self._end(),
+        )  # fmt: skip
         large = max(len(text.encode()) for text in (title, rationale, record.explanation))
         if large > largest:
             problem = f"a text of {large:,} bytes exceeds the limit of {largest:,} bytes; skipped"

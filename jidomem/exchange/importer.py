@@ -487,10 +487,6 @@ def default_fields(writer: MemoryWriter, project: str) -> dict[str, Any]:
     return {"applies_to_project": project, **author, "confidence": 0.5}
 
 
-def _is_taken(outcome: Receipt | JidomemError | None) -> bool:
-    return isinstance(outcome, JidomemError) and outcome.code == "iri_exists"
-
-
 def _bring_in(
     writer: MemoryWriter,
     project: str,
@@ -530,8 +526,8 @@ def _bring_in(
                     f"it belongs to another project, import it there: --project {other}; or move it here: "
                     f"sed 's#/projects/{other}>#/projects/{project}>#' FILE.ttl > NEW.ttl, and import NEW.ttl"
                 )
-            elif _is_taken(outcome) and is_in_project(writer, project, statement):  # another import wrote it meanwhile
-                outcome = None
+            elif outcome.code == "iri_exists" and is_in_project(writer, project, statement):
+                outcome = None  # another import wrote it meanwhile
             elif not refusal and (stored := _stored_memory(writer, project, iri)) is not None:
                 outcome.hint = _hint_of_stored(stored, statement, erased.named)
         summary = REDACTED if "summary" in statement.lost else str(statement.intent.get("summary", ""))

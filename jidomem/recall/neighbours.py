@@ -441,7 +441,7 @@ def _table(one: Sequence[str], size: int, texts: Iterable[Sequence[str]]) -> _Ta
     """Return the table of which the last *size* words of *one* are a row; None if there is none, or none is named."""
     one = one[-size:]  # some may follow a heading: "Ports: billing listens on port 8000"
     tails = (tuple(text[-size:]) for text in texts if len(text) >= size)
-    rows = [*dict.fromkeys(tail for tail in tails if 2 * _matches(one, tail) >= size)]
+    rows = [*dict.fromkeys(tail for tail in tails if 2 * sum(map(eq, one, tail)) >= size)]
     if len(rows) < TABLE or not size:
         return None
     places = [*zip(*rows, strict=True)]
@@ -462,10 +462,6 @@ def _is_other_row(one: Sequence[str], other: Sequence[str], tables: Mapping[int,
         return False
     differing = {place for place in range(size) if one[place - size] != other[place - size]}
     return len(differing) > 0 and differing <= table.columns and not any(map(differing.isdisjoint, table.naming))
-
-
-def _matches(one: Sequence[str], other: Sequence[str]) -> int:
-    return sum(map(eq, one, other))
 
 
 def _prefixes(columns: Sequence[int]) -> Iterator[tuple[int, ...]]:

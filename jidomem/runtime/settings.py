@@ -131,26 +131,13 @@ def load(
         default = config.get("project") or default_project(folder, is_shared=address is not None)
     owner = os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name()
     return Settings(
-        root=folder,
-        project=requested or default,
-        found=found,
-        agent=agent or owner,
-        owner=owner,
-        session=session or os.environ.get("JIDOMEM_SESSION"),
-        policy=root_config.policy(config, folder / CONFIG),
-        requested=requested,
-        configured=config.get("project"),
-        read_log=config.get("read_log", True),
-        host=config.get("host"),
-        port=config.get("port"),
-        folder=None if requested else repository,
-        limits=user.limits,
-        embedder=_embedder(user.embedder),
-        model=user.model,
-        reranker=user.reranker,
-        address=address,
-        index=_index(os.environ.get("JIDOMEM_INDEX", user.index) if index is None else index),
-    )
+        root=folder, project=requested or default, found=found, agent=agent or owner, owner=owner,
+        session=session or os.environ.get("JIDOMEM_SESSION"), policy=root_config.policy(config, folder / CONFIG),
+        requested=requested, configured=config.get("project"), read_log=config.get("read_log", True),
+        host=config.get("host"), port=config.get("port"), folder=None if requested else repository,
+        limits=user.limits, embedder=_embedder(user.embedder), model=user.model, reranker=user.reranker,
+        address=address, index=_index(os.environ.get("JIDOMEM_INDEX", user.index) if index is None else index),
+    )  # fmt: skip
 
 
 def account_name() -> str:
