@@ -20,6 +20,7 @@ from jidomem.rdf.terms import iri, literal
 from jidomem.rdf.vocab import JIDO
 from jidomem.read.reader import MemoryReader
 from jidomem.records import recall
+from jidomem.records.active import valid_now
 from jidomem.records.directive import TOP_K, Answer, Done, Missing, Opts, Scored, StoredValue, refuse_unknown
 from jidomem.records.intent import Receipt
 from jidomem.write.canonical import is_absolute
@@ -36,6 +37,7 @@ SELECT ?item ?key WHERE {{
   {which}
   ?item jido:hasAssertionStatus jido:Asserted ; jido:recordedAt ?recorded .
   FILTER NOT EXISTS {{ ?item jido:supersededBy|jido:invalidatedBy ?end }}
+  {valid}
 }} ORDER BY DESC(?recorded) ?item ?key
 """
 _ABOUT = ("as_of", "valid_at", "include_inactive")
@@ -136,16 +138,18 @@ class GraphProvider:
 
 
 def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
-    writer, intent = state.root.writer, _fields(state, key, value)
+    writer, intent, scheduled = state.root.writer, _fields(state, key, value), list[str]()
     while True:
-        holders = _holders(state, key)
+        active = _holders(state, key)
+        holders = [*dict.fromkeys([*active, *scheduled])]
         same = _existing_receipt(state, intent, holders)
         if same is not None:
             return same
         try:
             return writer.submit_intent(state.project, _replacing(intent, holders, key), under=UniqueKey(key))
-        except Conflict:
-            if _holders(state, key) == holders:  # else another process was first
+        except Conflict as conflict:
+            scheduled = [each.iri for each in conflict.conflicts if each.kind == "same_key"]
+            if not scheduled and _holders(state, key) == active:  # else another process was first
                 raise
 
 
@@ -211,7 +215,7 @@ def _keys_of(state: _Graph, items: Iterable[str]) -> dict[str, str]:
 
 def _active_rows(state: _Graph, which: str) -> list[dict[str, Any]]:
     try:
-        return state.root.reader.select(state.project, _ACTIVE.format(which=which))
+        return state.root.reader.select(state.project, _ACTIVE.format(which=which, valid=valid_now()))
     except NotFound as error:
         return _empty_result(error)
 

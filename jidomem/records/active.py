@@ -115,6 +115,16 @@ def validity(valid_from: str | None, valid_until: str | None, moment: str) -> st
     return SCHEDULED if valid_from is not None and valid_from > moment else ACTIVE
 
 
+def have_common_moment(starts: Iterable[datetime | None], ends: Iterable[datetime | None]) -> bool:
+    """Return whether there is a moment from all *starts* until before all *ends*; None is an open bound.
+
+    >>> have_common_moment([datetime(2026, 1, 1), None], [None, datetime(2026, 1, 1)])
+    False
+    """
+    first, last = [each for each in starts if each], [each for each in ends if each]
+    return not (first and last) or max(first) < min(last)
+
+
 def filters(item: str = "item", end: str = "end", *, always: bool = False) -> str:
     """Return the lines that restrict a named query to active memories, for its variable *item*.
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from warnings import warn
 
 from jidomem.base.background import PeriodicTask
-from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.clock import parse_moment
 from jidomem.base.containers import grouped
 from jidomem.base.words import TELL_LITTLE, normal_text, topic_key
 from jidomem.errors import STOPPING, Conflict, InvalidRequest, JidomemError, NotFound, PolicyDenied
@@ -26,6 +27,7 @@ from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.statements import Statement, to_triples
 from jidomem.rdf.terms import Term, iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, TYPE, family, graph_iri, jido, type_of, type_uri
+from jidomem.records.active import have_common_moment, is_accepted
 from jidomem.records.intent import MemoryUpdateIntent, Receipt
 from jidomem.records.recall import Hit
 from jidomem.schema import ontology
@@ -43,8 +45,12 @@ if TYPE_CHECKING:
 _STATUS, _ASSERTED = jido("hasAssertionStatus"), jido("Asserted")
 
 
-class ActiveMemory(NamedTuple):
-    """An active memory: its content, the agents that asserted it, and its keys with the values stored for them."""
+class AssertedMemory(NamedTuple):
+    """An asserted memory that nothing superseded or withdrew.
+
+    It has its content, the agents that asserted it, its keys with the values stored for them, whether it is active at
+    the moment, and the start and end of its validity, with which its conflicts are found.
+    """
 
     iri: str
     type: str
@@ -53,50 +59,59 @@ class ActiveMemory(NamedTuple):
     keys: tuple[str, ...]
     values: tuple[str, ...]
     agents: tuple[str, ...]
+    is_active: bool
+    start: datetime
+    end: datetime | None
 
 
 class PromotionIndex:
-    """The active memories of a project, the newest first."""
+    """The asserted memories of a project that nothing ended, the newest first."""
 
-    def __init__(self, index: OxigraphIndex, project: str, catch_up: Callable[[str], object]) -> None:
-        self._index, self._project, self._catch_up = index, project, catch_up
+    def __init__(
+        self, index: OxigraphIndex, project: str, catch_up: Callable[[str], object], now: Callable[[], datetime]
+    ) -> None:
+        self._index, self._project, self._catch_up, self._now = index, project, catch_up, now
         self._graph = graph_iri(project)
 
-    def promoted_under(self, *keys: str) -> list[ActiveMemory]:
-        """Return the memories that were promoted under any of *keys*."""
-        return self._active(lambda: (item for key in keys for item in self._with(jido("key"), literal(key))))
+    def active_under(self, *keys: str) -> list[AssertedMemory]:
+        """Return the active memories that were promoted under any of *keys*."""
+        return [memory for memory in self.promoted_under(*keys) if memory.is_active]
 
-    def with_summary(self, kind: str, summary: str) -> list[ActiveMemory]:
+    def promoted_under(self, *keys: str) -> list[AssertedMemory]:
+        """Return the memories that were promoted under any of *keys*."""
+        return self._asserted(lambda: (item for key in keys for item in self._with(jido("key"), literal(key))))
+
+    def with_summary(self, kind: str, summary: str) -> list[AssertedMemory]:
         """Return the memories of the type *kind* with exactly this summary."""
-        memories = self._active(lambda: self._with(jido("summary"), literal(summary)))
+        memories = self._asserted(lambda: self._with(jido("summary"), literal(summary)))
         return [memory for memory in memories if type_uri(memory.type) == type_uri(kind)]
 
-    def named(self, items: Iterable[str]) -> list[ActiveMemory]:
+    def named(self, items: Iterable[str]) -> list[AssertedMemory]:
         """Return the memories *items*, in their order."""
         order = {item: place for place, item in enumerate(items)}
-        return sorted(self._active(lambda: map(iri, order)), key=lambda memory: order[memory.iri])
+        return sorted(self._asserted(lambda: map(iri, order)), key=lambda memory: order[memory.iri])
 
-    def _active(self, items: Callable[[], Iterable[Term]]) -> list[ActiveMemory]:
-        """Return those of *items* that are active and not redacted."""
+    def _asserted(self, items: Callable[[], Iterable[Term]]) -> list[AssertedMemory]:
+        """Return those of *items* that are asserted, have not ended and are not redacted."""
         try:
             self._catch_up(self._project)
         except NotFound:  # the project is empty
             return []
-        dated = [self._read(item) for item in dict.fromkeys(items()) if self._is_active(item)]
+        dated = [self._read(item) for item in dict.fromkeys(items()) if self._is_current(item)]
         dated.sort(key=lambda each: (each[0], each[1].iri), reverse=True)
         return [memory for _, memory in dated if memory.summary]
 
     def _with(self, predicate: Term, value: Term) -> Iterable[Term]:
         return (item for item, _, _ in self._index.triples(self._graph, None, predicate, value))
 
-    def _is_active(self, item: Term) -> bool:
+    def _is_current(self, item: Term) -> bool:
         ends = (end for link in ENDS for _, _, end in self._index.triples(self._graph, item, link))
         return self._is_asserted(item) and not any(map(self._is_asserted, ends))
 
     def _is_asserted(self, item: Term) -> bool:
         return next(iter(self._index.triples(self._graph, item, _STATUS, _ASSERTED)), None) is not None
 
-    def _read(self, item: Term) -> tuple[str, ActiveMemory]:
+    def _read(self, item: Term) -> tuple[datetime, AssertedMemory]:
         """Return the time when *item* was recorded, and the memory."""
         triples = sorted(self._index.triples(self._graph, item))
         values = grouped((predicate, plain_value(term)) for _, predicate, term in triples)
@@ -104,18 +119,25 @@ class PromotionIndex:
         def texts(name: str) -> list[str]:
             return values.get(jido(name), [])
 
-        kinds = filter(None, map(type_of, values.get(TYPE, ())))
-        moments = filter(None, map(parse_moment, texts("recordedAt")))
-        memory = ActiveMemory(
+        def moments(name: str) -> Iterable[datetime]:
+            return filter(None, map(parse_moment, texts(name)))
+
+        now, recorded = self._now(), max(moments("recordedAt"))
+        since, until = max(moments("validFrom"), default=None), min(moments("validUntil"), default=None)
+        is_valid = (since is None or since <= now) and (until is None or now < until)
+        memory = AssertedMemory(
             iri=plain_value(item),
-            type=next(kinds, ""),
+            type=next(filter(None, map(type_of, values.get(TYPE, ()))), ""),
             summary=next(iter(texts("summary")), ""),
             explanation=next(iter(texts("detailedExplanation")), None),
             keys=tuple(texts("key")),
             values=tuple(texts("value")),
             agents=tuple(texts("assertedBy")),
+            is_active=is_valid and all(map(is_accepted, texts("decisionStatus"))),
+            start=since or min(moments("hasTimestamp"), default=recorded),
+            end=until,
         )
-        return max(map(format_timestamp, moments)), memory
+        return recorded, memory
 
 
 _ADDS, _REPLACES = "A session says more of it.", "A session holds something else under its key."
@@ -131,14 +153,15 @@ class SessionPromotion(NamedTuple):
     agent: str
     session_id: str
     promotion: Promotion
-    active: PromotionIndex
+    stored: PromotionIndex
 
     def promote(self, key: str, value: Any, *, force: bool) -> PromotionDecision:
         """Decide about the *value* under *key*, promote it if accepted, and return the decision, with its reason.
 
         If a memory of that key, or of the same type and content, has all of the value, nothing is written; else it is
         superseded, unless it is another agent's or of another type: then that is a conflict, or a proposal by the
-        policy. *force* skips the test of importance.
+        policy. One that is never valid with the value, such as an ended one, stays. *force* skips the test of
+        importance.
         """
         verdict = PromotionDecision("refused", "", 0.0, "facts")
         try:
@@ -153,11 +176,11 @@ class SessionPromotion(NamedTuple):
     def _keep(self, key: str, value: Any, item: Mapping[str, Any], verdict: PromotionDecision) -> PromotionDecision:
         new, alike = self._normal(key, item, verdict), list[str]()
         while True:
-            before = self.active.promoted_under(key)
+            before = self._replaceable(self.stored.promoted_under(key), new)
             try:
                 return self._write(key, value, new, verdict, before, alike)
             except Conflict as conflict:
-                if self.active.promoted_under(key) != before:
+                if self._replaceable(self.stored.promoted_under(key), new) != before:
                     continue  # another process was first
                 duplicates = [each.iri for each in conflict.conflicts if each.kind == "duplicate"]
                 if alike or len(duplicates) < len(conflict.conflicts):
@@ -170,7 +193,7 @@ class SessionPromotion(NamedTuple):
         value: Any,
         new: Mapping[str, Any],
         verdict: PromotionDecision,
-        before: Sequence[ActiveMemory],
+        before: Sequence[AssertedMemory],
         alike: Sequence[str],
     ) -> PromotionDecision:
         """Write *new*, the fields of the value, superseding the memories *before* under the key; return the decision.
@@ -187,7 +210,8 @@ class SessionPromotion(NamedTuple):
         if not waits:  # else the proposal is to supersede them
             known = {iri: old for iri, old in known.items() if iri not in others}
         under = UniqueKey(key, frozenset(known))
-        for other in (*(memory.iri for memory in self.active.with_summary(new["type"], new["summary"])), *alike):
+        repeated = self._replaceable(self.stored.with_summary(new["type"], new["summary"]), new)
+        for other in (*(memory.iri for memory in repeated), *alike):
             old = restated(other)
             if other not in known and _is_same(new, old) and _on_one_matter(new, old):
                 known[other], same = old, [*same, other]
@@ -203,7 +227,12 @@ class SessionPromotion(NamedTuple):
         warnings = "".join(f"; {warning}" for warning in receipt.warnings) if outcome == "proposed" else ""
         return replace(verdict, outcome=outcome, reason=f"{verdict.reason}{warnings}", iri=receipt.iri, receipt=receipt)
 
-    def _keeps_its_key(self, memory: ActiveMemory, new: Mapping[str, Any]) -> bool:
+    def _replaceable(self, memories: Iterable[AssertedMemory], new: Mapping[str, Any]) -> list[AssertedMemory]:
+        """Return those of *memories* that are valid at a moment at which *new* is valid, too."""
+        start, end = parse_moment(new.get("valid_from") or new.get("timestamp")), parse_moment(new.get("valid_until"))
+        return [each for each in memories if have_common_moment((start, each.start), (end, each.end))]
+
+    def _keeps_its_key(self, memory: AssertedMemory, new: Mapping[str, Any]) -> bool:
         """Return whether *memory* is another agent's, or says something else of another type, and *new* does not name
         it in supersedes.
         """
@@ -313,10 +342,9 @@ class ContextManager:
         self.short_term = ShortTerm(session_id)
         self.long_term = memory.long_term(self.project)
         self.last_cycle: tuple[PromotionDecision, ...] = ()
-        self._memory, self._active_memories = memory, PromotionIndex(memory.index, self.project, memory.catch_up)
-        self._promoting = SessionPromotion(
-            memory, self.project, self.agent, session_id, self.promotion, self._active_memories
-        )
+        self._memory = memory
+        self._stored = PromotionIndex(memory.index, self.project, memory.catch_up, memory.sources.now)
+        self._promoting = SessionPromotion(memory, self.project, self.agent, session_id, self.promotion, self._stored)
         self._done: dict[str, str] = {}
         self._decided: dict[str, str] = {}
         self._is_closed = False
@@ -351,7 +379,7 @@ class ContextManager:
         entry = self.short_term.entry(key)
         if entry is not None:
             return entry.value
-        for memory in self._active_memories.promoted_under(key)[:1]:
+        for memory in self._stored.active_under(key)[:1]:
             return tiers.restored_value(key, memory.values, memory.summary, memory.explanation)
         if default is _RAISE:
             raise NotFound(f"neither tier has a value for {key!r:.200}", hint="store it, or search with get_context")
@@ -366,11 +394,9 @@ class ContextManager:
         for an empty query and an invalid limit.
         """
         scores = {hit.id: hit.score for hit in self._recalled(query, limit)}
-        keyed = self._active_memories.promoted_under(
-            *filter(str.isprintable, dict.fromkeys([query.strip(), *query.split()]))
-        )
+        keyed = self._stored.active_under(*filter(str.isprintable, dict.fromkeys([query.strip(), *query.split()])))
         first = {memory.iri for memory in keyed}
-        memories = [*keyed, *self._active_memories.named(item for item in scores if item not in first)]
+        memories = [*keyed, *self._stored.named(item for item in scores if item not in first)]
         long_term = [
             {
                 "iri": memory.iri,

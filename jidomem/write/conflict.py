@@ -19,7 +19,7 @@ from jidomem.base.words import TELL_LITTLE, normal_text
 from jidomem.errors import ConflictItem
 from jidomem.rdf.terms import Term, iri, literal, moment_in, parse_literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido, local_name, type_of, type_uri
-from jidomem.records.active import OVER, REASON, Convention, is_accepted
+from jidomem.records.active import OVER, REASON, Convention, have_common_moment, is_accepted
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.intent import (
     CLASH,
@@ -63,7 +63,7 @@ WHY: Mapping[str, str] = {
 
 
 class UniqueKey(NamedTuple):
-    """A `jido:key` that one active memory may have: another active one with it that is not in *known* conflicts."""
+    """A `jido:key` that one memory may have at a moment: another one with it that is not in *known* conflicts."""
 
     key: str
     known: frozenset[str] = frozenset()
@@ -198,7 +198,7 @@ def detect(
                 conflicts.setdefault(other, _conflict("contradiction", intent, other, view))
                 exclusive.add(other)
     for other in _unknown(under, view) if under else ():
-        if other not in settled:
+        if other not in settled and _overlap(intent, now, iri(other), view):
             conflicts.setdefault(other, _conflict("same_key", intent, other, view))
             exclusive.add(other)
     uncompared = (
@@ -470,8 +470,7 @@ def _overlap(intent: MemoryUpdateIntent, recorded: datetime | None, item: Term, 
     start, end = parse_moment(intent.valid_from or intent.timestamp) or recorded, parse_moment(intent.valid_until)
     since = view.valid_since(item)
     until = moment_in(view.first(item, _VALID_UNTIL))
-    starts, ends = [each for each in (start, since) if each], [each for each in (end, until) if each]
-    return not (starts and ends) or max(starts) < min(ends)
+    return have_common_moment((start, since), (end, until))
 
 
 def _dates(item: Term, view: WriteSnapshot) -> MemoryUpdateIntent:

@@ -87,6 +87,17 @@ def test_an_upsert_of_an_existing_key_supersedes_its_memory(do, reader):
     }
 
 
+def test_an_upsert_supersedes_what_is_valid_with_it_and_leaves_an_ended_value_as_history(do, reader):
+    dates = {"ended": {"valid_until": "2026-01-01"}, "scheduled": {"valid_from": "2999-01-01"}}
+    earlier = [do(upsert("toolchain", {"summary": name, **given}))["result"] for name, given in dates.items()]
+    assert do(lookup("toolchain", provider="graph"))["result"] == []
+
+    second = do(upsert("toolchain", RUST_NOW))["result"]["items"][0]
+
+    successors = [reader.get_memory("p", each["items"][0]["iri"])["superseded_by"] for each in earlier]
+    assert (second["status"], successors) == ("asserted", [[], [second["iri"]]])
+
+
 def test_an_upsert_of_the_same_value_writes_nothing(do, memory):
     first = do(upsert("toolchain", RUST))["result"]["items"][0]
     before = memory.catch_up("p")

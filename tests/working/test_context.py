@@ -3,6 +3,7 @@
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from itertools import count
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import jidomem
 from jidomem import ContextManager, Promotion, create_memory
+from jidomem.base.clock import Sources
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, NotFound
 from jidomem.rdf.vocab import GUIDE_TYPES
 from jidomem.working import Memory
@@ -518,6 +520,36 @@ def test_retrieve_returns_the_newest_memory_of_exactly_the_key(opened, context):
     assert context.retrieve("k") == "two"
     assert context.retrieve("key", None) is None
     assert context.retrieve('k" } UNION { ?item jido:summary "one', None) is None
+
+
+def test_a_key_returns_only_what_is_active_and_its_ended_value_stays_as_history(tmp_path):
+    # E086
+    days = [datetime(2026, 10, 9, tzinfo=UTC)]
+    with jidomem.open(tmp_path / "root", project="p", sources=Sources(now=lambda: days[-1])) as memory:
+        context = open_context(memory)
+
+        def current_value(key="school"):
+            context.short_term.clear()
+            by_key = context.get_context(key)["long_term"]
+            assert [each["content"] for each in by_key] == [*filter(None, [context.retrieve(key, {}).get("content")])]
+            return context.retrieve(key, None)
+
+        first, second, third = ({"type": "fact", "content": school} for school in ("Am Anger", "Lortzing", "Kepler"))
+        first, third = {**first, "valid_until": "2026-10-20"}, {**third, "valid_from": "2026-12-01"}
+        assert context.store("school", first, promote="force").outcome == "promoted"
+        context.store("index", {**DECISION, "status": "proposed"}, promote=True)
+        assert (current_value(), current_value("index")) == (first, None)
+
+        days.append(datetime(2026, 10, 21, tzinfo=UTC))
+        assert current_value() is None
+        assert context.store("school", {**second, "valid_until": "2026-12-01"}, promote="force").outcome == "promoted"
+        assert context.store("school", third, promote="force").outcome == "promoted"
+        assert current_value()["content"] == "Lortzing"
+        assert context.store("school", {**third, "content": "Goethe"}, promote="force").outcome == "updated"
+
+        asked = (memory.ask("facts", valid_at=day) for day in ("2026-10-15", "2026-11-15", "2026-12-15"))
+        summaries = [[row["summary"] for row in rows] for rows in asked]
+        assert summaries == [["Am Anger", "Lortzing"], ["Lortzing"], ["Goethe"]]
 
 
 def test_a_project_without_memories_returns_defaults(opened, context):
