@@ -341,14 +341,23 @@ def virtuoso_server():
         yield url
 
 
-@pytest.fixture(scope="module")
-def loaded_program(tmp_path_factory):
-    """The folder of a `jidomem` on PATH that has the servers loaded: imports take longer than most tests of them."""
+@pytest.fixture(scope="session")
+def program_folder(tmp_path_factory):
+    """The folder of a `jidomem` that has the servers loaded, whose imports take longer than most tests of them."""
     import forked_jidomem
 
     folder = tmp_path_factory.mktemp("program")
-    with forked_jidomem.programs(folder, "jidomem.serve.mcp.http"):
+    with forked_jidomem.program(folder, "jidomem.serve.mcp.http"):
         yield folder
+
+
+@pytest.fixture(scope="module")
+def loaded_program(program_folder):
+    """The same program, on PATH."""
+    import forked_jidomem
+
+    with forked_jidomem.first_on_path(program_folder):
+        yield
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """`jidomem` without the time that its start takes: each call is a fork of a process that has loaded the command line.
 
-`programs(folder)` puts a program `jidomem` into *folder*, the first on PATH. It passes its arguments, folder,
-environment and standard streams to the server, `python forked_jidomem.py SOCKET`, passes SIGINT and SIGTERM on to the
-fork, and ends with its code.
+`program(folder)` puts a program `jidomem` into *folder*, `programs(folder)` puts that first on PATH too. It passes its
+arguments, folder, environment and standard streams to the server, `python forked_jidomem.py SOCKET`, passes SIGINT and
+SIGTERM on to the fork, and ends with its code.
 """
 
 import json
@@ -29,21 +29,36 @@ with socket.socket(socket.AF_UNIX) as server:
 
 
 @contextmanager
-def programs(folder, *modules):
-    """Write the program into *folder*, put that on PATH, and serve its calls meanwhile; forks have *modules* loaded."""
+def program(folder, *modules):
+    """Write the program into *folder*, and serve its calls meanwhile; forks have *modules* loaded."""
     path = str(folder / "socket")
     with subprocess.Popen([sys.executable, __file__, path, *modules], stdout=subprocess.PIPE) as server:
         assert server.stdout.readline() == b"ready\n"
-        program = folder / "jidomem"
-        program.write_text(_CLIENT.format(python=sys.executable, path=path))
-        program.chmod(0o755)
-        before = os.environ["PATH"]
-        os.environ["PATH"] = f"{folder}{os.pathsep}{before}"
+        client = folder / "jidomem"
+        client.write_text(_CLIENT.format(python=sys.executable, path=path))
+        client.chmod(0o755)
         try:
             yield
         finally:
-            os.environ["PATH"] = before
             server.terminate()
+
+
+@contextmanager
+def first_on_path(folder):
+    """Put *folder* on PATH."""
+    before = os.environ["PATH"]
+    os.environ["PATH"] = f"{folder}{os.pathsep}{before}"
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
+
+
+@contextmanager
+def programs(folder):
+    """Write the program into *folder*, put that on PATH, and serve its calls meanwhile."""
+    with program(folder), first_on_path(folder):
+        yield
 
 
 def _run(connection):

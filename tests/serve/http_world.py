@@ -61,6 +61,11 @@ def running(root, *options, environment=None, program=f"{BIN}/jidomem"):
         yield process
 
 
+def serving(root, *options, environment=None):
+    """The same by the program of the fixture `loaded_program`."""
+    return running(root, *options, environment=environment, program="jidomem")
+
+
 @contextmanager
 def started(command, environment=None):
     """A server that prints its URL in its first line; it is stopped in the end."""

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from conftest import START, decision, fixed_sources, intent, wait_until
-from http_world import Client, running
+from http_world import Client, serving
 
 import jidomem
 from jidomem.base.clock import Sources
@@ -22,6 +22,7 @@ from jidomem.serve import wire
 from jidomem.serve.app import create_app
 from jidomem.serve.server_state import Operation
 
+pytestmark = pytest.mark.usefixtures("loaded_program")
 EVENTS = {"Accept": "text/event-stream"}
 
 
@@ -234,7 +235,7 @@ def test_commits_of_another_process_reach_waiting_readers_and_streams_end_with_t
     root, answers = tmp_path / "root", []
     with jidomem.open(root) as memory:
         first = memory.writer.submit_intent("p", intent(summary="first"))
-        with running(root, "-q") as process:
+        with serving(root, "-q") as process:
 
             def wait():
                 with Client(process.url) as waiting:
@@ -270,7 +271,7 @@ def test_commits_of_another_process_reach_waiting_readers_and_streams_end_with_t
 
 
 def test_disconnected_readers_free_their_places(tmp_path):
-    with running(tmp_path / "root", "-q") as process, Client(process.url) as client:
+    with serving(tmp_path / "root", "-q") as process, Client(process.url) as client:
         client.submit(intent())
         address = urlsplit(process.url)
 

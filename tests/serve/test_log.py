@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from conftest import intent
-from http_world import Client, running
+from http_world import Client, serving
 
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
@@ -15,6 +15,7 @@ from jidomem.serve.app import create_app
 from jidomem.serve.log import Log
 from jidomem.serve.server_state import Operation
 
+pytestmark = pytest.mark.usefixtures("loaded_program")
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 HOSTILE = [
     'x", "level": "error', "x\ty", "x\x1b[2J", "x y", "x\x85y", "", "x" * 5000, "../../etc", "{}", "x\\n",
@@ -200,7 +201,7 @@ def test_lines_below_the_level_are_dropped_and_a_broken_sink_ends_the_writer(log
 
 
 def test_a_server_logs_start_requests_and_stop_on_standard_error_alone(tmp_path):
-    with running(tmp_path / "root", "--log-level", "debug") as process:
+    with serving(tmp_path / "root", "--log-level", "debug") as process:
         with Client(process.url) as client:
             status, headers, _ = client.ask("GET", "/healthz", headers={"X-Request-Id": "look"})
         process.terminate()
@@ -213,7 +214,7 @@ def test_a_server_logs_start_requests_and_stop_on_standard_error_alone(tmp_path)
 
 
 def test_an_unread_log_blocks_neither_requests_nor_the_stop(tmp_path):
-    with running(tmp_path / "root", "--log-level", "debug") as process:
+    with serving(tmp_path / "root", "--log-level", "debug") as process:
         with Client(process.url) as client:
             path = "/nowhere/" + 200 * "x"
             for _ in range(400):  # more than a pipe holds

@@ -7,12 +7,11 @@ import socket
 import subprocess
 import sys
 from contextlib import ExitStack
-from functools import partial
 from threading import Thread
 
 import pytest
 from conftest import decision, intent, wait_until
-from http_world import JSON, NDJSON, Client, as_root, running
+from http_world import JSON, NDJSON, Client, as_root, serving
 
 import jidomem
 from jidomem.base.clock import Sources
@@ -23,7 +22,6 @@ from jidomem.runtime.tokens import Keyring, revoke_token
 from jidomem_cli.serve import serve
 
 pytestmark = pytest.mark.usefixtures("loaded_program")
-serving = partial(running, program="jidomem")
 
 
 @pytest.fixture(scope="module")

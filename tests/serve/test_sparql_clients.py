@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import rdflib
 from conftest import intent
-from http_world import Client, running
+from http_world import Client, serving
 from rdflib.plugins.stores.sparqlstore import SPARQLStore, SPARQLUpdateStore
 
 from jidomem.base.clock import Sources
@@ -15,6 +15,7 @@ from jidomem.rdf.vocab import ONTOLOGY_GRAPH, graph_iri, graphs_of
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 
+pytestmark = pytest.mark.usefixtures("loaded_program")
 SUMMARIES = "SELECT ?s ?o { ?s <https://jido.ai/ontology#summary> ?o } ORDER BY ?o"
 TRIPLES = "CONSTRUCT WHERE { ?s <https://jido.ai/ontology#summary> ?o }"
 RECORDED = ["fact 0", "fact 1", "fact 2 é"]
@@ -25,7 +26,7 @@ PEERS = Path(__file__).parents[1] / "peers"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("clients") / "root") as process:
+    with serving(tmp_path_factory.mktemp("clients") / "root") as process:
         with Client(process.url) as client:
             client.submit([intent(summary=text) for text in RECORDED])
         yield process
@@ -179,7 +180,7 @@ def test_a_body_with_get_is_refused_and_the_next_request_is_answered(server):
 
 def test_each_client_sends_its_token(tmp_path):
     wrapped = pytest.importorskip("SPARQLWrapper")
-    with running(tmp_path / "root") as process:
+    with serving(tmp_path / "root") as process:
         endpoint = f"{process.url}/projects/p/sparql"
         with Client(process.url) as client:
             client.submit(intent(summary="fact"))

@@ -8,12 +8,13 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from conftest import intent, wait_until
-from http_world import Client, running
+from http_world import Client, serving
 
 import jidomem
 from jidomem.serve import listener
 from jidomem.serve.connection import ClientSocket
 
+pytestmark = pytest.mark.usefixtures("loaded_program")
 NUMBERS = " ".join(f"VALUES ?n{n} {{ {' '.join(map(str, range(100)))} }}" for n in range(6))
 
 
@@ -66,7 +67,7 @@ def outcomes(answer):
 @pytest.mark.parametrize("goes_on", [True, False], ids=["while it sends", "while it says nothing"])
 def test_a_stream_of_intents_ends_and_its_acknowledged_memories_are_stored(tmp_path, goes_on):
     root = tmp_path / "root"
-    with running(root, "-q") as process, closing(open_stream(process)) as stream:
+    with serving(root, "-q") as process, closing(open_stream(process)) as stream:
         stream.sendall(chunk(lines(0, 1200)))
         received = receive(stream, until=500)
 
@@ -98,7 +99,7 @@ def test_a_stream_of_intents_ends_and_its_acknowledged_memories_are_stored(tmp_p
 
 def test_a_running_query_is_refused_as_busy_when_the_server_stops(tmp_path):
     answers = []
-    with running(tmp_path / "root", "--log-level", "error") as process, Client(process.url) as client:
+    with serving(tmp_path / "root", "--log-level", "error") as process, Client(process.url) as client:
         client.submit(intent())
 
         def ask():
