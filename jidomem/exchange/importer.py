@@ -41,6 +41,8 @@ _ENCODED = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE) and import it again; i
 _UNRESOLVED = "resolve it, and import the file again; imported entries stay"
 #: A fence of code, and the marks of an unresolved merge.
 _FENCED, _MERGED = re.compile(rb"[ \t]*(`{3,}|~{3,})"), re.compile(rb"(?:<{7}|>{7})(?= )|={7}$")
+#: The IRI of a memory that the writer minted: no redaction finds a text in it.
+_MINTED = re.compile(rf"{re.escape(BASE)}memory/[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}")
 _SEPARATORS = re.compile(r"[\W_]+")
 #: Bytes at the start of a file that are checked for U+0000.
 _BEGINNING = 8192
@@ -306,6 +308,11 @@ def import_document(
     if erased.left_out:
         left = f"entries, turns and descriptions left out, in whole or in part: {len(erased.left_out):,}"
         report.notes.append(f"{name}: {left}; a redaction removed that here, and the file has it still: delete it")
+    named = [entry.iri for entry in report.accepted if not _MINTED.fullmatch(entry.iri)] if erased.has_any else ()
+    if named:
+        which = f"{', '.join(named[:_NAMED])}{f' and {len(named) - _NAMED} more' if len(named) > _NAMED else ''}"
+        look = "if a redaction removed one whole, as its IRI has the text: jidomem journal redact --dry-run --text TEXT"
+        report.notes.append(f"{name}: memories that are new here: {which}; {look}")
     if waiting := sum(
         not each.proposed and _is_proposal(one) for each, one in zip(document.statements, entries, strict=True)
     ):
@@ -319,12 +326,13 @@ def import_document(
 class _Erased:
     """What a document has and redactions of the project removed: `items` whole, of the nodes `named` some rows.
 
-    `left_out` are the subjects of rows that `rest` left out.
+    `left_out` are the subjects of rows that `rest` left out; `has_any` is True if the project has redactions.
     """
 
     items: frozenset[Term] = frozenset()
     named: frozenset[Term] = frozenset()
     left_out: set[Term] = field(default_factory=set)
+    has_any: bool = False
 
     def rest(self, rows: Sequence[Triple], stored: Probe) -> Sequence[Triple]:
         """Return *rows* without those that a redaction removed; what is *stored* was not."""
@@ -374,7 +382,7 @@ def _erased(writer: MemoryWriter, project: str, rows: Iterable[Triple]) -> _Eras
     items = reachable([*whole, *(named & about.keys())], linked) & new
     agents = {_words(node) for node in items if (node, TYPE, jido("Agent")) in about[node]}
     items |= {node for node in new if any(name in _words(node) for name in agents)}
-    return _Erased(frozenset(reachable(items, linked) & new), named)
+    return _Erased(frozenset(reachable(items, linked) & new), named, has_any=True)
 
 
 def _words(node: Term) -> str:

@@ -190,6 +190,21 @@ def test_an_export_from_before_a_redaction_brings_nothing_of_it_back(memory, tmp
             assert not re.search("greta|two records|no reason", "".join(lines), re.IGNORECASE)
 
 
+def test_an_import_names_the_new_memories_whose_iri_may_have_a_redacted_text(memory):
+    for summary, name in (("has a dog", "urn:fact:greta-lind"), ("has a cat", "urn:fact:cat"), ("is old", None)):
+        memory.writer.submit_intent("p", intent(summary=summary, **({"iri": name} if name else {})))
+    data = re.sub(rb"20[0-9-]{8}T[0-9:.]{8,15}Z", b"2025-01-01T08:00:00Z", exported(memory, DocumentFormat.TURTLE))
+    redact(memory, ["greta lind", "has a cat"])
+
+    report = import_document(memory.writer, memory.schema, "p", "m", data)
+
+    (note,) = [note for note in report.notes if "memories that are new here" in note]
+    assert "urn:fact:greta-lind; if a redaction removed one whole" in note
+    assert "journal redact --dry-run --text TEXT" in note
+    redact(memory, ["greta lind"])
+    assert not any("greta" in line for line in exported(memory, DocumentFormat.N_QUADS).decode().lower().splitlines())
+
+
 def test_what_was_redacted_by_its_iri_stays_so_after_an_import(memory):
     record(memory.entries, "Lunch at noon")
     turn = memory.conversation("call").record("Why?", "No reason", asked_by="carl")
