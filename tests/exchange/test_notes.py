@@ -604,7 +604,7 @@ def notes(draw):
     return "\n".join(lines) + "\n", needed
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(30))
 @given(notes())
 def test_each_statement_of_nested_lists_keeps_all_denials_above_it(page):
     text, needed = page

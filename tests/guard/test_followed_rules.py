@@ -100,7 +100,7 @@ def act(memory, random, clock):
         memory.writer.change_policy("p", [PolicyChange(agent="rita", grants="Curator")])
 
 
-@settings(max_examples=examples(4))
+@settings(max_examples=examples(2))
 @given(seed=st.integers(0, 2**32))
 @example(seed=16)  # a withdrawn memory gets a successor on another branch
 @example(seed=44)
