@@ -1,6 +1,7 @@
 """Several processes import the same repository at the same moment: all succeed, and each entry is recorded once."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -11,25 +12,42 @@ from jidomem_cli.main import cli
 
 RECORD = "# {title}\n\n## Status\n\nAccepted\n\n## Context\n\nOrders come in bursts.\n\n## Decision\n\nWe do it.\n"
 RECORDS = tuple(f"docs/adr/{number:04}-use-queue-{number}.md" for number in range(1, 21))
-#: A program that imports in several processes at the same moment, so that all plan from the same memory.
+#: A program that forks several processes for each line it reads, so that all plan from the same memory.
 SYNCHRONISED_START = """
+import json
 import os
 import sys
 
+from jidomem.schema import ontology
 from jidomem_cli import exchange, init
 from jidomem_cli.main import main
 
-children = []
-for number in range(int(sys.argv[2])):
-    children.append(os.fork())
-    if not children[-1]:
-        for stream, name in enumerate(("out", "err"), start=1):
-            os.dup2(os.open(f"{sys.argv[1]}/{number}.{name}", os.O_CREAT | os.O_WRONLY), stream)
-        sys.argv = ["jidomem", *sys.argv[3:]]
-        sys.exit(main())
-print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+ontology.load()
+for line in sys.stdin:
+    folder, marks, number_of_processes, arguments, environment = json.loads(line)
+    children = []
+    for number in range(number_of_processes):
+        children.append(os.fork())
+        if not children[-1]:
+            for stream, name in enumerate(("out", "err"), start=1):
+                os.dup2(os.open(f"{marks}/{number}.{name}", os.O_CREAT | os.O_WRONLY), stream)
+            os.chdir(folder)
+            os.environ.clear()
+            os.environ.update(environment)
+            sys.argv = ["jidomem", *arguments]
+            sys.exit(main())
+    print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children), flush=True)
 """
 PROCESSES = 2
+
+
+@pytest.fixture(scope="module")
+def starter():
+    """A process of `SYNCHRONISED_START`."""
+    command = [sys.executable, "-c", SYNCHRONISED_START]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.stdin.close()
 
 
 @pytest.fixture
@@ -48,11 +66,12 @@ def run(*arguments):
     return CliRunner().invoke(cli, arguments)
 
 
-def run_concurrently(folder, marks, *arguments):
+def run_concurrently(starter, folder, marks, *arguments):
     """Run `jidomem WORDS` in several processes at the same moment; return their outputs, errors and exit codes."""
     marks.mkdir()
-    command = [sys.executable, "-c", SYNCHRONISED_START, marks, str(PROCESSES), *arguments]
-    codes = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True, text=True, timeout=120).stdout
+    call = json.dumps([str(folder), str(marks), PROCESSES, arguments, dict(os.environ)])
+    print(call, file=starter.stdin, flush=True)
+    codes = starter.stdout.readline()
     texts = ([(marks / f"{number}.{name}").read_text() for name in ("out", "err")] for number in range(PROCESSES))
     return [(*text, int(code)) for text, code in zip(texts, codes.split(), strict=True)]
 
@@ -60,10 +79,12 @@ def run_concurrently(folder, marks, *arguments):
 @pytest.mark.parametrize(
     "arguments", [("init", "--from", "auto"), ("root", "import", "adr", *RECORDS)], ids=["init", "import adr"]
 )
-def test_concurrent_imports_of_one_repository_succeed_and_record_each_entry_once(repository, tmp_path, arguments):
+def test_concurrent_imports_of_one_repository_succeed_and_record_each_entry_once(
+    repository, starter, tmp_path, arguments
+):
     run("init")
 
-    results = run_concurrently(repository, tmp_path / "first", *arguments)
+    results = run_concurrently(starter, repository, tmp_path / "first", *arguments)
 
     assert [(code, "refused" in err or "error" in err) for _, err, code in results] == [(0, False)] * PROCESSES
     rows = json.loads(run("ask", "active-decisions", "--json").stdout)["rows"]
@@ -73,7 +94,7 @@ def test_concurrent_imports_of_one_repository_succeed_and_record_each_entry_once
 
     for path in (repository / name for name in RECORDS):
         path.write_text(path.read_text().replace("Accepted", "Deprecated"))
-    results = run_concurrently(repository, tmp_path / "second", *arguments)
+    results = run_concurrently(starter, repository, tmp_path / "second", *arguments)
 
     assert [(code, "refused" in err or "error" in err) for _, err, code in results] == [(0, False)] * PROCESSES
     assert json.loads(run("ask", "active-decisions", "--json").stdout)["rows"] == []
@@ -81,19 +102,21 @@ def test_concurrent_imports_of_one_repository_succeed_and_record_each_entry_once
     assert run("check").exit_code == 0
 
 
-def test_concurrent_imports_propose_the_withdrawal_of_a_removed_record_once_for_each_removal(repository, tmp_path):
+def test_concurrent_imports_propose_the_withdrawal_of_a_removed_record_once_for_each_removal(
+    repository, starter, tmp_path
+):
     run("init", "--from", "auto")
     removed = repository / RECORDS[0]
     text = removed.read_text()
     for number in range(2):
         removed.unlink()
-        results = run_concurrently(repository, tmp_path / f"removal-{number}", "init", "--from", "auto")
+        results = run_concurrently(starter, repository, tmp_path / f"removal-{number}", "init", "--from", "auto")
 
         assert [code for *_, code in results] == [0] * PROCESSES
         report = json.loads(run("root", "import", "--check", "adr", "--json").stdout)
         assert [(each["change"], each["path"]) for each in report["differences"]] == [("removed", RECORDS[0])]
 
         removed.write_text(text)
-        results = run_concurrently(repository, tmp_path / f"return-{number}", "init", "--from", "auto")
+        results = run_concurrently(starter, repository, tmp_path / f"return-{number}", "init", "--from", "auto")
         assert [code for *_, code in results] == [0] * PROCESSES
         assert run("root", "import", "--check", "adr").exit_code == 0
