@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from shlex import quote, split
 from typing import Any, NamedTuple
 
@@ -415,6 +416,8 @@ _LEFT_OUT = "At least {} more matched.\n"
 _GAP_MARK, _CUT_STEP = "…", 20
 _GAP = re.compile(r"(?:^|(?<= ))…(?= |$)")
 _SHOW = "jidomem show {}"
+#: The key of an answer whose Markdown lacks the memories from which its best one differs.
+_UNCONTRASTED = "contrasts_left_out"
 _OPTIONS = ("include_inactive=true", "--include-inactive")
 
 
@@ -425,7 +428,8 @@ def markdown(result: MemoryRecall, option: str = _OPTIONS[0], show: str = _SHOW)
     *show*, not longer than the command, is the call that shows a shortened memory in full.
     """
     beside = {hit.id for hit in result.entries}
-    lines = [_line(hit, show, beside) for hit in result.entries] or [_nothing(result, show)]
+    hits = map(_without_contrasts, result.entries) if result.metadata.get(_UNCONTRASTED) else result.entries
+    lines = [_line(hit, show, beside) for hit in hits] or [_nothing(result, show)]
     left = result.metadata["left_out"] or int(result.metadata["more"])
     more = _LEFT_OUT.format(left) if left else ""
     if (needed := result.metadata.get("needed_tokens")) is not None:
@@ -524,8 +528,10 @@ def fit_recall_to_budget(result: MemoryRecall, budget: int | None) -> MemoryReca
                 f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least} or more"
             )
         entries = _first(entries, left)
+        if entries and tokens(_line(entries[0])) > left:
+            result = replace(result, metadata={**result.metadata, _UNCONTRASTED: True})
         if result.entries and not entries:
-            best = result.entries[0]
+            best = _without_contrasts(result.entries[0])
             needed = budget - left + tokens(_line(replace(best, excerpt=_GAP_MARK * bool(best.excerpt))))
             result = replace(result, metadata={**result.metadata, "needed_tokens": needed})
         if tokens(_nothing(result)) > left:
@@ -546,13 +552,22 @@ def _first(hits: Sequence[Hit], budget: int) -> Sequence[Hit]:
 
 
 def _cut(hit: Hit, budget: int) -> list[Hit]:
-    """Return *hit* with the beginning of its excerpt that fits; nothing if it does not fit without one."""
-    without = replace(hit, excerpt=_GAP_MARK * bool(hit.excerpt))
-    for length in range(len(hit.excerpt), 0, -_CUT_STEP):
-        shown = replace(hit, excerpt=f"{beginning(hit.excerpt, length).rstrip(' …')} {_GAP_MARK}")
-        if tokens(_line(shown)) <= budget:
-            return [shown]
-    return [without] if tokens(_line(without)) <= budget else []
+    """Return *hit*, whose line fits without the memories from which it differs, with a beginning of its excerpt.
+
+    The result is empty if it does not fit without an excerpt.
+    """
+    beginnings = (beginning(hit.excerpt, length) for length in range(len(hit.excerpt), 0, -_CUT_STEP))
+    excerpts = (
+        hit.excerpt,
+        *(f"{text.rstrip(' …')} {_GAP_MARK}" for text in beginnings),
+        _GAP_MARK * bool(hit.excerpt),
+    )
+    shown = (replace(hit, excerpt=excerpt) for excerpt in excerpts)
+    return [*islice((each for each in shown if tokens(_line(_without_contrasts(each))) <= budget), 1)]
+
+
+def _without_contrasts(hit: Hit) -> Hit:
+    return replace(hit, metadata={name: value for name, value in hit.metadata.items() if name != "differs_from"})
 
 
 def _line(hit: Hit, show: str = _SHOW, beside: Collection[str] = ()) -> str:

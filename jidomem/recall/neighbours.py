@@ -11,7 +11,8 @@ one vector.
 
 Memories that are rows of one table, such as "billing listens on port 8000", "search listens on port 8007", are near by
 their words and vectors, yet on different matters: they are no neighbours and no near pairs (`are_rows_of_table`). So
-are memories that name other things, such as the claims CL-1003 and CL-1004 (`are_of_other_things`).
+are memories that name other things, such as the claims CL-1003 and CL-1004 (`are_of_other_things`), and occurrences on
+other days with other names (`are_on_other_days`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import ERRORS, jido, type_uri
 from jidomem.recall.nearness import MOST_PAIRS, Referents, are_of_other_things, things
-from jidomem.records.differences import contrast, ends_use
+from jidomem.records.differences import are_on_other_days, contrast, ends_use
 from jidomem.records.interfaces import FIELD_WEIGHTS, Vector
 from jidomem.records.limits import MAY_END
 from jidomem.records.recall import DifferingMemory, NearPair
@@ -231,7 +232,8 @@ class NeighbourSearch:
             likeness = max(self._likeness(each.stems, cosine), self._least if each.item in self._ended else 0.0)
             near.append(Neighbour(each.item, each.summary, each.agent, likeness))
         near.sort(key=lambda each: (-each.likeness, each.item))
-        return [each for each in near if each.likeness >= self._least][: self._limit]
+        likely = (each for each in near if each.likeness >= self._least)
+        return [*islice((each for each in likely if not are_on_other_days(self._summary, each.summary)), self._limit)]
 
     def _allowed(self, ranked: Iterable[SummaryRow | Statement], most: int | None) -> list[SummaryRow | Statement]:
         """Return the first *most* of these that are not excluded."""
@@ -576,7 +578,7 @@ def near_pairs(
         names = newer.item, older.item
         if likeness < LEAST_OF_PAIRS or names in pairs or are_of_other_things(*map(known.of, names)):
             continue
-        if not _are_related(*names, view):
+        if not _are_related(*names, view) and not are_on_other_days(*(view.summary(iri(name)) for name in names)):
             pairs[names] = NearPair(*names, round(likeness, 3) if likeness == 1.0 else min(round(likeness, 3), 0.999))
     return sorted(pairs.values(), key=lambda pair: (-pair.likeness, pair.item, pair.other))
 

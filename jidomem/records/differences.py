@@ -86,9 +86,22 @@ def contrast(text: str, other: str) -> tuple[str, ...]:
     >>> contrast("Refund window: 180 days", "Refunds are allowed for 180 days")
     ()
     """
-    found = () if is_much_longer(text, other) else differences(text, other)
+    found = () if is_much_longer(text, other) or are_on_other_days(text, other) else differences(text, other)
     values = [each for each in found if each.kind != "name" or not (each.value + each.other).islower()]
     return tuple(map(str, values or (() if _numbers(text) & _numbers(other) else found)))
+
+
+def are_on_other_days(text: str, other: str) -> bool:
+    """Return whether two statements tell of two occurrences: on days of which none is in both, with another name.
+
+    >>> match = "a match against {} on {} November".format
+    >>> [are_on_other_days(match("Lahr", 7), match(team, 14)) for team in ("Teningen", "Lahr")]
+    [True, False]
+    """
+    one, two = _tokens_of(text).days, _tokens_of(other).days
+    if not one or not two or one & two:
+        return False
+    return any(each.kind == "name" for each in differences(text, other))
 
 
 def _numbers(text: str) -> set[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any
 
 from jidomem.base.containers import grouped
@@ -104,6 +105,16 @@ class StatementTokens:
             if first and match[1].count(" ") < 3:
                 quotes.append(replace(first, kind="quote", text=match[1], key=fold(match[1]), folded=""))
         return quotes
+
+    @cached_property
+    def days(self) -> frozenset[str]:
+        """Return the days of the text: weekdays, full dates, and months with the number beside them, if any."""
+        days = {token.key for token in self.tokens if token.kind == "date" and "year" not in token.slots}
+        for one, two in pairwise(self.tokens):
+            for month, number in ((one, two), (two, one)):
+                if "month" in month.slots and number.kind == "number":
+                    days = days - {month.key} | {f"{number.text} {month.key}"}
+        return frozenset(days)
 
     def content_named(self, folded: str) -> Sequence[Token]:
         """Return the first content words whose text is *folded*."""

@@ -127,6 +127,35 @@ def test_equal_values_in_different_words_are_no_contrast():
     assert contrast("Indent with tabs", "Indent with spaces") == ("tabs / spaces",)
 
 
+def test_occurrences_on_other_days_are_no_contrast_and_no_near_pair(memory):
+    match = "Max has a football match against {} on {} November"
+    receipts = [memory.remember(match.format(*each)) for each in (("Lahr", 7), ("Teningen", 14), ("Kenzingen", 21))]
+    memory.embedding.embed("p")
+
+    result = memory.recall("When does Max play football?")
+
+    assert len(result.entries) == 3
+    assert not any("differs_from" in hit.metadata for hit in result.entries)
+    assert not any(receipt.similar for receipt in receipts)
+    assert memory.near_pairs() == []
+    memory.remember(match.format("Lahr", 8))
+    memory.embedding.embed("p")
+    assert [pair.likeness > 0.9 for pair in memory.near_pairs()] == [True]  # the match against Lahr was moved
+
+
+def test_contrasts_are_cut_before_the_best_hit(memory):
+    _, new = record_pair(memory)
+    query = "webhook signatures 600 seconds"
+    whole = memory.recall(query, limit=1)
+
+    result = memory.recall(query, limit=1, budget_tokens=whole.metadata["tokens"] - 1)
+
+    assert [hit.id for hit in result.entries] == [new]
+    assert "disagrees" in markdown(whole)
+    assert "disagrees" not in markdown(result)
+    assert result.entries == whole.entries
+
+
 def test_the_count_of_contrasting_pairs_matches_the_review_queue(memory):
     record_pair(memory)
     memory.remember("Payouts run daily at 04:00 UTC")
