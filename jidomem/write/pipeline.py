@@ -244,14 +244,14 @@ class Pipeline:
 
         Its fields and references are checked here, its terms and the shapes by `describe`.
         """
-        project, options, schema, policy = submission.project, submission.options, self.rules.schema, self.rules.policy
+        project, options, schema = submission.project, submission.options, self.rules.schema
         intent = resolve(draft.intent, view, partial(self.find, project))
         permission = permissions.permitted(intent, view, self.rules, self.speaker)
         ids, is_recorded = partial(self.ids, project), intent.iri in options.recorded
         intent = intent if is_recorded else permissions.check_promotion(intent, view, permission.is_curator)
         validate.require_fields(intent, project)
         attributed = options.attributed(intent) if is_recorded else intent
-        validate.check_references(attributed, view, policy, ids, is_recorded=is_recorded)
+        validate.check_references(attributed, view, self.rules, ids, is_recorded=is_recorded)
         if intent.about and not (options.restates or options.imported):
             validate.check_separators(intent)
         if intent.extra_triples:
@@ -281,10 +281,8 @@ class Pipeline:
         )
         if options.near and proposed_because is None and status == triples.ASSERTED:
             proposed_because, marks = permissions.near_reason(intent, options.near, view)
-        warnings = []
-        if proposed_because is not None:
-            status = triples.PROPOSED
-            warnings.append(f"{PROPOSED_PREFIX}{proposed_because}")
+        warnings = [] if proposed_because is None else [f"{PROPOSED_PREFIX}{proposed_because}"]
+        status = triples.PROPOSED if warnings else status
         if status == triples.ASSERTED and intent.iri not in options.recorded:
             permissions.check_reason(intent, statements.described, view)
         warnings += self._check_warnings(intent, status, view) if intent.extra_triples else ()
@@ -628,7 +626,7 @@ class _FormCheck(NamedTuple):
             intent, left_out = _without(fields, intent), left_out | fields
         missing = faults_of(validate.require_fields, intent, project)
         faults += [violation for violation in missing if violation.field not in left_out]
-        faults += faults_of(validate.check_references, intent, view, pipeline.policy, partial(pipeline.ids, project))
+        faults += faults_of(validate.check_references, intent, view, pipeline.rules, partial(pipeline.ids, project))
         faults += faults_of(validate.check_extra_triples, intent, view, pipeline.schema)
         if not self.submission.options.restates:
             faults += faults_of(validate.check_patterns, intent)
@@ -682,8 +680,10 @@ def _valid_part(intent: MemoryUpdateIntent, normal: Callable[[MemoryUpdateIntent
 
 def _without(fields: Collection[str | None], intent: MemoryUpdateIntent) -> MemoryUpdateIntent:
     """Return the normal *intent* without *fields* except its type; a removed iri is replaced by a placeholder."""
-    rest = {name: value for name, value in intent.fields() if name == "type" or name not in fields}
-    return MemoryUpdateIntent(**{"iri": f"{vocab.BASE}memory/{_NO_ID}", **rest})
+    own = f"{vocab.BASE}memory/{_NO_ID}" if "iri" in fields else intent.iri
+    rows = [(own if subject == intent.iri else subject, *row) for subject, *row in intent.extra_triples]
+    rest = {**dict(intent.fields()), "extra_triples": rows, "iri": own}
+    return MemoryUpdateIntent(**{name: rest[name] for name in rest if name in ("type", "iri") or name not in fields})
 
 
 def _filled(intent: MemoryUpdateIntent, project: str) -> MemoryUpdateIntent:

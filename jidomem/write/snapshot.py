@@ -58,10 +58,7 @@ class WriteSnapshot:
         self._partial: dict[Term, dict[Term, list[Term]]] = {}  # some properties of other subjects
         self._added: list[Triple] = []
         self._by_object: dict[Term, dict[Term, list[Term]]] = {}  # the added triples of properties looked up by object
-        self._pointed: set[Term] = set()  # the objects of the first _pointed_by added triples
-        self._pointed_by = 0
         self._types: dict[Term, frozenset[Term]] = {}
-        self._new: set[Term] = set()
         self._stored_subjects: dict[tuple[Term, Term], frozenset[Term]] = {}
         self._stored_instances: dict[tuple[Term, Term, frozenset[Term]], frozenset[Term]] = {}
         self.derived: dict[str, Any] = {}
@@ -85,9 +82,8 @@ class WriteSnapshot:
         self.size += len(self._added) - before
 
     def add_new(self, subject: Term, triples: Iterable[Triple]) -> None:
-        """Add *triples* of a *subject* that no triple names yet."""
+        """Add *triples* of a *subject* that has no triples yet."""
         self._complete[subject] = {}
-        self._new.add(subject)
         self.add(triples)
 
     def properties(self, subject: Term) -> dict[Term, list[Term]]:
@@ -158,15 +154,6 @@ class WriteSnapshot:
         """Return the summary of *item*, empty if it has none."""
         term = self.first(item, vocab.jido("summary"))
         return plain_value(term) if term else ""
-
-    def mentions(self, subject: Term) -> bool:
-        """Return whether *subject* has a property or is the value of one."""
-        for _, _, value in self._added[self._pointed_by :]:
-            self._pointed.add(value)
-        self._pointed_by = len(self._added)
-        if self.properties(subject) or subject in self._pointed:
-            return True
-        return subject not in self._new and next(iter(self._probe(None, None, subject)), None) is not None
 
     def describes(self, subject: Term) -> bool:
         """Return whether *subject* has a property; the class is looked up first, as it is cheap."""

@@ -21,7 +21,7 @@ from jidomem.records.active import FINISHED, REASON
 from jidomem.records.file_anchor import with_slashes
 from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, ONLY_FOR, WRITER_ONLY, MemoryUpdateIntent
 from jidomem.records.policy import Policy
-from jidomem.schema.ontology import Schema
+from jidomem.schema.ontology import EffectiveRules, Schema
 from jidomem.schema.shacl import DEEPEST
 from jidomem.write.canonical import RESERVED, is_absolute, is_ours, is_reserved, nearest, other_kind, put, swap
 from jidomem.write.normalize import ITEM_LISTS, LIFTED, PATTERNS, check_size, is_written
@@ -117,7 +117,7 @@ def _missing(name: str, project: str) -> Violation:
 def check_references(
     intent: MemoryUpdateIntent,
     view: WriteSnapshot,
-    policy: Policy,
+    rules: EffectiveRules,
     ids: Callable[[str], list[str]],
     *,
     is_recorded: bool = False,
@@ -127,7 +127,7 @@ def check_references(
     *ids* returns the memories whose id begins or ends with a text, to name the nearest one in a refusal. What a memory
     that *is_recorded* elsewhere revives may end by a later one of the import.
     """
-    violations = [*_own_iri(intent, view)]
+    violations = [*_own_iri(intent, view, rules.schema)]
     for field in ITEM_LISTS:
         for other in getattr(intent, field):
             if other == intent.iri:
@@ -153,8 +153,8 @@ def check_references(
     if intent.asserted_in is not None and intent.asserted_in in (intent.asserted_by, intent.assigned_to):
         message = f"{intent.asserted_in} cannot be a session and an agent"
         violations.append(Violation("shape_violation", message, field="asserted_in", value=intent.asserted_in))
-    if policy.strict:
-        violations += _undeclared(intent, view, policy)
+    if rules.policy.strict:
+        violations += _undeclared(intent, view, rules.policy)
     if violations:
         raise IntentRefused(violations)
 
@@ -338,15 +338,24 @@ _FIELD_OF_NAME: Mapping[str, str] = {
 }
 
 
-def _own_iri(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Violation]:
+def _own_iri(intent: MemoryUpdateIntent, view: WriteSnapshot, schema: Schema) -> Iterable[Violation]:
     own = intent.iri or ""
     memory = vocab.BASE + "memory/"
     if own.startswith(RESERVED) and not (own.startswith(memory) and "/" not in own[len(memory) :] and own != memory):
         message = f"{own} is in a namespace of jidomem: leave iri out, or use {memory}<id> or your own namespace"
         yield Violation("invalid_iri", message, field="iri", value=own, repair=put("iri", None))
-    elif view.mentions(iri(own)):
+    elif view.describes(iri(own)) or iri(own) in schema.classes or iri(own) in schema.properties:
+        yield _iri_in_use(own, view, schema)
+
+
+def _iri_in_use(own: str, view: WriteSnapshot, schema: Schema) -> Violation:
+    """Return the violation for the IRI of a memory, of another described thing, or of a term of the ontology."""
+    if view.is_item(iri(own)):
         message = "is in this memory already: a memory is never rewritten; leave iri out and name it in supersedes"
-        yield Violation("iri_exists", f"{own} {message}", field="iri", value=own)
+        return Violation("iri_exists", f"{own} {message}", field="iri", value=own)
+    kinds = ", ".join(sorted(map(schema.compact, view.types(iri(own))))) or "a term of the ontology"
+    message, hint = f"{own} is in use already, as {kinds}", "leave out `iri`, or give another one"
+    return Violation("iri_exists", message, field="iri", value=own, hint=hint)
 
 
 #: The characters from which on a name is part of an id, and a whole one; those compared at either end of a misspelt

@@ -137,13 +137,6 @@ def test_a_commit_that_the_index_fails_to_apply_is_acknowledged_and_visible_to_t
     assert summaries(triples_of(memory)) == summaries(committed_triples(memory))
 
 
-def test_a_snapshot_reports_the_objects_of_added_triples(memory):
-    snapshot = queue_of(memory).snapshot()
-    snapshot.add(("<urn:s>", "<urn:p>", f"<urn:o:{n}>") for n in range(3))
-    assert snapshot.mentions("<urn:o:2>")
-    assert not snapshot.mentions("<urn:o:3>")
-
-
 def types(memory, item):
     return sorted(o for s, p, o in triples_of(memory) if s == f"<{item}>" and p == TYPE)
 

@@ -553,6 +553,24 @@ def test_a_used_or_reserved_iri_is_refused_with_an_alternative(memory):
         assert f"leave iri out, or use {MEMORY}<id> or your own namespace" in violation.message
 
 
+def test_an_iri_that_memories_only_link_to_is_free_for_a_memory(memory):
+    first, second, third = (f"https://example.org/{name}" for name in ("first", "second", "third"))
+    record(memory, iri=first, about=[second])
+    assert record(memory, iri=second, summary="named by the first") == second
+    linking = intent(summary="names the next", extra_triples=[["https://example.org/ns#partOf", {"@id": third}]])
+    receipts = memory.writer.submit_many("p", [linking, intent(summary="named before", iri=third)], atomic=True)
+    assert [receipt.status for receipt in receipts] == ["asserted", "asserted"]
+    assert values_of(memory, third, "summary") == [literal("named before")]
+
+
+def test_an_iri_of_another_thing_is_refused_with_its_kind_and_no_other_fault(memory):
+    source, own_type = "https://example.org/source", ["rdf:type", {"@id": "https://jido.ai/ontology#Fact"}]
+    record(memory, evidence=[source])
+    error = refusal(memory.writer.submit_intent, "p", intent(iri=source, summary="two", extra_triples=[own_type]))
+    assert [violation.message for violation in error.violations] == [f"{source} is in use already, as jido:Evidence"]
+    assert error.hint == "leave out `iri`, or give another one"
+
+
 def test_a_session_that_is_also_an_agent_is_refused(memory):
     for fields in ({"asserted_by": "urn:x:a"}, {"type": "task", "assigned_to": "urn:x:a"}):
         (violation,) = refusal(memory.writer.submit_intent, "p", intent(asserted_in="urn:x:a", **fields)).violations

@@ -34,7 +34,6 @@ def answers(snapshot, rows):
         yield snapshot.has_ended(s), has_ended[s]
         yield snapshot.is_current(s), jido("Asserted") in values[s, ITEM_MARK] and not has_ended[s]
         yield snapshot.types(s), values[s, TYPE]
-        yield snapshot.mentions(s), any(s in (a, o) for a, _, o in rows)
         yield snapshot.describes(s), any(s == a for a, _, _ in rows)
         yield sorted(snapshot.about(s)), sorted(row for row in rows if row[0] == s)
         for p in PROPERTIES:
@@ -84,7 +83,7 @@ def test_a_new_subject_is_not_queried_and_counts_in_the_size():
     snapshot.add_new(SUBJECTS[0], [(SUBJECTS[0], TYPE, jido("Fact")), (SUBJECTS[0], ITEM_MARK, VALUES[0])])
     snapshot.add_new(SUBJECTS[1], ())
 
-    assert (snapshot.mentions(SUBJECTS[0]), snapshot.mentions(SUBJECTS[1])) == (True, False)
+    assert (snapshot.describes(SUBJECTS[0]), snapshot.describes(SUBJECTS[1])) == (True, False)
     assert snapshot.types(SUBJECTS[0]) == {jido("Fact")}
     assert snapshot.is_current(SUBJECTS[0])
     assert snapshot.objects(SUBJECTS[1], TYPE) == []

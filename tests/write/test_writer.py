@@ -20,6 +20,7 @@ from jidomem.journal.commit import parse
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import RDF, TYPE, jido
+from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import conflict, normalize, triples, validate
 from jidomem.write.snapshot import WriteSnapshot
 
@@ -81,7 +82,7 @@ def test_each_stage_runs_separately(memory):  # C081
     normal = normalize.normalize(proposal, now=START, new_id=lambda: "1", schema=memory.schema).intent
     empty = WriteSnapshot(lambda s, p, o: [])
     validate.require_fields(normal, "p")
-    validate.check_references(normal, empty, memory.settings.policy, list)
+    validate.check_references(normal, empty, EffectiveRules(memory.schema, memory.settings.policy), list)
     assert conflict.detect(normal, conflict.keys(normal), empty, START, lambda prop: False) == ([], [])
     described_triples = triples.describe(normal)
     assert (iri(MEMORY + "1"), TYPE, jido("ArchitecturalDecision")) in described_triples
