@@ -140,6 +140,8 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "nonPositiveInteger": (-math.inf, 0),
     "negativeInteger": (-math.inf, -1),
 }
+#: The datatypes of numbers.
+NUMERIC = frozenset(XSD + name for name in ("integer", *_BOUNDS, "decimal", "double", "float"))
 _NUMBER, _DAY = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)", "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _OFFSET = "(Z|[+-][0-9]{2}:[0-9]{2})?"
 _TIME = rf"[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(\.[0-9]+)?{_OFFSET}"

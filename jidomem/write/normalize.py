@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import datetime
+from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from jidomem.base.json_values import json_type
 from jidomem.base.words import slug
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Violation
 from jidomem.rdf import vocab
-from jidomem.rdf.statements import is_well_formed
+from jidomem.rdf.statements import NUMERIC, is_well_formed
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import family
 from jidomem.records.file_anchor import is_outside, plain_path
@@ -283,14 +284,12 @@ def _object(normalizer: FieldNormalizer, predicate: str, value: Any) -> dict[str
         return _spelt_out(normalizer, predicate, value)
     if isinstance(value, bool):
         return {"@value": "true" if value else "false", "@type": vocab.XSD + "boolean"}
-    if isinstance(value, int) and abs(value) < 2**63:
-        return {"@value": str(value), "@type": vocab.XSD + "integer"}
-    if isinstance(value, int):
+    if isinstance(value, int) and abs(value) >= 2**63:
         form = '{"@value": "DIGITS", "@type": "xsd:integer"}'
         normalizer.refuse("invalid_argument", _EXTRA, hex(value)[:80], f"so large an integer is given as {form}")
         return None
-    if isinstance(value, float) and math.isfinite(value):
-        return {"@value": repr(value), "@type": vocab.XSD + "double"}
+    if isinstance(value, (int, float, Decimal)) and math.isfinite(value):
+        return _number(value, datatype_of(normalizer, predicate))
     if predicate in _VERBATIM and isinstance(value, str):
         return _spelt_out(normalizer, predicate, {"@value": value})
     if not isinstance(value, str) or not value.strip():
@@ -310,6 +309,15 @@ def _object(normalizer: FieldNormalizer, predicate: str, value: Any) -> dict[str
     if datatype in (None, _STRING) and not predicate.startswith(vocab.JIDO):  # an own property is stored as given
         text = given
     return _typed(normalizer, predicate, text, datatype or _STRING)
+
+
+def _number(value: float | Decimal, datatype: str | None) -> dict[str, str]:
+    """Return *value* as a literal of the numeric *datatype* if its digits are one, else of its own datatype."""
+    own = vocab.XSD + ("integer" if isinstance(value, int) else "double" if isinstance(value, float) else "decimal")
+    text = f"{Decimal(str(value)):f}" if vocab.XSD + "decimal" in (datatype, own) else str(value)
+    if datatype is None or datatype not in NUMERIC or not is_written(text, datatype):
+        return {"@value": text, "@type": own}
+    return {"@value": text, "@type": datatype}
 
 
 def datatype_of(normalizer: FieldNormalizer, predicate: str) -> str | None:

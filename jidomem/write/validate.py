@@ -15,6 +15,7 @@ from jidomem.base.regex import unsearchable
 from jidomem.base.words import misspelling_of
 from jidomem.errors import IntentRefused, Violation, nearest_names, proposing
 from jidomem.rdf import vocab
+from jidomem.rdf.statements import NUMERIC
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, jido
 from jidomem.records.active import FINISHED, REASON
@@ -652,7 +653,9 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
     if not is_iri(value):
         given = parse_literal(value)
         message = f"{name} takes {_or_joined(range_)}, not {given.text[:80]!r}"
-        return None if iri(given.datatype) in range_ else _misplaced(triple, message, schema, listed)
+        is_for_text = given.datatype in NUMERIC and iri(XSD + "string") in range_
+        hint = f'write it as text: "{given.text[:80]}"' if is_for_text else ""
+        return None if iri(given.datatype) in range_ else _misplaced(triple, message, schema, listed, hint)
     if any(cls.startswith(f"<{XSD}") for cls in range_):
         return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not the IRI {plain_value(value)}", schema)
     classes = kinds_of(value) | schema.individuals.get(value, _NONE)

@@ -1,12 +1,14 @@
 """Own kinds and properties of a project are used by their names, in every interface."""
 
 import json
+from decimal import Decimal
 
 import pytest
 from click.testing import CliRunner
 
 import jidomem
 from jidomem.errors import IntentRefused
+from jidomem.rdf.terms import XSD
 from jidomem_cli.main import cli
 
 SHOP = "https://shop.example/ns#"
@@ -340,3 +342,29 @@ def test_an_unknown_kind_has_the_command_that_proposes_it(root):
     refused = run("remember", "restart", "--type", "Hanoi", code=3).stderr
 
     assert "hint: correct --type, or propose a kind: jidomem ontology propose Hanoi --kind class --parent" in refused
+
+
+def test_a_number_has_the_numeric_datatype_of_its_property_or_is_refused(root):
+    prefixes, datatypes = TERMS.partition("shop:Runbook")[0], ("decimal", "double", "string", "nonNegativeInteger")
+    (root / "ontology" / "numbers.ttl").write_text(
+        prefixes + "".join(f"shop:{name} a owl:DatatypeProperty ; rdfs:range xsd:{name} .\n" for name in datatypes)
+    )
+    given = {"decimal": [1.02, 1, 1e-7, Decimal("2.50")], "double": [4, 4.5], "pages": [4], "nonNegativeInteger": [7]}
+    with jidomem.open(root) as memory:
+        fields = {f"shop:{name}": values for name, values in given.items()}
+        iri = memory.writer.submit_intent("p", {**WHO, "type": "Runbook", "summary": "numbers", **fields}).iri
+        for name, value in (("pages", 4.5), ("string", 412)):
+            with pytest.raises(IntentRefused) as refusal:
+                memory.writer.submit_intent("p", {**WHO, "type": "Runbook", "summary": name, f"shop:{name}": value})
+            assert f"not '{value}'" in refusal.value.detail
+    assert refusal.value.hint == 'write it as text: "412"'
+    properties = shown(iri)["properties"]
+    decimals = [{"@value": text, "@type": XSD + "decimal"} for text in ("0.0000001", "1", "1.02", "2.5")]
+    doubles = [{"@value": "4", "@type": XSD + "double"}, 4.5]
+    assert [sorted(properties[SHOP + name], key=str) for name in given] == [
+        decimals,
+        sorted(doubles, key=str),
+        [4],
+        [7],
+    ]
+    run("check")
