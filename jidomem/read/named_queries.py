@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from jidomem.base.clock import format_timestamp
+from jidomem.base.regex import lazy
 from jidomem.base.words import misspelling_of, slug
 from jidomem.errors import InvalidRequest, NotFound, nearest_names
 from jidomem.index.results import AnswerLimits, Solutions
@@ -19,7 +20,19 @@ from jidomem.rdf import sparql
 from jidomem.rdf.sparql import Dataset, dataset
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, moment_in, plain_value
-from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, MARKER, TYPE, conv, graph_iri, graphs_of, jido, local_name
+from jidomem.rdf.vocab import (
+    BASE,
+    CLASS_OF_TYPE,
+    JIDO,
+    MARKER,
+    PREFIXES,
+    TYPE,
+    conv,
+    graph_iri,
+    graphs_of,
+    jido,
+    local_name,
+)
 from jidomem.read import memory_detail
 from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment, is_in_order
 from jidomem.read.playbook import Playbook, Rows
@@ -39,6 +52,8 @@ _OBJECTS = {"agents": (jido("saidBy"), jido("entryOf")), "sessions": (conv("asso
 #: The same of properties of entries whose values are names as any text.
 _TEXTS = {"agents": (), "sessions": (jido("sessionId"),)}
 _SECOND = timedelta(seconds=1)
+#: A name with a prefix; `urn:x` is an IRI.
+_PREFIXED_NAME = lazy(r"(?!urn:)[A-Za-z][\w.-]*:[A-Za-z_][\w-]*")
 _DATES = (jido("validFrom"), jido("validUntil"))
 #: The parameter that restricts a list to memories whose due date is over.
 _OVERDUE = "overdueOnly"
@@ -326,9 +341,9 @@ class NamedQueries:
     def with_iris(
         self, query: NamedQuery, project: str, values: Mapping[str, object], as_of: object = None
     ) -> dict[str, object]:
-        """Return *values* with the IRI of each memory, agent, session and kind given by a name.
+        """Return *values* with the IRI of each memory, agent, session and kind given by a name, and of prefixed names.
 
-        Raises NotFound, and InvalidRequest for a kind that is none.
+        Raises NotFound, and InvalidRequest for a kind that is none or an undeclared prefix.
         """
         resolved = {**values}
         for param in query.params:
@@ -339,7 +354,19 @@ class NamedQueries:
                 resolved[param.name] = resolve_name(self.index, project, param.folder, value)
             elif param.type == "kind" and isinstance(value, str):
                 resolved[param.name] = self._kind(value, param.name)
+            elif param.type == "iri" and isinstance(value, str) and _PREFIXED_NAME.fullmatch(value):
+                resolved[param.name] = self._expanded(value, param.name)
         return resolved
+
+    def _expanded(self, name: str, param: str) -> str:
+        """Return the IRI of the prefixed *name*; raise InvalidRequest if its prefix is undeclared."""
+        prefix, _, local = name.partition(":")
+        spaces = {**PREFIXES, **self._rules.schema.prefixes}
+        if prefix in spaces:
+            return spaces[prefix] + local
+        near = misspelling_of(prefix, spaces)
+        message = f"{param}={name!r} has an undeclared prefix" + (f"; did you mean '{near}:{local}'?" if near else "")
+        raise InvalidRequest(message, hint=f"give an IRI, or a name with a prefix of {', '.join(spaces)}")
 
     def _kind(self, name: str, param: str) -> str:
         """Return the IRI of a kind of memory, or *name* if it is the IRI of a class of another vocabulary."""

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import jidomem
-from jidomem.errors import IntentRefused
+from jidomem.errors import IntentRefused, InvalidRequest
 from jidomem.rdf.terms import XSD
 from jidomem_cli.main import cli
 
@@ -368,3 +368,22 @@ def test_a_number_has_the_numeric_datatype_of_its_property_or_is_refused(root):
         [7],
     ]
     run("check")
+
+
+def test_a_parameter_that_is_an_iri_takes_a_prefixed_name_and_refuses_an_undeclared_prefix(root):
+    folder = root / "queries" / "shop"
+    folder.mkdir(parents=True)
+    (folder / "about-class.rq").write_text(
+        "#+ summary: Which memories are about a term?\n#+ params: project asOf term:iri\n"
+        "#+ columns: item\n#+ order: item\nPREFIX jido: <https://jido.ai/ontology#>\n"
+        "SELECT ?project ?asOf ?term ?item WHERE { ?item jido:appliesToProject ?project ; jido:recordedAt ?recorded ;"
+        " <https://team.example/ns#about> ?term FILTER(?recorded <= ?asOf) }"
+    )
+    with jidomem.open(root) as memory:
+        fields = {"https://team.example/ns#about": {"@id": f"{SHOP}Runbook"}}
+        item = memory.writer.submit_intent("p", {**WHO, "summary": "about runbooks", **fields}).iri
+        for name in ("shop:Runbook", f"{SHOP}Runbook"):
+            assert [row["item"] for row in memory.reader.ask("about-class", project="p", term=name)] == [item]
+        with pytest.raises(InvalidRequest) as refusal:
+            memory.reader.ask("about-class", project="p", term="shpo:Runbook")
+    assert refusal.value.detail == "term='shpo:Runbook' has an undeclared prefix; did you mean 'shop:Runbook'?"
