@@ -714,3 +714,54 @@ def test_blanks_around_the_name_of_a_user_are_no_part_of_it(open_memory):
     ada.add("I like rum.", "Noted.", about=("user", "Erik"))
 
     assert {page.object_identifier for page in ada.tiers.pages()} == {"erik"}
+
+
+class Slow(OfflineModel):
+    """The offline model, whose descriptions wait for `go_on`."""
+
+    def __init__(self):
+        super().__init__()
+        self.has_begun, self.go_on = threading.Event(), threading.Event()
+
+    def generate_meta_chain(self, *given, **named):
+        self.has_begun.set()
+        self.go_on.wait()
+        return super().generate_meta_chain(*given, **named)
+
+
+def test_the_jobs_of_each_concurrent_caller_have_run_when_it_returns(open_memory):  # D107 D109
+    model = Slow()
+    ada = open_memory().os(model=model, work="inline")
+    described = []
+
+    def add(query):
+        page = ada.add(query, "Yes.")
+        described.append(page.id not in {job.subject for job in ada.jobs()})
+
+    callers = [threading.Thread(target=add, args=(query,)) for query in INDEX]
+    callers[0].start()
+    model.has_begun.wait()
+    for caller in callers[1:]:
+        caller.start()
+    while ada.status()["pages"] < len(INDEX):
+        time.sleep(0.005)
+    model.go_on.set()
+    for caller in callers:
+        caller.join()
+
+    assert described == [True] * len(INDEX)
+
+
+def test_a_caller_runs_a_bounded_number_of_jobs_of_others_in_their_order(open_memory, monkeypatch):
+    monkeypatch.setattr("jidomem.extras.memoryos.jobs.MOST_INLINE", 2)
+    memory = open_memory()
+    with memory.os(work="queued") as ada:
+        ada.maintain()  # so that none is due later
+        pages = talk(ada, *LUNCH, *INDEX)
+
+    ada = memory.os(work="inline")
+    pages.append(ada.add("And tomorrow?", "Soup."))
+
+    assert [job.subject for job in ada.jobs() if job.kind == "describe"] == [page.id for page in pages[2:]]
+    assert [job for job in ada.maintain() if not job.ok] == []
+    assert ada.jobs() == []

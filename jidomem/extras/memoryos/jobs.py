@@ -29,6 +29,8 @@ CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, project, agent, failed, due)
 MAX_ATTEMPTS, MAX_RETRY_SECONDS = 8, 3_600.0
 #: The error of a job that was started, has not ended, and had no error before.
 CUT_OFF = "it has not ended: it runs now, or its process ended"
+#: The most jobs that a caller runs before its call returns: its own, and a share of what others left.
+MOST_INLINE = 50
 _FIELDS = "id, project, agent, kind, subject, payload, asked, attempts, due, failed, error"
 
 
@@ -202,25 +204,40 @@ class JobRunner:
     def __init__(self, state: StateStore, project: str, agent: str, jobs: Jobs, do: Callable[[Job], None]) -> None:
         self._state, self._agent, self._jobs, self._do = state, (project, agent), jobs, do
 
-    def run(
-        self, *, wait: bool = False, hurried: bool = False, until: Callable[[], bool] = lambda: False
-    ) -> list[JobOutcome]:
+    def run(self, *, wait: bool = False, until: Callable[[], bool] = lambda: False) -> list[JobOutcome]:
         """Run the due jobs in the order of the queue, each once, and return their outcomes.
 
         If another worker has the lock, it runs the jobs; with *wait* this one waits for the lock. After releasing the
-        lock the worker checks the queue once more, for jobs left to it meanwhile. A *hurried* caller waits only once
-        for an unreachable model: other jobs of that kind are left for later. No job starts once *until* returns True.
+        lock the worker checks the queue once more, for jobs left to it meanwhile. No job starts once *until* returns
+        True.
         """
+        return self._run(wait, until, None)
+
+    def run_inline(self) -> list[JobOutcome]:
+        """Run up to MOST_INLINE due jobs for a caller that waits, and return their outcomes.
+
+        Such callers take turns, so that the jobs of each have run when it returns, and none runs those of all. If
+        another worker has the lock, it runs the jobs. The caller waits only once for an unreachable model: other jobs
+        of that kind are left for later.
+        """
+        with self._state.lock(*self._agent, "inline", wait=True):
+            return self._run(False, lambda: False, MOST_INLINE)
+
+    def _run(self, wait: bool, until: Callable[[], bool], most: int | None) -> list[JobOutcome]:
         outcomes: list[JobOutcome] = []
         began, away = self._jobs.now(), set[str]()
+
+        def is_over() -> bool:
+            return until() or len(outcomes) == most
+
         while True:
             with self._state.lock(*self._agent, wait=wait) as is_acquired:
                 if not is_acquired:
                     return outcomes
-                while not until() and (job := self._jobs.take(*self._agent, began, away)) is not None:
+                while not is_over() and (job := self._jobs.take(*self._agent, began, away)) is not None:
                     outcomes.append(self._run_job(job))
-                    away |= {job.kind} if hurried and outcomes[-1].is_away else set()
-            if until() or not self._jobs.is_due(*self._agent, began, away):
+                    away |= {job.kind} if most is not None and outcomes[-1].is_away else set()
+            if is_over() or not self._jobs.is_due(*self._agent, began, away):
                 return outcomes
 
     @contextmanager

@@ -465,7 +465,7 @@ class MemoryOS:
         if self.work == "inline":
             with suppress(JidomemError):
                 self._queue_due_maintenance()
-                self._runner.run(hurried=True)
+                self._runner.run_inline()
 
     def _poll(self) -> None:
         with suppress(MemoryClosed):  # a job that `close` has given up
