@@ -29,7 +29,7 @@ from jidomem.records.interfaces import StateStore, StateTables
 from jidomem.records.named_query import moment_hint, moment_of, to_term
 from jidomem.records.recall import RecallFilters, RecallRequest, RecallResult
 from jidomem.working import Memory
-from jidomem.working.container import RESERVED_SPACES, refuse_stale
+from jidomem.working.container import RESERVED_SPACES, moment, refuse_stale, with_sources
 from jidomem.working.memory import applied, unexpired
 from jidomem.write.conversation import EntryChanges, SessionNotOpened, TurnTexts, conversation_of
 from jidomem.write.writer import MemoryWriter
@@ -83,10 +83,13 @@ class AgentMemory:
         self._state, self._sources = state, sources
 
     def get(self) -> Memory | None:
-        """Return the memory of the agent without expired keys, None if it never had one."""
+        """Return the memory of the agent without expired keys, None if it never had one.
+
+        Its operations use the clock and the ids of the root.
+        """
         with self._state.reading() as store:
             memory = None if store is None else self._read(store)
-        return memory and unexpired(memory, self._now())
+        return memory and unexpired(memory)
 
     def update(self, move: Callable[[Memory], Memory], *, expected_rev: int | None = None) -> Memory:
         """Apply *move* to the memory and return the result once it is durable; the first call gets an empty memory.
@@ -98,14 +101,14 @@ class AgentMemory:
         """
         with self._state.changing() as store:
             stored = self._read(store)
-            before = stored if stored is not None else Memory.new(now=self._now(), new_id=self._sources.new_id)
+            before = self._new() if stored is None else stored
             refuse_stale(f"the memory of {self.agent!r}", expected_rev, before.rev)
             after = move(before)
             if not isinstance(after, Memory):
                 hint = "let it return the memory: lambda memory: memory.world_put('language', 'en')"
                 raise InvalidRequest(f"a change of a memory returns a Memory, not {after!r:.200}", hint=hint)
             if after is not stored:
-                after = unexpired(after, self._now())
+                after = unexpired(with_sources(after, self._sources))
                 rows = (self.project, self.agent, self._to_json(after))
                 store.execute(_PUT, rows)
             return after
@@ -126,8 +129,11 @@ class AgentMemory:
             self._state.scrub()
         return is_deleted
 
+    def _new(self) -> Memory:
+        return with_sources(Memory.new(now=self._now(), new_id=self._sources.new_id), self._sources)
+
     def _now(self) -> int:
-        return int(self._sources.now().timestamp() * 1000)
+        return moment(None, self._sources)
 
     def _to_json(self, memory: Memory) -> str:
         text = json.dumps(memory.to_dict(), ensure_ascii=False)
@@ -142,7 +148,7 @@ class AgentMemory:
         sql = "SELECT memory FROM agents WHERE project = ? AND agent = ?"
         row = store.execute(sql, (self.project, self.agent)).fetchone()
         try:
-            return None if row is None else Memory.from_dict(json.loads(row[0]))
+            return None if row is None else with_sources(Memory.from_dict(json.loads(row[0])), self._sources)
         except (ValueError, TypeError, RecursionError, InvalidRequest) as error:
             raise self._state.damaged(f"the stored memory of {self.agent!r} is invalid: {error}") from error
 

@@ -56,6 +56,7 @@ def memory_key() -> str:
 #: The metadata keys for the limits of a memory, and for the moments at which keys of a space expire.
 LIMITS_KEY = "jido.limits"
 EXPIRES_KEY = "jido.expires_at"
+_SYSTEM = clock.Sources()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +164,12 @@ def _ending(metadata: Mapping[str, Any], ends: Mapping[Any, int]) -> Mapping[str
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def moment(now: int | None = None) -> int:
-    """Return *now* in milliseconds since the epoch (default: the present); raise `InvalidRequest` if it is invalid."""
+def moment(now: int | None = None, sources: clock.Sources = _SYSTEM) -> int:
+    """Return *now* in milliseconds since the epoch (default: the present of *sources*); raise `InvalidRequest` if it is
+    invalid.
+    """
     if now is None:
-        return (clock.now() - _EPOCH) // timedelta(milliseconds=1)
+        return (sources.now() - _EPOCH) // timedelta(milliseconds=1)
     if type(now) is not int or now < 0:
         raise InvalidRequest(
             f"a moment is a whole number of milliseconds since the epoch, not {now!r}",
@@ -316,8 +319,20 @@ def _naming(move: Callable[..., Any], takes: tuple[str, ...]) -> Callable[..., A
     return named
 
 
+class _Timed:
+    """A value whose operations use the clock and the ids of the system, or of a root; these are no field of it."""
+
+    __slots__ = ("_sources",)
+    _sources: clock.Sources
+
+    @property
+    def sources(self) -> clock.Sources:
+        """Return the clock and the ids of its operations."""
+        return getattr(self, "_sources", _SYSTEM)
+
+
 @dataclass(frozen=True, slots=True)
-class Container:
+class Container(_Timed):
     """The spaces of an agent by name, with a revision that counts changes, and the times of creation and last change in
     ms.
     """
@@ -438,7 +453,7 @@ class Container:
         if name not in self.spaces:
             return FrozenDict()
         space = self._known(name, is_map)
-        over = lapsed(space.metadata, moment(now)) if EXPIRES_KEY in space.metadata else []
+        over = lapsed(space.metadata, moment(now, self.sources)) if EXPIRES_KEY in space.metadata else []
         return FrozenDict({key: key_ for key, key_ in space.data.items() if key not in over}) if over else space.data
 
     def _edit(
@@ -475,8 +490,23 @@ class Container:
                 limits.refuse_size(name, space.data)
         return self._after({**self.spaces, name: space}, now)
 
-    def _after(self, spaces: Mapping[str, Space], now: int | None) -> Self:
-        return replace(self, rev=self.rev + 1, spaces=Spaces(spaces), updated_at=max(self.updated_at, moment(now)))
+    def _after(self, spaces: Mapping[str, Space], now: int | None, **fields: Any) -> Self:
+        updated_at = max(self.updated_at, moment(now, self.sources))
+        return self._replaced(rev=self.rev + 1, spaces=Spaces(spaces), updated_at=updated_at, **fields)
+
+    def _replaced(self, sources: clock.Sources | None = None, **fields: Any) -> Self:
+        """Return the memory with *fields*, and with its own *sources* or the given ones."""
+        made = replace(self, **fields)
+        object.__setattr__(made, "_sources", sources or self.sources)
+        return made
+
+
+_C = TypeVar("_C", bound=Container)
+
+
+def with_sources(memory: _C, sources: clock.Sources) -> _C:
+    """Return *memory* with the clock and the ids of *sources* for its operations; both are equal."""
+    return memory._replaced(sources)
 
 
 #: The methods that change a space, by the kind of its data.

@@ -221,7 +221,7 @@ class Memory(Container):
                 hint="leave ttl_ms out for a key that does not expire",
             )
         frozen = freeze(value)
-        end = None if ttl_ms is None else moment(change.get("now")) + ttl_ms
+        end = None if ttl_ms is None else moment(change.get("now"), self.sources) + ttl_ms
         return self._edit(name, is_map, lambda data: FrozenDict({**data, key: frozen}), (key, end), **change)
 
     def delete_from_space(self, name: str, key: Any, **change: Unpack[SpaceChange]) -> Memory:
@@ -345,7 +345,7 @@ class Memory(Container):
         **change: Unpack[SpaceChange],
     ) -> Memory:
         def add(data: Sequence[Any]) -> list[Any]:
-            task = new_task(text, status, new_or_given_id("task_", id, new_id), data)
+            task = new_task(text, status, new_or_given_id("task_", id, new_id or self.sources.new_id), data)
             return placed(data, len(data) if index is None else index, task)
 
         return self._edit(TASKS, is_list, add, **change)
@@ -388,12 +388,12 @@ class Memory(Container):
         self._expect(**change)
         others = {name: value for name, value in self.metadata.items() if name != LIMITS_KEY}
         metadata = {**others, LIMITS_KEY: limits.stated()} if limits else others
-        return replace(self._after(self.spaces, change.get("now")), metadata=metadata)
+        return self._after(self.spaces, change.get("now"), metadata=metadata)
 
     def expire(self, **change: Unpack[ChangeOptions]) -> Memory:
         """Return the memory without expired keys; the same memory if there are none."""
         self._expect(**change)
-        now = moment(change.get("now"))
+        now = moment(change.get("now"), self.sources)
         after = self
         for name, space in _unexpired_spaces(self, now).items():
             after = after._with(name, replace(space, rev=space.rev + 1), now)
@@ -461,8 +461,8 @@ def unexpired(memory: Memory, now: int | None = None) -> Memory:
     >>> unexpired(memory, 5).spaces.world.data, unexpired(memory, 5).rev, unexpired(memory, 4) is memory
     ({}, 1, True)
     """
-    spaces = _unexpired_spaces(memory, moment(now))
-    return replace(memory, spaces=Spaces({**memory.spaces, **spaces})) if spaces else memory
+    spaces = _unexpired_spaces(memory, moment(now, memory.sources))
+    return memory._replaced(spaces=Spaces({**memory.spaces, **spaces})) if spaces else memory
 
 
 def _unexpired_spaces(memory: Memory, now: int) -> dict[str, Space]:

@@ -211,7 +211,7 @@ class Projector(Protocol):
 
 def project(projector: Projector, memory: Memory, thread: Thread, ctx: Context | None = None) -> Step[Memory]:
     """Return the step of *projector* over *thread* now; raises InvalidRequest if the projector returns no memory."""
-    made = projector.project(memory, thread, {"now": moment(), **(ctx or {})})
+    made = projector.project(memory, thread, {"now": moment(None, memory.sources), **(ctx or {})})
     after, directives = made if isinstance(made, tuple) and len(made) == 2 else (made, ())
     if not isinstance(after, Memory) or not all(isinstance(each, Directive) for each in directives):
         raise InvalidRequest(
@@ -251,14 +251,14 @@ class Schedule:
         self, memory: Memory, thread: Thread, ctx: Context | None = None, *, now: int | None = None
     ) -> tuple[Schedule, Step[Memory]]:
         """Return the result of `run` if it is due, else the schedule and the memory unchanged."""
-        at = moment(now)
+        at = moment(now, memory.sources)
         return self.run(memory, thread, ctx, now=at) if self.is_due(thread, at) else (self, Step(memory))
 
     def run(
         self, memory: Memory, thread: Thread, ctx: Context | None = None, *, now: int | None = None
     ) -> tuple[Schedule, Step[Memory]]:
         """Return the schedule after a run, and the step of the projector."""
-        at = moment(now)
+        at = moment(now, memory.sources)
         step = project(self.projector, memory, thread, {**(ctx or {}), "now": at})
         return replace(self, ran_at=at, seen=thread.entry_count()), step
 

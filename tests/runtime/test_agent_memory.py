@@ -155,6 +155,23 @@ def test_a_key_that_expired_since_it_was_stored_is_not_read_and_makes_no_revisio
     assert (dict(after.spaces.world.data), after.rev) == ({"language": "en"}, stored.rev)
 
 
+def test_every_operation_on_a_memory_of_a_root_uses_the_clock_of_the_root(root):
+    # A031
+    moments = [datetime(2020, 10, 9, 8, tzinfo=UTC)]
+    with jidomem.open(root, project="p", sources=Sources(now=lambda: moments[-1])) as memory:
+        planner = memory.agent("planner")
+        planner.apply([{"do": "world_put", "key": "oven", "value": "on", "ttl_ms": 3_600_000}])
+        planner.update(lambda current: current.world_put("bath", "running", ttl_ms=7_200_000))
+        assert dict(planner.get().world()) == {"oven": "on", "bath": "running"}
+        moments.append(moments[-1] + timedelta(hours=1))
+        read = planner.get()
+        moments.append(moments[-1] + timedelta(hours=1))
+
+        assert (dict(read.spaces.world.data), dict(read.world())) == ({"bath": "running"}, {})
+        assert [row["updated_at"] for row in memory.agents()] == [moments[0]]
+        assert planner.update(lambda current: current.limited(None)).updated_at == moments[-1].timestamp() * 1000
+
+
 @pytest.mark.parametrize("name", ["...", " ", "//"])
 def test_an_agent_name_without_letters_is_refused(root, name):
     with (
