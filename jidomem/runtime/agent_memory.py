@@ -256,7 +256,7 @@ _HINTS = {
 
 
 class EntryStore:
-    """A durable store of entries; a later write under the same id replaces the entry.
+    """A durable store of entries; a later write under the same id replaces the entry, also that of another agent.
 
     Options: `project` selects the history (default: that of *project*); `as_of` a past state; `include_sessions=True`
     lets an agent recall entries of other sessions; `since` and `until` bound the time of storage, `budget_tokens` the

@@ -697,9 +697,11 @@ def test_a_page_is_added_once_also_without_its_timestamp(open_memory):
         ada.add("I take tea.", "Noted.", page_id="t1", about=("user", "eva"), timestamp=START - timedelta(days=1))
 
 
-def test_a_page_dated_more_than_a_day_ahead_is_refused(open_memory):
+def test_a_page_without_text_and_one_dated_more_than_a_day_ahead_are_refused(open_memory):
     ada = open_memory().os()
 
+    with pytest.raises(InvalidRequest, match="the page is empty"):
+        ada.add(" ", "")
     with pytest.raises(InvalidRequest, match=r"timestamp 2035-01-01T00:00:00.* is in the future") as refusal:
         ada.add("I live in Oslo.", "Noted.", timestamp="2035-01-01T00:00:00Z")
 

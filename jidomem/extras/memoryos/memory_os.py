@@ -214,10 +214,11 @@ class MemoryOS:
     ) -> DialoguePage:
         """Return the page of one exchange once it is durable; *about* is the other party: `("user", "ana")`.
 
+        *query* or *response* may be empty, if the other party or the agent said nothing.
         *page_id* may be the IRI of the exchange's turn, which is then the evidence of learned and promoted facts.
         Adding the same page again changes nothing, also without the *timestamp* (default: now). Raises TooLarge for a
-        text that is too long, IntentRefused for a text that looks like a secret, and InvalidRequest for a timestamp
-        more than a day ahead of the clock.
+        text that is too long, IntentRefused for a text that looks like a secret, and InvalidRequest without any text,
+        or for a timestamp more than a day ahead of the clock.
         """
         now = self._moves.now()
         object_type, identifier = named(about)
@@ -230,6 +231,8 @@ class MemoryOS:
             object_type=object_type,
             object_identifier=identifier,
         )
+        if not page.text.strip():
+            raise InvalidRequest("the page is empty", hint="give a query or a response")
         if page.timestamp > now + AHEAD:
             raise InvalidRequest(
                 f"timestamp {format_timestamp(page.timestamp)} is in the future",
