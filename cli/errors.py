@@ -111,7 +111,7 @@ def print_refusal(
         command = f"jidomem submit{place(app)} - <<'EOF'\n{json.dumps(dict(fixed), ensure_ascii=False)}\nEOF"
         click.echo(f"{app.styled('hint:', 'cyan')} this would be accepted:\n{command}", err=True)
     elif isinstance(error, Conflict) and has_choices:
-        ways = [*map(clean, _choices(error, options))]
+        ways = [clean(in_place(way, app)) for way in _choices(error, options)]
         hint = "".join(["choose one:", *(f"\n  {way}" for way in ways)]) if len(ways) > 1 else "".join(ways)
         click.echo(f"{app.styled('hint:', 'cyan')} {hint}", err=True)
     elif error.hint:

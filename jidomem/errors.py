@@ -323,7 +323,9 @@ class ConflictItem:
 class Choice(NamedTuple):
     """A resolution of a conflict: the fields to resubmit with, those to be filled in by the author, and the effect.
 
-    Its `name` is `choice` in JSON.
+    Its `name` is `choice` in JSON. `valid_until`, without fields, is a correction of the other memory before yours is
+    submitted again; in Python `correct(project, other.iri, changes={"valid_until": other.until}, reason=...)` of the
+    writer, with the conflict's `other = error.conflicts[0]`.
     """
 
     name: str

@@ -185,12 +185,14 @@ def test_a_conflict_shows_the_other_memory_and_the_choices():
 
 def test_a_fact_that_holds_later_leaves_the_present_one_until_then():
     words = ["remember", "The office is in Gothenburg", "--topic", "office", "--valid-from", "2031-03-14"]
-    old = json.loads(run("remember", "The office is in Malmo", "--topic", "office", "--json").stdout)["iri"]
+    words += (agent := ["--agent", "architect"])
+    old = json.loads(run("remember", "The office is in Malmo", "--topic", "office", *agent, "--json").stdout)["iri"]
 
     first, second = run(*words).stderr.partition("choose one:\n")[2].splitlines()[:2]
     command = re.fullmatch(r"  if it holds until 2031-03-14: jidomem (.*), then submit yours again", first)[1]
 
     assert second.startswith(f"  --supersedes {old[-8:]}: if it was wrong from the start")
+    assert shlex.split(command)[:3] == ["edit", *agent]
     assert run(*shlex.split(command)).exit_code == 3  # the reason is still to be given
     assert run(*shlex.split(command.replace(REASON, "the lease ends"))).exit_code == 0
     assert run(*words).exit_code == 0
