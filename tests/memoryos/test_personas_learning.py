@@ -346,6 +346,12 @@ ENDED = [
     ("visit to Dr. Berg is on 2 October", "visit to Dr. Berg was moved to 9 October"),
     ("sister's number is 070-111 22 33", "sister's number changed to 070-999 88 77"),
     ("appointment is on Friday", "appointment has been moved from Friday to Monday"),
+    ("takes ramipril 5 mg every morning", "takes ramipril 10 mg now"),
+    ("takes ramipril 5 mg every morning", "takes 10 mg of ramipril now"),
+    ("takes ramipril 5 mg every morning", "ramipril changed to 10 mg"),
+    ("takes ramipril 5 mg every morning", "doctor raised the ramipril to 10 mg now"),
+    ("works as a nurse at St. Josef", "does not work at St. Josef"),
+    ("is allergic to hazelnuts", "is not allergic to hazelnuts after all"),
     ("interview is at 14:45", "interview was postponed to 15:00"), ("doctor is Dr. Berg", "new doctor is Dr. Ek"),
 ]  # fmt: skip
 BESIDE = [
@@ -357,6 +363,10 @@ BESIDE = [
     ("favourite colour is red", "favourite food is soup"), ("sister is a nurse", "sister is in Rome"), ("", "is tall"),
     ("takes ramipril 5 mg in the morning", "takes ramipril 10 mg in the evening"), ("takes bus 5", "takes bus 7"),
     ("has an appointment on 2 October", "has an appointment on 9 October"), ("won 2 medals", "won 3 medals"),
+    ("takes ramipril 5 mg every morning", "takes metformin 10 mg now"), ("takes warfarin", "takes warfarin 5 mg now"),
+    ("takes ramipril 5 mg every morning", "takes ramipril 10 mg in the evening"),
+    ("takes ramipril 5 mg every morning", "doctor raised the metformin to 10 mg"),
+    ("works as a nurse at St. Josef", "does not work at Kestrel"),
     ("takes warfarin", "takes warfarin 5 mg"), ("takes warfarin", "no longer takes metformin"),
     ("interview is at 14:45", "interview was moved to 9 October"), ("moved to Lund in 1999", "lives in Malmo"),
     ("lives in Lund", "moved to Lund"), ("smokes a pipe", "stopped smoking cigarettes"),

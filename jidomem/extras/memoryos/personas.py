@@ -208,7 +208,16 @@ _ENDED = re.compile(
 )
 _LEFT_JOB = re.compile(r"(?:quit|left|lost) (?:their|the) job\b(?: (?P<core>.+))?")
 _ARTICLES = re.compile(r"\b(?:an?|the|their)\b ?")
+_NUMBER = (
+    r"(?:\d+(?:[.,]\d+)?|half|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|forty)"
+)
+_DOSE = rf"{_NUMBER} ?(?:mg|mcg|µg|g|ml)\b"
 _SYNONYMS = (
+    (re.compile(r" after all$"), ""),
+    (
+        re.compile(rf"^(takes|uses) ({_DOSE}) (?:of )?(?!(?:in|at|for|on|every|per|a|daily|once|twice|now)\b)([\w-]+)"),
+        r"\1 \3 \2",
+    ),
     (re.compile(r"^(?:hates?|detests?|despises?)\b"), "dislikes"),
     (re.compile(r"^((?:no longer |stopped |does not )?)(?:loves?|loving|enjoys?|enjoying|adores?)\b"), r"\1like"),
     (re.compile(r"\b(works?|working) (?:for|with)\b"), r"\1 at"),
@@ -217,8 +226,11 @@ _SYNONYMS = (
     (re.compile(r"^(.{1,60}? (?:is|are)) now\b"), r"\1"),
 )
 _VERB_ENDING, _DOUBLED = re.compile(r"(?:ing|es|e|s)$"), re.compile(r"([bdgmnprt])\1$")
-_NUMBER = (
-    r"(?:\d+(?:[.,]\d+)?|half|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|forty)"
+#: Statements that the dose of a thing has changed.
+_DOSED = re.compile(
+    rf"takes (?P<now>[\w-]+ {_DOSE}.*)|(?:(?:doctor )?(?:has )?(?P<verb>raised|increased|lowered|reduced|changed) )?"
+    r"(?:the |their )?(?:dose of )?(?P<thing>[\w-]+)(?: dose)?(?(verb)| (?:has been |was )?"
+    rf"(?:raised|increased|lowered|reduced|changed))(?: from .{{1,60}}?)? to (?P<dose>{_DOSE}.*)"
 )
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 #: The beginning of a statement with an amount that has one value at a time, such as a dose: the amount is followed by
@@ -259,14 +271,21 @@ _REPLACES = re.compile(r"(?P<verb>\w+) .+ instead of (?P<old>.+)|(?:switched|cha
 
 
 @lru_cache(1_024)
-def _statement(text: str) -> tuple[bool, tuple[str, ...], str, str, str]:
-    """Return whether a statement is an ended one, its words for comparison, its slot, its text, and what it changes."""
+def _statement(text: str) -> tuple[bool, tuple[str, ...], str, str, str, str]:
+    """Return whether a statement is an ended one, its words for comparison, its slot, its text, and what it changes.
+
+    The last is the beginning of the slot of a dose that it changes.
+    """
     if moved := _MOVED.fullmatch(text):
         text = f"lives in {moved['place']}"
     plain = normalised(text)
     for pattern, common in _SYNONYMS:
         plain = pattern.sub(common, plain)
     is_new, plain, changed = _LATELY.search(plain) is not None, STILL.sub("", plain), ""
+    dose = ""
+    if (dosed := _DOSED.fullmatch(plain)) and (is_new or dosed["thing"]):
+        new_dose = dosed["now"] or f"{dosed['thing']} {dosed['dose']}"
+        dose = " ".join(map(singular, re.sub(_NUMBER, "#", f"takes {new_dose}", count=1).split()))
     if change := _NEW.fullmatch(plain) or _CHANGED.fullmatch(plain):
         when = "" if not change.groupdict().get("moved") else "at " if _CLOCK.match(change["value"]) else "on "
         changed = change["thing"] if change.re is _NEW else f"{change['thing']} is {when}"
@@ -286,7 +305,7 @@ def _statement(text: str) -> tuple[bool, tuple[str, ...], str, str, str]:
     core = re.sub(r"^(?:is|are) (?=(?!working on\b)\w{2,}ing\b)", "", core)
     verb, *rest = _ARTICLES.sub("", re.sub(r"^(?:being|be|is|are)\b", "am", core)).split() or [""]
     stem = "has" if verb in ("has", "have", "having") else _DOUBLED.sub(r"\1", _VERB_ENDING.sub("", verb))
-    return is_ended, (stem, *rest), slot, plain, changed
+    return is_ended, (stem, *rest), slot, plain, changed, dose
 
 
 def contradicts(one: str, other: str) -> bool:
@@ -299,10 +318,12 @@ def contradicts(one: str, other: str) -> bool:
     >>> contradicts("likes green tea", "does not like green"), contradicts("works at Acme", "works at Kestrel")
     (False, False)
     """
-    first_ended, first, first_slot, plain, changed = _statement(one)
-    second_ended, second, second_slot, other_plain, other_changed = _statement(other)
+    first_ended, first, first_slot, plain, changed, _ = _statement(one)
+    second_ended, second, second_slot, other_plain, other_changed, dose = _statement(other)
     if first_ended != second_ended:
         ended, holds = (first, second) if first_ended else (second, first)
+        if holds[:2] == (*ended[:1], "as") and ended[1:2] in (("at",), ("in",), ("for",)) and ended[1] in holds:
+            holds = (ended[0], *holds[holds.index(ended[1]) :])  # "works as a nurse at Acme" is also work at Acme
         following = holds[len(ended) :]
         return ended == holds[: len(ended)] and any(ended) and (not following or _goes_on(following[0]))
     if first_ended or plain == other_plain:
@@ -316,6 +337,7 @@ def contradicts(one: str, other: str) -> bool:
         (bool(first_slot) and first_slot == second_slot)
         or (bool(changed) and other_plain.startswith(changed))
         or (bool(other_changed) and plain.startswith(other_changed))
+        or (bool(dose) and first_slot.startswith(dose))
     )
 
 
