@@ -187,8 +187,8 @@ class Schema:
     """The ontology, shipped or with the overlay of a project, as tables; and the validator of its shapes.
 
     An undeclared term in one of `namespaces`, ours and those of the overlay, is an error. `prefixes` are those that the
-    overlay declares for its namespaces, `shape_files` the files of its named shapes, relative to the root, and
-    `sequence_steps` the properties in paths of its shapes that are sequences, such as `( my:dependsOn my:team )`.
+    overlay declares for them, `foreign_prefixes` those for others, `shape_files` the files of its named shapes, relative
+    to the root, and `sequence_steps` the properties in paths that are sequences, such as `( my:dependsOn my:team )`.
     """
 
     version: str
@@ -203,14 +203,16 @@ class Schema:
     _by_reference: bool = False
     namespaces: frozenset[str] = frozenset(OURS)
     prefixes: Mapping[str, str] = field(default_factory=dict)
+    foreign_prefixes: Mapping[str, str] = field(default_factory=dict)
     shape_files: Mapping[Term, str] = field(default_factory=dict)
     sequence_steps: frozenset[Term] = frozenset()
     _judges: list[CompiledValidator] = field(default_factory=list)
 
-    def expand(self, text: str) -> str | None:
-        """Return the IRI of a name with a prefix of the overlay, None for anything else."""
+    def expand(self, text: str, *, foreign: bool = False) -> str | None:
+        """Return the IRI of a name with a prefix of the overlay, with *foreign* for any namespace; else None."""
         prefix, _, name = text.partition(":")
-        return self.prefixes[prefix] + name if prefix in self.prefixes and _NAME.fullmatch(name) else None
+        space = self.prefixes.get(prefix) or (self.foreign_prefixes.get(prefix) if foreign else None)
+        return space + name if space and _NAME.fullmatch(name) else None
 
     def compact(self, term: Term) -> str:
         """Return the name of *term* with its prefix, ours or of the overlay; its IRI if it has none."""
@@ -530,13 +532,15 @@ def extended_by(terms: Mapping[Path, list[Triple]], rules: Mapping[Path, list[Tr
         }
     )
     version = f"{extended.version}+{mark}" if terms or rules else extended.version
+    prefixes = _prefixes((*terms, *rules))
     shape_files = {subject: f"{path.parent.name}/{path.name}" for path, triples in rules.items()
                    for subject, _, _ in triples if is_iri(subject)}  # fmt: skip
     return replace(
         extended,
         namespaces=extended.namespaces | spaces,
         version=version,
-        prefixes=_prefixes((*terms, *rules), spaces),
+        prefixes={name: space for name, space in prefixes.items() if space in spaces},
+        foreign_prefixes={name: space for name, space in prefixes.items() if space not in spaces},
         shape_files=shape_files,
         sequence_steps=_sequence_steps([triple for rows in rules.values() for triple in rows]),
     )
@@ -549,12 +553,12 @@ def _sequence_steps(rules: Collection[Triple]) -> frozenset[Term]:
     return frozenset(value for node, name, value in rules if name == iri(RDF + "first") and node in lists)
 
 
-def _prefixes(paths: Iterable[Path], spaces: Collection[str]) -> dict[str, str]:
-    """Return the prefixes that the files *paths* give to *spaces*; one given to several is left out."""
+def _prefixes(paths: Iterable[Path]) -> dict[str, str]:
+    """Return the prefixes in the files *paths*; one given to several namespaces is left out."""
     texts = [path.read_text("utf-8", "replace") for path in paths if path.is_file()]
     found = grouped(pair for text in texts for pair in _PREFIX.findall(text))
     names = {name: {*given} for name, given in found.items() if name not in PREFIXES}
-    return {name: given.pop() for name, given in names.items() if len(given) == 1 and given <= {*spaces}}
+    return {name: given.pop() for name, given in names.items() if len(given) == 1}
 
 
 def objections(rules: Iterable[Triple], focus: Iterable[Term] | None = None) -> list[Finding]:

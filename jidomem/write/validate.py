@@ -547,7 +547,7 @@ def _conforms(schema: Schema, predicate: Term, classes: frozenset[Term], kind: f
     if declared.domain and classes and not schema.fits(classes, declared.domain):
         return False
     if not declared.range:
-        return isinstance(kind, str) or bool(kind)
+        return not declared.is_object if isinstance(kind, str) else bool(kind)
     if isinstance(kind, str):
         return (kind.removeprefix("^^") or iri(XSD + "string")) in declared.range
     return not any(cls.startswith(f"<{XSD}") for cls in declared.range) and schema.fits(kind, declared.range)
@@ -594,13 +594,18 @@ def _properties_of(classes: frozenset[Term], schema: Schema) -> list[Term]:
 def _value_problem(
     triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], types: Mapping[Term, frozenset[Term]], schema: Schema
 ) -> Violation | None:
-    """Return the violation of a value in a namespace of the ontology that nothing declares or describes."""
+    """Return the violation of a text for an IRI, or of a value in our namespaces that nothing declares or describes."""
     _, predicate, value = triple
+    declared = schema.properties.get(predicate)
+    if value[0] == '"' and declared is not None and declared.is_object and not declared.range:
+        name, text = schema.compact(predicate), plain_value(value)
+        message = f"{name} is an object property: its value is an IRI, not {text[:80]!r}"
+        return _misplaced(triple, message, schema, hint=f"give an IRI, or a name with a declared prefix, in `{name}`")
     if predicate in (TYPE, _PROPOSED_TERM) or value in schema.subjects or value in types:
         return None
     if not value.startswith(tuple(f"<{space}" for space in schema.namespaces)) or kinds_of(value):
         return None
-    range_ = schema.properties[predicate].range if predicate in schema.properties else _NONE
+    range_ = declared.range if declared is not None else _NONE
     individuals = [each for each, kinds in schema.individuals.items() if not range_ or schema.fits(kinds, range_)]
     field = field_of(plain_value(predicate))
     return _undeclared_term(value, "value", schema.misspelt(value, individuals), schema, field)

@@ -332,6 +332,17 @@ def test_a_property_that_cannot_be_set_is_refused_in_the_words_of_the_option(roo
     assert "extra_triples" not in refused
 
 
+def test_a_value_of_an_own_object_property_is_an_iri(root):
+    prefix = "@prefix unit: <https://units.example/> .\n"
+    (root / "ontology" / "shop.ttl").write_text(prefix + TERMS + "shop:unit a owl:ObjectProperty .\n")
+
+    item = run("remember", "a box", "--set", "shop:unit=unit:KiloGM").stdout.strip()
+    assert shown(item)["properties"][SHOP + "unit"] == [{"@id": "https://units.example/KiloGM"}]
+    for text in ("kilogram", "other:KiloGM"):
+        message = run("remember", "a bag", "--set", f"shop:unit={text}", code=3).stderr
+        assert f"its value is an IRI, not '{text}'\nhint: give an IRI, or a name with a declared prefix, in" in message
+
+
 def test_a_misspelt_own_kind_has_the_nearest_one(root):
     refused = run("remember", "restart", "--type", "Rnbook", code=3).stderr
 
