@@ -402,7 +402,8 @@ def _reasoned(
     explained |= {
         term for finding in gated if finding.property for term in source.values(finding.item, finding.property)
     }
-    return inconsistencies(source, schema, explained=explained, reference=options.reference)
+    judged = source.without_ended_terms_of(schema)
+    return inconsistencies(judged, schema, explained=explained, reference=options.reference)
 
 
 def _index_findings(
@@ -509,12 +510,13 @@ def _written_differently(source: JournalSource) -> list[UnplacedFinding]:
             CONFLICT,
             "violation",
             f"two branches wrote this memory with different {' and '.join(map(local_name, dict.fromkeys(names)))}:"
-            f" write anew what holds: jidomem edit {short_id(plain_value(item))} --confirm, or --supersede TEXT"
+            f" write anew what holds: jidomem edit {short_id(plain_value(item))} --confirm --reason WHY,"
+            " or --supersede TEXT --reason WHY"
             + "".join(f"; or {_import_again(each.path)}" for each in anchors_of(source.values(item, BLOB))[:1]),
             names[0],
         )
         for item, names in differing.items()
-        if not (_is_ended(item, source) or _is_proposed(item, source))
+        if not (source.is_ended(item) or _is_proposed(item, source))
     ]
 
 
@@ -539,7 +541,7 @@ def _beside_redactions(source: TripleSource) -> Iterator[UnplacedFinding]:
             if (
                 order not in commits_to(commits)
                 and commits_to([order]).isdisjoint(commits)
-                and not _is_ended(later, source)
+                and not source.is_ended(later)
             ):
                 short, is_pending = short_id(plain_value(later)), _is_proposed(later, source)
                 text = f"it replaces {plain_value(item)}, which another branch redacted: if it repeats that text, "
@@ -605,10 +607,10 @@ def _excused(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[
         is_advice = each.severity != "violation" and each.rule not in RULES and not each.rule.startswith(GATE)
         is_of_assignee = each.property == jido("assignedTo")
         is_done = is_of_assignee and not _DONE.isdisjoint(source.values(each.item, jido("hasTaskStatus")))
-        if is_advice and (is_done or _is_ended(each.item, source)):
+        if is_advice and (is_done or source.is_ended(each.item)):
             continue
         if each.property and (each.item, each.property) in redacted and not source.values(each.item, each.property):
-            if _is_ended(each.item, source):
+            if source.is_ended(each.item):
                 continue
             each = replace(each, severity="info", message=f"{REDACTION}{each.message}")
         excused.append(each)
@@ -631,8 +633,9 @@ def _about_active(
         if each.rule in own:
             return not _may_be_active(each.item, source, schema, options.now())
         is_of_terms = each.rule in (DECLARED, CURRENT) or each.rule.startswith(GATE)
-        is_own = any(term.startswith(spaces) for term in (each.property, each.value) if term is not None)
-        return is_of_terms and is_own and each.rule not in of_all and _is_ended(each.item, source)
+        terms = (each.property, each.value) if each.property else source.types.get(each.item, ())
+        is_own = any(term.startswith(spaces) for term in terms if term is not None)
+        return is_of_terms and is_own and each.rule not in of_all and source.is_ended(each.item)
 
     return [each for each in _once(findings) if not is_of_past(each)]
 
@@ -642,7 +645,7 @@ def _may_be_active(item: Term, source: TripleSource, schema: Schema, moment: dat
     if not any(schema.is_a(cls, jido("MemoryItem")) for cls in source.types.get(item, ())):
         return True
     standing = [plain_value(value) for value in source.values(item, jido("decisionStatus"))]
-    if _is_proposed(item, source) or _is_ended(item, source) or not all(map(is_accepted, standing)):
+    if _is_proposed(item, source) or source.is_ended(item) or not all(map(is_accepted, standing)):
         return False
     ends = map(moment_in, source.values(item, jido("validUntil")))
     return not any(end is not None and end <= moment for end in ends)
@@ -650,12 +653,6 @@ def _may_be_active(item: Term, source: TripleSource, schema: Schema, moment: dat
 
 def _is_proposed(item: Term, source: TripleSource) -> bool:
     return jido("Proposed") in source.values(item, jido("hasAssertionStatus"))
-
-
-def _is_ended(item: Term, source: TripleSource) -> bool:
-    """Return whether an asserted memory superseded or invalidated *item*."""
-    ends = (end for name in ("supersededBy", "invalidatedBy") for end in source.values(item, jido(name)))
-    return any(jido("Asserted") in source.values(end, jido("hasAssertionStatus")) for end in ends)
 
 
 def _shapes_without_target(schema: Schema, overlay: Path | None) -> list[Problem]:

@@ -43,7 +43,7 @@ from jidomem.rdf.turtle import LocatedTriple, UnsupportedTurtle, statements
 from jidomem.rdf.vocab import BASE, PREFIXES, TYPE, jido, local_name, short_id
 from jidomem.records.file_anchor import ANCHOR, anchors_of, plain_path
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
-from jidomem.schema.ontology import Schema
+from jidomem.schema.ontology import OURS, Schema
 from jidomem.write import secrets
 
 #: The most characters of a summary in a finding.
@@ -96,6 +96,19 @@ class TripleSource:
     def values(self, node: Term, predicate: Term) -> list[Term]:
         """Return the values of a property of *node*."""
         return [value for _, name, value in self.about.get(node, ()) if name == predicate]
+
+    def is_ended(self, item: Term) -> bool:
+        """Return whether an asserted memory superseded or invalidated *item*."""
+        ends = (end for name in ("supersededBy", "invalidatedBy") for end in self.values(item, jido(name)))
+        return any(jido("Asserted") in self.values(end, jido("hasAssertionStatus")) for end in ends)
+
+    def without_ended_terms_of(self, schema: Schema) -> TripleSource:
+        """Return the triples without what memories that have ended state by the root's own terms."""
+        spaces = tuple(f"<{space}" for space in schema.namespaces.difference(OURS))
+        own = {name for name in self.by_property if name.startswith(spaces)}
+        rows = [*self.of(*own), *(row for row in self.of(TYPE) if row[2].startswith(spaces))] if spaces else []
+        ended = {row for row in rows if self.is_ended(row[0])}
+        return TripleSource([row for row in self.triples if row not in ended]) if ended else self
 
     def are_identical(self, items: Iterable[Term]) -> bool:
         """Return whether *items* have the same content: whether they share the conflict key of identical memories."""

@@ -187,8 +187,8 @@ class Schema:
     """The ontology, shipped or with the overlay of a project, as tables; and the validator of its shapes.
 
     An undeclared term in one of `namespaces`, ours and those of the overlay, is an error. `prefixes` are those that the
-    overlay declares for them, `foreign_prefixes` those for others, `shape_files` the files of its named shapes, relative
-    to the root, and `sequence_steps` the properties in paths that are sequences, such as `( my:dependsOn my:team )`.
+    overlay declares for them, `foreign_prefixes` those for others, `shape_files` the files of its named shapes in the
+    root, `sequence_steps` the properties in paths that are sequences, such as `( my:dependsOn my:team )`.
     """
 
     version: str

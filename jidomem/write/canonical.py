@@ -1,27 +1,31 @@
 """Closed vocabularies, defaults and families of the kinds of memory, and the written forms of values. Pure.
 
-Names, IRIs and moments have one written form; the repairs here bring a value into it.
+Names, IRIs and moments have one written form; the repairs here bring a value into it. `contradictions` are statements
+that exclude each other by the axioms of a root's own terms.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyoxigraph import NamedNode
 
 from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.containers import grouped, reachable
 from jidomem.base.words import slug
-from jidomem.errors import Repair, nearest_names
+from jidomem.errors import Repair, Violation, nearest_names
 from jidomem.rdf import vocab
-from jidomem.rdf.vocab import CONVENTIONS, DECISIONS, ERRORS
+from jidomem.rdf.terms import Term, Triple, iri, plain_value
+from jidomem.rdf.vocab import CONVENTIONS, DECISIONS, ERRORS, RDF, RDFS, TYPE
 
 if TYPE_CHECKING:
-    from jidomem.rdf.terms import Term
     from jidomem.schema.ontology import Schema
+    from jidomem.write.snapshot import WriteSnapshot
 
 #: Other words for our states; refused like a misspelling, with our word as the nearest.
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -90,6 +94,91 @@ def other_kind(cls: Term, own: Term, schema: Schema) -> str | None:
     above = [each for each in schema.ancestors(cls) if vocab.type_of(each) and not schema.is_a(own, each)]
     closest = max(above, key=lambda each: (len(schema.ancestors(each)), each), default=None)
     return vocab.type_of(closest) if closest else None
+
+
+_OWL = "http://www.w3.org/2002/07/owl#"
+_DISJOINT = {iri(f"{_OWL}{name}") for name in ("disjointWith", "propertyDisjointWith")}
+_ALL_DISJOINT = {iri(f"{_OWL}{name}") for name in ("AllDisjointClasses", "AllDisjointProperties")}
+_EQUIVALENT = {iri(f"{_OWL}{name}") for name in ("equivalentClass", "equivalentProperty")}
+_BELOW = {iri(f"{RDFS}{name}") for name in ("subClassOf", "subPropertyOf")} | _EQUIVALENT
+_MEMBERS, _FIRST, _REST = iri(_OWL + "members"), iri(RDF + "first"), iri(RDF + "rest")
+
+
+class _Axioms(NamedTuple):
+    """The terms above each term, the disjoint pairs, and the irreflexive and the asymmetric properties."""
+
+    above: Mapping[Term, set[Term]]
+    disjoint: set[frozenset[Term]]
+    irreflexive: set[Term]
+    asymmetric: set[Term]
+
+    def exclude(self, one: Term, two: Term) -> bool:
+        """Return whether two classes, or two properties, are disjoint or below disjoint ones."""
+        above = self.above.get(two, ())
+        return any(frozenset((each, other)) in self.disjoint for each in self.above.get(one, ()) for other in above)
+
+
+@lru_cache(maxsize=8)
+def _axioms(schema: Schema) -> _Axioms:
+    rows = schema.triples
+    up = [(one, two) for one, name, two in rows if name in _BELOW]
+    up += [(two, one) for one, name, two in rows if name in _EQUIVALENT]
+    steps, of_types = grouped(up), grouped((two, one) for one, name, two in rows if name == TYPE)
+    disjoint = {frozenset((one, two)) for one, name, two in rows if name in _DISJOINT}
+    lists = {(one, name): two for one, name, two in rows if name in (_MEMBERS, _FIRST, _REST)}
+    for node in (each for kind in _ALL_DISJOINT for each in of_types.get(kind, ())):
+        cells = reachable(
+            [lists.get((node, _MEMBERS), node)], lambda cell: [lists[cell, _REST]] if (cell, _REST) in lists else []
+        )
+        members = [lists[cell, _FIRST] for cell in cells if (cell, _FIRST) in lists]
+        disjoint |= {frozenset(pair) for pair in combinations(members, 2)}
+    return _Axioms(
+        {term: reachable([term], lambda each: steps.get(each, ())) for term in (*schema.classes, *schema.properties)},
+        disjoint,
+        {*of_types.get(iri(_OWL + "IrreflexiveProperty"), ())},
+        {*of_types.get(iri(_OWL + "AsymmetricProperty"), ())},
+    )
+
+
+def contradictions(
+    triples: Iterable[Triple], kinds: Mapping[Term, frozenset[Term]], view: WriteSnapshot, schema: Schema
+) -> Iterator[Violation]:
+    """Yield the violations of statements that exclude each other by the axioms of the ontology.
+
+    *kinds* are the classes of the subjects. Statements of memories that have ended contradict nothing.
+    """
+    axioms = _axioms(schema)
+
+    def violation(term: Term, message: str, hint: str) -> Violation:
+        value = plain_value(term)
+        return Violation("shape_violation", message, field="extra_triples", value=value, hint=hint)
+
+    for node, given in kinds.items():
+        for one, two in combinations(sorted(given), 2):
+            if axioms.exclude(one, two):
+                names = f"{schema.compact(one)} and {schema.compact(two)}"
+                message = f"{names} are disjoint classes, and {plain_value(node)} is of both"
+                yield violation(two, message, "leave out the class that it is not")
+    stated = {*triples}
+    for subject, predicate, target in triples:
+        above = axioms.above.get(predicate, set())
+        if subject == target and above & (axioms.irreflexive | axioms.asymmetric):
+            name = schema.compact(predicate)
+            message = f"{name} cannot point at its own subject, {plain_value(subject)}"
+            yield violation(target, message, f"correct `{name}`")
+        elif (directed := above & axioms.asymmetric) and target[0] == "<":
+            name, one, other = schema.compact(predicate), plain_value(subject), plain_value(target)
+            for back in (each for each, over in axioms.above.items() if over & directed):
+                known = view.objects(target, back) if not view.has_ended(target) else ()
+                if subject in known or (target, back, subject) in stated:
+                    message = f"{name} has one direction, and {other} points back at {one}"
+                    yield violation(target, message, f"correct `{name}`")
+    for (_, target), predicates in grouped(((row[0], row[2]), row[1]) for row in stated).items():
+        for pair in combinations(sorted(predicates), 2):
+            if axioms.exclude(*pair):
+                one, two = map(schema.compact, pair)
+                message = f"{one} and {two} are disjoint properties, and both have the value {plain_value(target)}"
+                yield violation(target, message, f"correct `{two}`")
 
 
 _ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")

@@ -22,8 +22,9 @@ from jidomem.records.active import FINISHED, REASON
 from jidomem.records.file_anchor import with_slashes
 from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, ONLY_FOR, WRITER_ONLY, MemoryUpdateIntent
 from jidomem.records.policy import Policy
-from jidomem.schema.ontology import EffectiveRules, Schema
+from jidomem.schema.ontology import OURS, EffectiveRules, Schema
 from jidomem.schema.shacl import DEEPEST
+from jidomem.write import canonical
 from jidomem.write.canonical import RESERVED, is_absolute, is_ours, is_reserved, nearest, other_kind, put, swap
 from jidomem.write.normalize import ITEM_LISTS, LIFTED, PATTERNS, check_size, is_written
 from jidomem.write.snapshot import WriteSnapshot
@@ -457,6 +458,8 @@ def check_terms(
     violations = _second_values(triples, types, schema)
 
     kinds = {node: given | view.types(node) for node, given in types.items()}
+    if schema.namespaces.difference(OURS):
+        violations += canonical.contradictions(triples, kinds, view, schema)
 
     def kinds_of(node: Term) -> frozenset[Term]:
         return kinds.get(node) or view.types(node)

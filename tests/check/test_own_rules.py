@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
+import jidomem
+from jidomem import IntentRefused
 from jidomem_cli.main import cli
 
 PREFIXES = """@prefix acme: <https://acme.example/ns#> .
@@ -210,6 +212,47 @@ def test_own_terms_are_judged_in_memories_that_have_not_ended(root):
 
     write_file(root, "ontology/old.ttl", "acme:Guard owl:deprecated true .")
     assert rules() == ["TermIsNotDeprecated"]
+
+
+PLACES = """acme:Control a owl:Class ; rdfs:subClassOf jido:Fact . acme:Tool a owl:Class ; rdfs:subClassOf jido:Fact .
+acme:Rule a owl:Class ; rdfs:subClassOf jido:Fact . acme:Norm a owl:Class ; rdfs:subClassOf acme:Rule .
+acme:within a owl:ObjectProperty . acme:partOf a owl:ObjectProperty ; rdfs:subPropertyOf acme:within .
+acme:feeds a owl:ObjectProperty . acme:leads a owl:ObjectProperty . acme:Place a owl:Class .
+"""
+AXIOMS = """acme:Control owl:disjointWith acme:Tool .
+[] a owl:AllDisjointClasses ; owl:members ( acme:Control acme:Rule ) .
+acme:within a owl:IrreflexiveProperty ; owl:propertyDisjointWith acme:feeds . acme:leads a owl:AsymmetricProperty .
+"""
+CONTRADICTIONS = [
+    "rdf:type acme:Tool",
+    "rdf:type acme:Norm",
+    "acme:partOf ITEM",
+    "acme:partOf urn:x; acme:feeds urn:x",
+    "acme:leads urn:x; urn:x rdf:type acme:Place; urn:x acme:leads ITEM",
+]
+
+
+def test_a_contradiction_of_own_terms_is_refused_and_ends_with_its_memory(root):
+    def submit(number, name):
+        rows = [row.replace("ITEM", name).split() for row in CONTRADICTIONS[number].split("; ")]
+        triples = [[*names, {"@id": value}] for *names, value in rows]
+        values = {"type": "Control", "summary": name, "asserted_by": "a", "asserted_in": "s", "confidence": "high"}
+        memory.writer.submit_intent("p", {**values, "applies_to_project": "p", "iri": name, "extra_triples": triples})
+
+    earlier = [f"urn:before:{number}" for number in range(len(CONTRADICTIONS))]
+    with jidomem.open(root) as memory:
+        write_file(root, "ontology/own.ttl", PLACES)
+        for number, name in enumerate(earlier):
+            submit(number, name)
+        write_file(root, "ontology/own.ttl", PLACES + AXIOMS)
+        for number in range(len(CONTRADICTIONS)):
+            with pytest.raises(IntentRefused):
+                submit(number, f"urn:after:{number}")
+        assert len({each.item for each in memory.check("p").problems}) == len(CONTRADICTIONS)
+
+        for name in earlier:
+            memory.writer.invalidate("p", name, reason="wrong", asserted_by="a", asserted_in="s")
+        assert memory.check("p").problems == []
 
 
 def test_a_value_that_a_shape_does_not_list_has_the_nearest_one_and_the_repaired_intent(root):
