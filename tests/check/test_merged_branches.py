@@ -94,6 +94,7 @@ def test_a_record_imported_with_different_texts_is_a_violation_that_its_command_
 
     (problem,) = [each for each in problems(code=1) if each["severity"] == "violation"]
     assert "two branches wrote this memory with different rationale: write anew what holds" in problem["message"]
+    assert "--confirm --reason WHY, or --supersede TEXT --reason WHY" in problem["message"]
     command = problem["message"].partition("jidomem ")[2].partition(",")[0].split()
     run(*command, "--agent", "ana")
 
