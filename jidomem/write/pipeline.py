@@ -44,7 +44,7 @@ from jidomem.write.normalize import (
     with_own_property,
     without_names,
 )
-from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.snapshot import WriteSnapshot, links_to_ended
 from jidomem.write.submission import (
     DEFAULT_OPTIONS,
     UNCHANGED,
@@ -302,7 +302,7 @@ class Pipeline:
         intent, conflicts = draft.intent, comparison.conflicts
         warnings = [*draft.warnings, *statements.warnings, *comparison.warnings]
         if not options.restates:
-            warnings += _moment_warnings(draft.proposal, intent, now)
+            warnings += [*_moment_warnings(draft.proposal, intent, now), *links_to_ended(intent, view)]
             if len(intent.summary or "") >= validate.LONG_SUMMARY:
                 warnings.append(validate.LONG_SUMMARY_WARNING.format(len(intent.summary or "")))
         if intent.assigned_to:

@@ -14,6 +14,7 @@ from jidomem.rdf.terms import Term, Triple, iri, literal, moment_in, plain_value
 from jidomem.records.active import is_accepted
 from jidomem.records.differences import are_on_other_things
 from jidomem.records.intent import MemoryUpdateIntent
+from jidomem.write.canonical import is_absolute
 
 Probe = Callable[[Term | None, Term | None, Term | None], Iterable[Triple]]
 #: A function that returns the subjects of some classes that have a value as a property.
@@ -283,6 +284,18 @@ def resting_on_ended(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[st
             look = "jidomem review" if how == "withdrawn" else f"jidomem show {plain_value(found[0])}"
             warnings.append(f"{number} on what is {how}: {shown}; look at each: {look}")
     return warnings
+
+
+def links_to_ended(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterator[str]:
+    """Yield a warning for each memory that is named as evidence, or by an extra triple, and that has ended."""
+    for name in dict.fromkeys([*intent.evidence, *(value.get("@id", "") for _, _, value in intent.extra_triples)]):
+        item = iri(name)
+        if not (is_absolute(name) and view.is_item(item) and view.has_ended(item)):
+            continue
+        versions = reachable([item], lambda node: view.objects(node, ENDS[0]))
+        latest = [plain_value(each) for each in sorted(versions) if not view.has_ended(each)]
+        present = f"superseded: the present version is {' and '.join(latest)}" if latest else "withdrawn"
+        yield f"this memory links to {name}, which was {present}"
 
 
 def holds_before(intent: MemoryUpdateIntent, old: Term, view: WriteSnapshot) -> str:

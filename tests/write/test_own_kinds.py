@@ -332,6 +332,20 @@ def test_a_property_that_cannot_be_set_is_refused_in_the_words_of_the_option(roo
     assert "extra_triples" not in refused
 
 
+def test_a_link_to_an_ended_memory_is_a_warning_with_its_present_version(root):
+    (root / "ontology" / "shop.ttl").write_text(TERMS + "shop:after a owl:ObjectProperty .\n")
+    first = run("-q", "remember", "stop the queue").stdout.strip()
+    link = ("--set", f"shop:after={first}")
+    assert "links to" not in run("remember", "start it", *link).stderr
+
+    second = run("-q", "edit", first, "--supersede", "drain the queue").stdout.strip()
+    for text, words in {"move it to the cellar": link, "ask the owner": ("--evidence", first)}.items():
+        message = run("remember", text, *words).stderr
+        assert f"links to {first}, which was superseded: the present version is {second}" in message
+    run("edit", second, "--invalidate", "--reason", "wrong")
+    assert f"links to {second}, which was withdrawn" in run("remember", "count the boxes", "--evidence", second).stderr
+
+
 def test_a_value_of_an_own_object_property_is_an_iri(root):
     prefix = "@prefix unit: <https://units.example/> .\n"
     (root / "ontology" / "shop.ttl").write_text(prefix + TERMS + "shop:unit a owl:ObjectProperty .\n")
