@@ -22,6 +22,7 @@ from jidomem.errors import Repair, Violation, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import CONVENTIONS, DECISIONS, ERRORS, RDF, RDFS, TYPE
+from jidomem.records.file_anchor import with_slashes
 
 if TYPE_CHECKING:
     from jidomem.schema.ontology import Schema
@@ -271,6 +272,18 @@ def is_reference(text: str, *, prose: bool = False) -> bool:
     if prose and len(text.split()) != 1:
         return False
     return bool(_LOOKS_ABSOLUTE.match(text)) or bool(re.fullmatch(r"\s*<[^<>]*>\s*", text))
+
+
+def separator_warnings(about: Iterable[str]) -> Iterator[str]:
+    r"""Yield a warning for each path with the separators of Windows in *about*, unless its parts are as of a namespace.
+
+    >>> [*separator_warnings([r"App\Models", r"src\parser"])]
+    ['about names src\\parser: it is stored so, and paths have slashes: src/parser']
+    """
+    for entry in about:
+        path = with_slashes(entry)
+        if path != entry and not all(part[:1].isupper() for part in path.split("/")):
+            yield f"about names {entry}: it is stored so, and paths have slashes: {path}"
 
 
 def is_short_id(text: str) -> bool:

@@ -302,12 +302,9 @@ def _object(normalizer: FieldNormalizer, predicate: str, value: Any) -> dict[str
     text, datatype = _trimmed(given), datatype_of(normalizer, predicate)
     if datatype is None and (is_reference(text, prose=True) or normalizer.schema.expand(text)):
         return {"@id": normalizer.iri(_EXTRA, text)}
-    declared = normalizer.schema.properties.get(iri(predicate))
-    if declared is not None and declared.is_object:
-        if is_short_id(text):
-            return {"@id": text}
-        if (named := normalizer.schema.expand(text, foreign=True)) is not None:
-            return {"@id": normalizer.iri(_EXTRA, named)}
+    named = text if is_short_id(text) else normalizer.schema.expand(text, foreign=True)
+    if named and (declared := normalizer.schema.properties.get(iri(predicate))) and declared.is_object:
+        return _spelt_out(normalizer, predicate, {"@id": named})
     if datatype == vocab.XSD + "dateTime":
         text = moment(text) or text
     if datatype in (None, _STRING) and not predicate.startswith(vocab.JIDO):  # an own property is stored as given

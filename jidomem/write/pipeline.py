@@ -309,7 +309,7 @@ class Pipeline:
             warnings += triples.misspelt_agents([intent.assigned_to], view)
         warnings += _absent_warnings(options.absent) if options.absent else ()
         if "\\" in "".join(intent.about) and not (options.restates or options.imported):
-            warnings += validate.separator_warnings(intent.about)
+            warnings += canonical.separator_warnings(intent.about)
         warnings += [f"about names {path}: it is stored as {near}" for path, near in options.respelt.items()]
         rows, item = [*statements.described, *statements.declared], intent.iri or ""
         if not options.imported and (intent.supersedes or intent.revives):

@@ -7,7 +7,7 @@ and used where the ontology allows it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import combinations
 
@@ -228,18 +228,6 @@ def check_separators(intent: MemoryUpdateIntent) -> None:
         violations.append(Violation("invalid_argument", message, field="about", value=entry, hint=hint, repair=repair))
     if violations:
         raise IntentRefused(violations)
-
-
-def separator_warnings(about: Iterable[str]) -> Iterator[str]:
-    r"""Yield a warning for each path with the separators of Windows in *about*, unless its parts are as of a namespace.
-
-    >>> [*separator_warnings([r"App\Models", r"src\parser"])]
-    ['about names src\\parser: it is stored so, and paths have slashes: src/parser']
-    """
-    for entry in about:
-        path = with_slashes(entry)
-        if path != entry and not all(part[:1].isupper() for part in path.split("/")):
-            yield f"about names {entry}: it is stored so, and paths have slashes: {path}"
 
 
 def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, classes: frozenset[Term]) -> None:
