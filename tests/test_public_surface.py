@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from typing import Literal, get_overloads, get_type_hints
 
 import pytest
 
 import jidomem
 from jidomem import IntentRefused
+from jidomem.runtime import tiers
 
 
 def test_dir_shows_the_public_names_alone_whatever_was_imported():
@@ -82,3 +84,12 @@ def test_answers_of_python_become_json(tmp_path):
     (hit,) = recalled["entries"]
     assert hit["metadata"]["recorded_at"].endswith("Z")
     assert rows[0]["summary"] == "the build needs Rust 1.80"
+
+
+def test_the_type_of_a_stored_value_depends_on_its_promotion(tmp_path):
+    with jidomem.open(tmp_path / ".jidomem", project="p", agent="ana") as memory, memory.context("s") as context:
+        answers = [context.store("index", "Oxigraph", **promote) for promote in ({}, {"promote": "force"})]
+        types = [get_type_hints(each, vars(tiers))["return"] for each in get_overloads(type(context).store)]
+
+    assert types[:2] == [Literal[True], type(answers[1])]
+    assert answers[0] is True

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from jidomem.base.json_values import thaw
 from jidomem.errors import Failed, InvalidRequest, JidomemError, TooLarge, nearest_names
@@ -276,6 +276,10 @@ class Spec:
 
     id: str
     memory: MemoryPolicy | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(self, id: str, memory: MemoryPolicy | Mapping[str, object] | bool | None = None) -> None: ...  # noqa: A002
 
     def __post_init__(self) -> None:
         """Raise InvalidPolicy for an id that is not a text, and for an invalid policy."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, overload
 from warnings import warn
 
 from jidomem.base.background import PeriodicTask
@@ -351,6 +351,17 @@ class ContextManager:
         self._lock = RLock()
         self._unregister: Callable[[], object] = lambda: None
         self._timer = PeriodicTask(interval, self.promote_all, f"promotion of {session_id:.40}")
+
+    @overload
+    def store(self, key: str, value: Any, promote: Literal[False] = False) -> Literal[True]: ...
+
+    @overload
+    def store(self, key: str, value: Any, promote: Literal[True, "force"]) -> PromotionDecision: ...
+
+    @overload
+    def store(
+        self, key: str, value: Any, promote: bool | Literal["force"] = False
+    ) -> Literal[True] | PromotionDecision: ...
 
     def store(
         self, key: str, value: Any, promote: bool | Literal["force"] = False
