@@ -61,11 +61,16 @@ def programs(folder):
         yield
 
 
-def _run(connection):
-    """Run the call that a client sends, in this process, and end it."""
+def _received(connection):
+    """Return the call that a client sends (arguments, folder and environment), and its standard streams."""
     head, streams, _, _ = socket.recv_fds(connection, 4, 3)
     with connection.makefile("rb") as call:
-        arguments, folder, environment = json.loads(call.read(int.from_bytes(head, "big")))
+        return json.loads(call.read(int.from_bytes(head, "big"))), streams
+
+
+def _run(connection, call, streams):
+    """Run the call of a client in this process, and end it."""
+    arguments, folder, environment = call
     connection.sendall(b"%-9d" % os.getpid())
     connection.close()
     for number, stream in enumerate(streams):
@@ -93,6 +98,9 @@ def _report_ends(*_):
 
 if __name__ == "__main__":
     from jidomem.check import check  # noqa: F401  # the most of what the commands load
+    from jidomem.check.reasoning import inconsistencies
+    from jidomem.check.sources import TripleSource
+    from jidomem.schema import ontology
     from jidomem_cli.main import main
 
     for module in sys.argv[2:]:
@@ -105,11 +113,20 @@ if __name__ == "__main__":
         print("ready", flush=True)
         while True:
             connection, _ = listening.accept()
+            try:
+                call, streams = _received(connection)
+            except (OSError, ValueError):  # of a client that was killed
+                connection.close()
+                continue
+            if "check" in call[0]:
+                inconsistencies(TripleSource([]), ontology.load())  # closes the ontology once for all forks
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # until the client of the fork is known
             if (fork := os.fork()) == 0:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
                 listening.close()
-                _run(connection)
+                _run(connection, call, streams)
+            for stream in streams:
+                os.close(stream)
             clients[fork] = connection
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
