@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from jidomem.base.clock import parse_moment
 from jidomem.base.words import cut
-from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
+from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.active import corrected_instead
 from jidomem.records.file_anchor import ANCHOR, anchors_of
-from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, MemoryUpdateIntent, Receipt
+from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, MemoryUpdateIntent, Receipt, with_own_properties
 from jidomem.write import conflict, permissions, submission
 from jidomem.write.context import WritePart
 from jidomem.write.normalize import FieldNormalizer
@@ -71,7 +71,12 @@ class Corrections(WritePart):
         values = self._carried(view, item, changes)
         values |= {"supersedes": [item], "reason": reason} | changed_fields(values, changes)
         options = replace(self._as_seen(view, iri(item), changes), under=under)
-        return self._submit(project_id, values, options, dry_run=dry_run)
+        try:
+            return self._submit(project_id, values, options, dry_run=dry_run)
+        except IntentRefused as refusal:
+            if refusal.fixed_intent is not None:
+                refusal.fixed_intent = _replacing_own_values(refusal.fixed_intent, restated_in(view, item))
+            raise
 
     def invalidate(self, project_id: str, item: str, *, reason: str, dry_run: bool = False, **fields: Any) -> Receipt:
         """See `MemoryWriter.invalidate`."""
@@ -444,6 +449,15 @@ def changed_fields(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[s
     """Return the fields to change in *old*; the mark of a verified memory is removed for another text."""
     is_other = any(name in changes for name in _TEXTS)
     return ({"extra_triples": without_verified(old)} if is_other else {}) | dict(changes)
+
+
+def _replacing_own_values(fixed: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the repaired correction *fixed* without the values in *old* of own properties that the repair names."""
+    fixed, carried = with_own_properties(fixed), old.get("extra_triples", [])
+    triples = fixed.get("extra_triples", [])
+    given = {triple[0] for triple in triples if triple not in carried}
+    kept = [triple for triple in triples if triple not in carried or triple[0] not in given]
+    return {**fixed, "extra_triples": kept} if triples else {**fixed}
 
 
 def recorded_blobs(view: WriteSnapshot, item: Term) -> dict[str, str]:

@@ -412,3 +412,13 @@ def test_a_parameter_that_is_an_iri_takes_a_prefixed_name_and_refuses_an_undecla
         with pytest.raises(InvalidRequest) as refusal:
             memory.reader.ask("about-class", project="p", term="shpo:Runbook")
     assert refusal.value.detail == "term='shpo:Runbook' has an undeclared prefix; did you mean 'shop:Runbook'?"
+
+
+def test_the_repaired_correction_replaces_the_values_of_the_property_that_it_names(root):
+    with jidomem.open(root) as memory:
+        fields = {**WHO, "type": "Runbook", "summary": "restart", "shop:pages": 2, "shop:severity": "low"}
+        item = memory.writer.submit_intent("p", fields).iri
+        with pytest.raises(IntentRefused) as refusal:
+            memory.writer.correct("p", item, changes={"shop:pagse": 3}, reason="it grew")
+        new = memory.writer.submit_intent("p", refusal.value.fixed_intent).iri
+    assert own(new) == {"severity": ["low"], "pages": [3]}
