@@ -614,11 +614,9 @@ class _FormCheck(NamedTuple):
             given = replace(given, type=kind)  # the following checks use this type
             faults += faults_of(self._normal, given)
         intent = self._normal(_valid_part(pipeline.with_author(given), self._normal)).intent
-        if unknown := faults_of(resolve, intent, view, find):
-            faults += unknown
-            intent = without_names(intent)
-        else:
-            intent = resolve(intent, view, find)
+        unknown = faults_of(resolve, intent, view, find)
+        faults += unknown
+        intent = without_names(intent) if unknown else resolve(intent, view, find)
         left_out = intended | {violation.field for violation in faults}
         if looks_secret := faults_of(pipeline.screen_secrets, secrets.screen(intent)):
             fields = {violation.field for violation in looks_secret}  # no other fault may show their values
@@ -655,10 +653,11 @@ def faults_of(check: Callable[..., object], *arguments: Any) -> list[Violation]:
 
 
 def _unique(first: Iterable[Violation], more: Iterable[Violation]) -> list[Violation]:
-    """Return all violations, each once: of two with one field and one shape the first."""
+    """Return all violations, each once: of two with one field and shape the first; extra triples are many fields."""
     unique: dict[tuple[str | None, str], Violation] = {}
     for violation in (*first, *more):
-        unique.setdefault((violation.field, violation.shape or violation.message), violation)
+        shape = violation.shape if violation.field != "extra_triples" else None
+        unique.setdefault((violation.field, shape or violation.message), violation)
     return [*unique.values()]
 
 

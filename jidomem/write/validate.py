@@ -7,7 +7,7 @@ and used where the ontology allows it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import combinations
 
@@ -293,7 +293,8 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
                 allowed=allowed,
                 nearest=near,
                 repair=swap(field, given, near) if field and near else None,
-                hint=finding.message.partition(": ")[2].rstrip(".") or _of_property(finding.path, schema),
+                hint=finding.message.partition(": ")[2].rstrip(".")
+                or _of_property(finding.path, schema, {row[1] for row in triples}),
             )
         )
     if violations:
@@ -301,10 +302,11 @@ def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema)
     return warnings
 
 
-def _of_property(path: str | None, schema: Schema) -> str:
-    """Return the hint to correct a property without a field of its own; empty for any other, and for no property."""
+def _of_property(path: str | None, schema: Schema, given: Collection[Term] | None = None) -> str:
+    """Return the hint to correct a property without a field of its own, or give it if it is not *given*; else empty."""
     name = (path or "").strip("<>")
-    return f"correct `{schema.compact(iri(name))}`" if field_of(name) == "extra_triples" and is_absolute(name) else ""
+    verb = "correct" if given is None or iri(name) in given else "give"
+    return f"{verb} `{schema.compact(iri(name))}`" if field_of(name) == "extra_triples" and is_absolute(name) else ""
 
 
 def _place_of_shape(shape: Term, schema: Schema) -> str:
@@ -633,8 +635,7 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
     declared = schema.properties.get(predicate)
     if declared is None:
         return None
-    name, domain, range_ = plain_value(predicate), declared.domain, declared.range
-    classes = kinds_of(subject)
+    name, domain, range_, classes = plain_value(predicate), declared.domain, declared.range, kinds_of(subject)
     if domain and classes and not schema.fits(classes, domain):
         if classes.isdisjoint(schema.classes):
             return _of_undeclared_class(subject, min(classes), name, schema)
@@ -649,8 +650,8 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
     if not is_iri(value):
         given = parse_literal(value)
         message = f"{name} takes {_or_joined(range_)}, not {given.text[:80]!r}"
-        is_for_text = given.datatype in NUMERIC and iri(XSD + "string") in range_
-        hint = f'write it as text: "{given.text[:80]}"' if is_for_text else ""
+        is_number_for_text = given.datatype in NUMERIC and iri(XSD + "string") in range_
+        hint = f'write it as text: "{given.text[:80]}"' if is_number_for_text else ""
         return None if iri(given.datatype) in range_ else _misplaced(triple, message, schema, listed, hint)
     if any(cls.startswith(f"<{XSD}") for cls in range_):
         return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not the IRI {plain_value(value)}", schema)

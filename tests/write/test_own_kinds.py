@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import jidomem
 from jidomem.errors import IntentRefused, InvalidRequest
 from jidomem.rdf.terms import XSD
+from jidomem.schema.shacl import SH
 from jidomem_cli.main import cli
 
 SHOP = "https://shop.example/ns#"
@@ -300,7 +301,7 @@ def test_a_mistake_elsewhere_does_not_violate_the_shape_of_a_given_own_property(
 
     assert "Give shop:pages" not in refused.stderr
     lacking = run("remember", "restart", "--type", "Runbook", code=3).stderr
-    assert "hint: correct --set shop:pages=VALUE" in lacking
+    assert "hint: give --set shop:pages=VALUE" in lacking
 
 
 @pytest.mark.parametrize(
@@ -422,3 +423,16 @@ def test_the_repaired_correction_replaces_the_values_of_the_property_that_it_nam
             memory.writer.correct("p", item, changes={"shop:pagse": 3}, reason="it grew")
         new = memory.writer.submit_intent("p", refusal.value.fixed_intent).iri
     assert own(new) == {"severity": ["low"], "pages": [3]}
+
+
+def test_each_broken_rule_of_one_shape_is_reported(root):
+    (root / "shapes").mkdir()
+    rules = '[ sh:path shop:pages ; sh:maxInclusive 9 ; sh:message "At most nine pages." ]'
+    rules += ', [ sh:path shop:severity ; sh:in ( "low" "high" ) ; sh:message "The severity is low or high." ]'
+    shape = f"shop:RunbookIsShort a sh:NodeShape ; sh:targetClass shop:Runbook ; sh:property {rules} .\n"
+    (root / "shapes" / "shop.ttl").write_text(f"{TERMS.partition('shop:Runbook')[0]}@prefix sh: <{SH}> .\n{shape}")
+    fields = {"type": "Runbook", "summary": "restart", "shop:pages": 10, "shop:severity": "dire"}
+    with jidomem.open(root) as memory, pytest.raises(IntentRefused) as refusal:
+        memory.writer.submit_intent("p", {**WHO, **fields})
+    texts = ["At most nine pages.", "The severity is low or high."]
+    assert sorted(violation.message.partition(" (shape")[0] for violation in refusal.value.violations) == texts
