@@ -650,8 +650,8 @@ def _place_problem(triple: Triple, kinds_of: Callable[[Term], frozenset[Term]], 
     if not is_iri(value):
         given = parse_literal(value)
         message = f"{name} takes {_or_joined(range_)}, not {given.text[:80]!r}"
-        is_number_for_text = given.datatype in NUMERIC and iri(XSD + "string") in range_
-        hint = f'write it as text: "{given.text[:80]}"' if is_number_for_text else ""
+        is_text = field_of(name) == "extra_triples" and given.datatype in NUMERIC and iri(XSD + "string") in range_
+        hint = f'give `{schema.compact(predicate)}` as text: "{given.text[:80]}"' if is_text else ""
         return None if iri(given.datatype) in range_ else _misplaced(triple, message, schema, listed, hint)
     if any(cls.startswith(f"<{XSD}") for cls in range_):
         return _misplaced(triple, f"{name} takes {_or_joined(range_)}, not the IRI {plain_value(value)}", schema)

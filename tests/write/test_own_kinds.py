@@ -383,7 +383,7 @@ def test_a_number_has_the_numeric_datatype_of_its_property_or_is_refused(root):
             with pytest.raises(IntentRefused) as refusal:
                 memory.writer.submit_intent("p", {**WHO, "type": "Runbook", "summary": name, f"shop:{name}": value})
             assert f"not '{value}'" in refusal.value.detail
-    assert refusal.value.hint == 'write it as text: "412"'
+    assert refusal.value.hint == 'give `shop:string` as text: "412"'
     properties = shown(iri)["properties"]
     decimals = [{"@value": text, "@type": XSD + "decimal"} for text in ("0.0000001", "1", "1.02", "2.5")]
     doubles = [{"@value": "4", "@type": XSD + "double"}, 4.5]
