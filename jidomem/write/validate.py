@@ -336,7 +336,7 @@ def _own_iri(intent: MemoryUpdateIntent, view: WriteSnapshot, schema: Schema) ->
     if own.startswith(RESERVED) and not (own.startswith(memory) and "/" not in own[len(memory) :] and own != memory):
         message = f"{own} is in a namespace of jidomem: leave iri out, or use {memory}<id> or your own namespace"
         yield Violation("invalid_iri", message, field="iri", value=own, repair=put("iri", None))
-    elif view.describes(iri(own)) or iri(own) in schema.classes or iri(own) in schema.properties:
+    elif view.properties(iri(own)) or iri(own) in schema.classes or iri(own) in schema.properties:
         yield _iri_in_use(own, view, schema)
 
 
