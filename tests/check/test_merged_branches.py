@@ -70,7 +70,8 @@ def test_branches_that_import_the_same_sources_merge_without_findings(repository
     rows = json.loads(run("ask", "timeline", "--include-inactive", "--json"))["rows"]
     assert len({(row["item"], row["agent"]) for row in rows}) == len(rows) == 6  # once for each author
     of_kind = json.loads(run("ask", "memories-of-kind", "kind=Decision", "--json"))["rows"]
-    assert {row["agent"].rpartition("/")[2] for row in of_kind} == {"ana", "bea"} and len(of_kind) == 2
+    assert {row["agent"].rpartition("/")[2] for row in of_kind} == {"ana", "bea"}
+    assert len(of_kind) == 2
 
 
 def test_branches_that_import_the_same_change_merge_without_findings(repository):

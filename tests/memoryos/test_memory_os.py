@@ -767,3 +767,25 @@ def test_a_caller_runs_a_bounded_number_of_jobs_of_others_in_their_order(open_me
     assert [job.subject for job in ada.jobs() if job.kind == "describe"] == [page.id for page in pages[2:]]
     assert [job for job in ada.maintain() if not job.ok] == []
     assert ada.jobs() == []
+
+
+class Remarking(OfflineModel):
+    """The offline model, which adds a page of its own during the first description."""
+
+    def generate_meta_chain(self, *given, **named):
+        add, self.add = self.add, None
+        if add:
+            add("What did Ana ask?", "About lunch.")
+        return super().generate_meta_chain(*given, **named)
+
+
+def test_a_model_that_adds_a_page_during_a_job_does_not_wait_for_itself(open_memory):
+    model = Remarking()
+    ada = open_memory().os(model=model, work="inline")
+    model.add = ada.add
+    for query in LUNCH:
+        ada.add(query, "Soup.")
+
+    assert "About lunch." in {page.response for page in ada.tiers.pages()}
+    ada.maintain()
+    assert ada.jobs() == []

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from threading import get_ident
 from typing import Any, NamedTuple
 
 from jidomem.errors import JidomemError, ModelUnavailable
@@ -203,6 +204,7 @@ class JobRunner:
 
     def __init__(self, state: StateStore, project: str, agent: str, jobs: Jobs, do: Callable[[Job], None]) -> None:
         self._state, self._agent, self._jobs, self._do = state, (project, agent), jobs, do
+        self._inline_thread: int | None = None  # the thread whose turn it is
 
     def run(self, *, wait: bool = False, until: Callable[[], bool] = lambda: False) -> list[JobOutcome]:
         """Run the due jobs in the order of the queue, each once, and return their outcomes.
@@ -218,10 +220,16 @@ class JobRunner:
 
         Such callers take turns, so that the jobs of each have run when it returns, and none runs those of all. If
         another worker has the lock, it runs the jobs. The caller waits only once for an unreachable model: other jobs
-        of that kind are left for later.
+        of that kind are left for later. A model that calls this during a job leaves the jobs to that worker.
         """
+        if self._inline_thread == get_ident():
+            return []
         with self._state.lock(*self._agent, "inline", wait=True):
-            return self._run(False, lambda: False, MOST_INLINE)
+            self._inline_thread = get_ident()
+            try:
+                return self._run(False, lambda: False, MOST_INLINE)
+            finally:
+                self._inline_thread = None
 
     def _run(self, wait: bool, until: Callable[[], bool], most: int | None) -> list[JobOutcome]:
         outcomes: list[JobOutcome] = []
