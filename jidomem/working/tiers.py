@@ -154,12 +154,7 @@ def item_of(value: Any, *, session_id: str, now: datetime) -> dict[str, Any]:
     """Return the item for the promotion of *value*: of its type if it is a mapping with one, else a fact.
 
     Its content is the text under `content` of a mapping, else the value. Its session and moment are the given ones.
-    Raises InvalidRequest for a blank `content`.
     """
-    if isinstance(value, Mapping) and isinstance(blank := value.get("content"), str) and not blank.strip():
-        raise InvalidRequest(
-            f"content={blank!r:.80} is blank", hint="give it a text, or leave it out for the whole value"
-        )
     own = _with_content(value)
     moment = own["timestamp"] if isinstance(value, MemoryItem) else now
     source = {"source_type": _SOURCES[own["source"]]} if own.get("source") in [*_SOURCES] else {}

@@ -287,8 +287,8 @@ def resting_on_ended(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[st
 
 
 def links_to_ended(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterator[str]:
-    """Yield a warning for each memory that is named as evidence, or by an extra triple, and that has ended."""
-    for name in dict.fromkeys([*intent.evidence, *(value.get("@id", "") for _, _, value in intent.extra_triples)]):
+    """Yield a warning for each memory that an extra triple names and that has ended."""
+    for name in dict.fromkeys(value.get("@id", "") for _, _, value in intent.extra_triples):
         item = iri(name)
         if not (is_absolute(name) and view.is_item(item) and view.has_ended(item)):
             continue

@@ -442,7 +442,6 @@ def test_values_of_working_memory_are_promoted_and_retrieved_unchanged(opened, c
         ({"type": "error", "content": "c", "status": "odd"}, "status is one of"),
         ({"content": "c", "verified_by_user": "yes"}, "verified_by_user='yes' is not a boolean"),
         (" ", "summary is missing"),
-        ({"type": "fact", "content": " "}, "content=' ' is blank"),
     ],
 )
 def test_an_invalid_value_is_refused_and_stays_in_the_session(opened, context, value, message):

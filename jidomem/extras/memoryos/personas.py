@@ -322,8 +322,9 @@ def contradicts(one: str, other: str) -> bool:
     second_ended, second, second_slot, other_plain, other_changed, dose = _statement(other)
     if first_ended != second_ended:
         ended, holds = (first, second) if first_ended else (second, first)
-        if holds[:2] == (*ended[:1], "as") and ended[1:2] in (("at",), ("in",), ("for",)) and ended[1] in holds:
-            holds = (ended[0], *holds[holds.index(ended[1]) :])  # "works as a nurse at Acme" is also work at Acme
+        match ended, holds:
+            case (verb, "at" | "in" | "for" as place, *_), (same, "as", *more) if verb == same and place in more:
+                holds = (verb, *more[more.index(place) :])  # "works as a nurse at Acme" is also work at Acme
         following = holds[len(ended) :]
         return ended == holds[: len(ended)] and any(ended) and (not following or _goes_on(following[0]))
     if first_ended or plain == other_plain:
