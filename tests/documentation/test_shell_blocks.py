@@ -30,8 +30,6 @@ NOT_RUN = {
         ".venv/bin/python -m bench --memories 1000000 --json figures.json",
         ".venv/bin/python -m bench --only startup write",
         "ci/mutate --sample 100 spaces",
-        "ci/mutate jidomem/recall/bm25.py",
-        "ci/mutate",
         "ci/torture 20",
     },
     "docs/comparison.md": {"python -m bench.governance"},  # minutes
