@@ -212,11 +212,15 @@ def test_a_probe_is_answered_while_all_connections_are_busy_and_others_wait(serv
 
 
 def test_idle_connections_block_nobody(server):
-    with ExitStack() as stack:
-        idle = [stack.enter_context(Client(server.url)) for _ in range(CONNECTIONS)]
-        for client in idle:
-            assert client.get("/healthz") == {"status": "ok"}
-        wait_until_served(server)
+    def all_are_idle():
+        with ExitStack() as stack:
+            idle = [stack.enter_context(Client(server.url)) for _ in range(CONNECTIONS)]
+            if any(client.ask("GET", "/healthz")[0] != 200 for client in idle):
+                return False  # connections of the test before are still open
+            wait_until_served(server)
+            return True
+
+    assert wait_until(all_are_idle)
 
 
 def test_a_malformed_request_is_logged_and_counted(tmp_path):
