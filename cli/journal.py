@@ -553,15 +553,15 @@ def verify(app: App, anchor: str | None, quarantine: str | None, reason: str | N
     if reason is not None:
         raise InvalidRequest("--reason is for --quarantine", hint="add --quarantine COMMIT")
     streams, journal = app.streams(memory), memory.journal
-    noted = read_anchor(anchor, Stream(memory.project)) if anchor is not None else AnchoredHeads({})
+    expected = read_anchor(anchor, Stream(memory.project)) if anchor is not None else AnchoredHeads({})
     damage, records = [(stream, journal.verify(stream)) for stream in streams], records_of(journal, streams)
-    found = journal_findings(journal, streams, memory.sources.now(), records)
-    findings_ = [*chain(*found.values()), *compare_with_git(journal, dict(damage), app.project)]
-    findings_ += [each for stream, ids in noted.heads.items() for each in anchored(journal, stream, ids)]
+    of_streams = journal_findings(journal, streams, memory.sources.now(), records)
+    findings_ = [*chain(*of_streams.values()), *compare_with_git(journal, dict(damage), app.project)]
+    findings_ += [each for stream, ids in expected.heads.items() for each in anchored(journal, stream, ids)]
     again = f"jidomem journal redact --again --anchor {quote(anchor or '')}"
-    noted_of = {each: orders for each, orders in noted.redactions.items() if app.project in (None, each.project)}
-    findings_ += lost_redactions(journal, records, noted_of, again)
-    _print_damage(app, memory, damage, findings_, records, anchored_to=bool(noted.heads))
+    redactions = {each: orders for each, orders in expected.redactions.items() if app.project in (None, each.project)}
+    findings_ += lost_redactions(journal, records, redactions, again)
+    _print_damage(app, memory, damage, findings_, records, anchored_to=bool(expected.heads))
     for folder in sorted(memory.settings.root.glob("cut/*.[0-9]*")) if memory.place.is_shared else ():
         cut = FileJournal(folder)
         if not all(journal.holds(stream, cut.head(stream)) for stream in cut.streams()):

@@ -219,9 +219,6 @@ def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -
             yield JournalFinding("set_aside", "warning", detail, hint, path)
 
 
-_IN_STATE = "search for the text in working memory: jidomem journal redact --dry-run --text TEXT"
-
-
 def lost_redactions(
     journal: FileJournal, records: Records, anchored: Records, command: str
 ) -> Iterator[JournalFinding]:
@@ -230,10 +227,11 @@ def lost_redactions(
     An older backup was restored then. *records* are those of the journal; *command* repeats the redactions.
     """
     present = {order.id for orders in records.values() for order in orders}
-    for stream, order in ((stream, order) for stream, orders in anchored.items() for order in orders):
+    lost = ((stream, order) for stream, orders in anchored.items() for order in orders if order.id not in present)
+    for stream, order in lost:
         known, streams = redacted_leaves([order]), (s for s in journal.streams() if s.project == stream.project)
         shown = {form.commit for each in streams for form in _showing(journal, each, known)}
-        if order.id in present or (known and not shown):
+        if known and not shown:
             continue
         items = [short_id(plain_value(item)) for item in record_values(order, "redactedItem")]
         more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from shlex import quote, split
 from typing import Any, NamedTuple
 
@@ -557,11 +557,8 @@ def _cut(hit: Hit, budget: int) -> list[Hit]:
     The result is empty if it does not fit without an excerpt.
     """
     beginnings = (beginning(hit.excerpt, length) for length in range(len(hit.excerpt), 0, -_CUT_STEP))
-    excerpts = (
-        hit.excerpt,
-        *(f"{text.rstrip(' …')} {_GAP_MARK}" for text in beginnings),
-        _GAP_MARK * bool(hit.excerpt),
-    )
+    cut = (f"{text.rstrip(' …')} {_GAP_MARK}" for text in beginnings)
+    excerpts = chain([hit.excerpt], cut, [_GAP_MARK * bool(hit.excerpt)])
     shown = (replace(hit, excerpt=excerpt) for excerpt in excerpts)
     return [*islice((each for each in shown if tokens(_line(_without_contrasts(each))) <= budget), 1)]
 
