@@ -17,33 +17,38 @@ from typing import Annotated, Any, TypeVar, get_origin
 from docs.generate.tables import table
 from jidomem import adapters
 
-#: What is for users, a page each: its modules below `jidomem`, as they are met. All else may change without a word.
+#: The public modules below `jidomem` by page, in the order of reading. Any other module may change without notice.
 _PAGES: dict[str, tuple[str, str]] = {
-    "jidomem": ("Open a memory, write to it, ask it", ""),
+    "jidomem": ("Open a memory, write to it, query it", ""),
     "values": (
-        "What is said and answered, and what is refused",
+        "Records, results and errors",
         "errors records.policy records.recall records.entry records.intent base.clock",
     ),
+    "results": (
+        "Agents, entry stores and maintenance of a root, and the results of its methods",
+        "runtime.agent_memory curation.redact curation.find_text curation.term_proposals check.report"
+        " recall.governing read.lists read.named_queries records.active write.batch write.rollback journal.commit rdf.terms serve.mcp.client_session",
+    ),
     "spaces": (
-        "What an agent holds now",
+        "Working memory: the spaces of an agent",
         "working",
     ),
     "entries": (
-        "What agents keep in their own words",
+        "Entries: the notes of agents in free text",
         "entries entries.conformance",
     ),
     "tiers": (
-        "What a session holds",
+        "Short-term memory of a session, and its promotion",
         "working.tiers runtime.state",
     ),
     "directives": (
-        "Effects on memory as data, and who performs them",
-        "records.directive providers providers.conformance",
+        "Directives: operations on memory as data, and their providers",
+        "records.directive providers providers.dispatch providers.conformance",
     ),
     "memoryos": (
-        "Pages, segments and personas of an agent's talk",
+        "Pages, segments and personas of conversations",
         "extras.memoryos.config extras.memoryos.values extras.memoryos.segments"
-        " extras.memoryos.memory_os extras.memoryos.personas extras.memoryos.retrieval extras.memoryos.storage",
+        " extras.memoryos.memory_os extras.memoryos.jobs extras.memoryos.transactions extras.memoryos.personas extras.memoryos.retrieval extras.memoryos.storage",
     ),
     "models": (
         "Embedders and language models",
@@ -51,15 +56,15 @@ _PAGES: dict[str, tuple[str, str]] = {
         " models.offline models.scripted",
     ),
     "adapters": (
-        "Interfaces of other projects, over a root",
+        "Interfaces of other projects, implemented over a root",
         " ".join(f"adapters.{found.name}" for found in pkgutil.iter_modules(adapters.__path__)),
     ),
     "govern": (
-        "Terms, recall as text, and what is trusted",
+        "Ontology terms, briefings and trust",
         "check.terms recall.briefing read.derived",
     ),
 }
-#: Of these modules the names that are for users; of the others all that are public.
+#: The public names of modules that have others besides; of a module that is not listed, all names without an underscore.
 _NAMES: dict[str, str] = {
     "jidomem.errors": (
         "BranchChanged Busy CODES Choice Conflict ConflictItem Failed IdempotencyMismatch"
@@ -72,13 +77,30 @@ _NAMES: dict[str, str] = {
         " VERDICTS validated is_below role_named"
     ),
     "jidomem.records.recall": (
-        "MemoryRecall Hit InvalidRecall LongQuery NAMESPACE RecallFilters RecallRequest RecallResult SCOPES parse_request"
+        "DifferingMemory MemoryRecall Hit InvalidRecall LongQuery NAMESPACE NearPair RecallFilters RecallRequest RecallResult SCOPES parse_request"
     ),
+    "jidomem.runtime.agent_memory": ("AgentMemory Conversation EntryStore"),
+    "jidomem.curation.redact": ("Incomplete JournalMaintenance RedactionPlan"),
+    "jidomem.curation.find_text": ("TextsToRemove Trace"),
+    "jidomem.curation.term_proposals": ("Proposal TermProposals"),
+    "jidomem.check.report": ("CheckReport Problem WaivedFinding WaiverState"),
+    "jidomem.recall.governing": ("GoverningAnswer"),
+    "jidomem.read.lists": ("Page"),
+    "jidomem.read.named_queries": ("Result"),
+    "jidomem.records.active": ("EndedDecision Inactive SimilarMemory"),
+    "jidomem.write.batch": ("SubmissionResults"),
+    "jidomem.write.rollback": ("Correction Rollback"),
+    "jidomem.journal.commit": ("Commit"),
+    "jidomem.serve.mcp.client_session": ("ToolResult"),
+    "jidomem.rdf.terms": ("Literal"),
+    "jidomem.extras.memoryos.jobs": ("Job JobOutcome"),
+    "jidomem.extras.memoryos.transactions": ("ForgetReport"),
     "jidomem.records.entry": ("ToolUse Turn tool_uses"),
     "jidomem.records.intent": ("CommitRef SHORT Version parse_version"),
     "jidomem.base.clock": ("Sources monotonic_time new_id nonce now now_ms"),
     "jidomem.working.tiers": (
-        "BOOSTS EXTENDED_RULES Promotion PromotionDecision RULES PromotionRule THRESHOLD TYPE_OF_CATEGORY"
+        "BOOSTS EXTENDED_RULES Message Promotion PromotionDecision RULES PromotionRule THRESHOLD TYPE_OF_CATEGORY"
+        " TimedValue"
     ),
     "jidomem.runtime.state": ("FILE State WAIT"),
     "jidomem.records.directive": (
@@ -86,6 +108,7 @@ _NAMES: dict[str, str] = {
         " Opts Provider RESULT_SIGNAL Scored Searchable Signal State TOP_K UpsertItem forget lookup"
         " new_request_id recall refuse_unknown remember vector_of"
     ),
+    "jidomem.providers.dispatch": ("RegisteredProvider"),
     "jidomem.extras.memoryos.config": (
         "AgentRecord COMPARISONS Configurations DEFAULT_TYPE EVICT KINDS MemoryOSConfig ON_TRANSFER refuse_unknown"
     ),
@@ -99,18 +122,20 @@ _NAMES: dict[str, str] = {
         "RetrievedItem PersonaMatch RetrievalQuery RetrievalResults MaintenanceRun SegmentVisit archived hot maintain retrieve touch_segments warmed"
     ),
     "jidomem.extras.memoryos.storage": (
-        "HolderFormat TierMove TIER_TABLES TierStorage agent_tiers agents_with_tiers system_memory"
+        "HolderFormat StoredPart TierMove TIER_TABLES TierStorage agent_tiers agents_with_tiers system_memory"
     ),
     "jidomem.records.interfaces": (
-        "OutputLimits Embedder Fact Known LanguageModel Learned DialogueTurn ModelPrompt Segment Trait Vector"
+        "OutputLimits Embedder Fact Known LanguageModel Learned DialogueTurn ModelPrompt Rows Segment Trait Vector"
     ),
     "jidomem.models.local_embedder": ("DIMENSIONS LONGEST_BATCH LocalEmbedder NAME Net missing not_there"),
     "jidomem.models.embeddings": ("AT_ONCE EndpointEmbedder HashedStems LONGEST EmbedderUnavailable"),
     "jidomem.models.endpoint": ("ModelEndpoint EndpointEnvironment PASSING RequestTimeouts EndpointUnavailable"),
-    "jidomem.models.chat": ("AT_ONCE ChatModel OPTIONS OURS"),
+    "jidomem.models.chat": ("AT_ONCE ChatModel OPTIONS OURS PairJudgement"),
     "jidomem.models.offline": ("GAP OfflineModel"),
     "jidomem.check.terms": ("TermEntry TermRule definitions described entry find glossary_terms labels short tree"),
-    "jidomem.recall.briefing": ("LONGEST anchored disagreement fit_recall_to_budget markdown stale_files"),
+    "jidomem.recall.briefing": (
+        "Briefing BriefingEntry BriefingNote BriefingSection LONGEST anchored disagreement fit_recall_to_budget markdown stale_files"
+    ),
     "jidomem.read.derived": ("trust"),
 }
 PAGES = {
@@ -120,9 +145,9 @@ PAGES = {
 _INDEX = """\
 # Python: every public name
 
-Written from signatures and docstrings. What starts with an underscore, and what is in no module named here, may change without a
-word. `jidomem.open` gives the [root](python/jidomem.md#jidomem), whose `writer`, `reader`, `entries` and the rest do what the other
-doors do; [for those who build agents](../how-to/agent-author.md) shows it at work.
+Generated from signatures and docstrings. Names with a leading underscore and modules that are not listed here may change without
+notice. `jidomem.open` returns the [root](python/jidomem.md#jidomem); its `writer`, `reader` and `entries` do what the command line,
+HTTP and MCP do. [For those who build agents](../how-to/agent-author.md) has examples.
 
 <!-- contents -->
 

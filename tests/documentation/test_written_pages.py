@@ -50,6 +50,30 @@ def test_every_name_imported_in_the_documentation_is_in_the_reference():
                         )
 
 
+def test_every_type_that_a_public_function_returns_is_in_the_reference():
+    names = {
+        name: getattr(importlib.import_module(module), name)
+        for _, modules in python.PAGES.values()
+        for module in modules
+        for name in python.public(importlib.import_module(module))
+    }
+    sources = [path.read_text("utf-8") for path in (ROOT / "jidomem").rglob("*.py")]
+    classes = {name for text in sources for name in re.findall(r"^class ([A-Z]\w*)", text, re.MULTILINE)}
+    infrastructure = {"Embedding", "EntryCache", "Options", "Texts", "VectorQuery"}  # of the command line and servers
+
+    unknown = {
+        f"{name}: {word}"
+        for name, value in names.items()
+        for key, member in (vars(value).items() if inspect.isclass(value) else [(name, value)])
+        if not key.startswith("_")
+        for function in [getattr(member, "fget", None) or getattr(member, "__func__", member)]
+        for word in re.findall(r"\w+", str(getattr(function, "__annotations__", {}).get("return", "")))
+        if word in classes - infrastructure - names.keys()
+    }
+
+    assert unknown == set()
+
+
 @pytest.mark.parametrize("name", ["Jidomem", "MemoryReader", "MemoryWriter"])
 def test_every_public_method_of_root_reader_and_writer_is_in_the_reference(name):
     page = written("python")["reference/python/jidomem.md"]
