@@ -339,10 +339,10 @@ class JidomemStore(BaseStore):
         try:
             self._keep(changes)
         except JidomemError as error:
-            at = 0 if len(changes.kept) == 1 and not changes.removed else error.position
-            if at is None or at >= len(changes.kept) or isinstance(error, PolicyDenied):
+            at = 0 if len(changes.stored) == 1 and not changes.removed else error.position
+            if at is None or at >= len(changes.stored) or isinstance(error, PolicyDenied):
                 raise
-            error.position = max(n for n, op in puts.items() if self._id(op.namespace, op.key) == changes.kept[at].id)
+            error.position = max(n for n, op in puts.items() if self._id(op.namespace, op.key) == changes.stored[at].id)
             raise _of_item(error, puts[error.position]) from error
         return answers
 
@@ -421,11 +421,11 @@ class JidomemStore(BaseStore):
         return EntryChanges(written, [name for name, op in last.items() if op.value is None])
 
     def _keep(self, changes: EntryChanges) -> None:
-        if len(changes.kept) == 1 and not changes.removed:  # it shares a commit with those of other threads
-            (result,) = self._store.write_many([WriteRequest(changes.kept[0])])
+        if len(changes.stored) == 1 and not changes.removed:  # it shares a commit with those of other threads
+            (result,) = self._store.write_many([WriteRequest(changes.stored[0])])
             if isinstance(result, JidomemError):
                 raise result
-        elif changes.kept or changes.removed:
+        elif changes.stored or changes.removed:
             self._store.change(lambda: changes)
 
     def _id(self, namespace: Sequence[str], key: str) -> str:

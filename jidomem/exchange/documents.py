@@ -262,11 +262,11 @@ def _noting(records: list[Commit], commits: Iterable[Commit]) -> Iterator[Commit
 def _redaction(record: Commit, memories: Collection[Term]) -> Iterator[Triple]:
     """Yield what *record* says of those of *memories* that lost statements, with an IRI that no commit has."""
     node, rows = iri(REDACTION + record.id), [row for row in record.triples if row[1] in REDACTION_PROPERTIES]
-    said = [row[1:] for row in rows if row[1] != REDACTED_ITEM or row[2] in memories]
-    if any(predicate == REDACTED_ITEM for predicate, _ in said):
+    statements = [row[1:] for row in rows if row[1] != REDACTED_ITEM or row[2] in memories]
+    if any(predicate == REDACTED_ITEM for predicate, _ in statements):
         yield node, TYPE, jido("Redaction")
         yield node, REDACTED_AT, next(value for _, name, value in record.triples if name == jido("recordedAt"))
-        yield from ((node, *each) for each in said)
+        yield from ((node, *each) for each in statements)
 
 
 def _is_content(triple: Triple) -> bool:
@@ -521,8 +521,8 @@ def _redactions(about: Mapping[Term, Sequence[Triple]], kinds: Mapping[Term, Set
 
 def _lost(redacted: Sequence[Triple], about: Mapping[Term, Sequence[Triple]]) -> Iterator[tuple[Term, Term]]:
     """Yield the subjects and properties that lost a value by the records *redacted*, and have none."""
-    said = ((record, value) for record, name, value in redacted if name == REDACTED_PROPERTY)
-    properties = grouped((record, name) for record, name in said if name not in STRUCTURAL)
+    redactions = ((record, value) for record, name, value in redacted if name == REDACTED_PROPERTY)
+    properties = grouped((record, name) for record, name in redactions if name not in STRUCTURAL)
     for record, name, item in redacted:
         if name == REDACTED_ITEM:
             yield from ((item, lost) for lost in {*properties.get(record, ())} - {row[1] for row in about[item]})

@@ -27,7 +27,7 @@ class RecordedCall(NamedTuple):
     """One call: the name of the function, and its arguments."""
 
     function: str
-    given: tuple[Any, ...]
+    arguments: tuple[Any, ...]
 
 
 def _scripted(function: str) -> Callable[..., Any]:
@@ -36,8 +36,8 @@ def _scripted(function: str) -> Callable[..., Any]:
     signature = inspect.signature(method)
 
     @wraps(method)
-    def answer(self: ScriptedModel, *given: Any, **named: Any) -> Any:
-        return self._answer(function, signature.bind(self, *given, **named).args[1:])
+    def answer(self: ScriptedModel, *arguments: Any, **keywords: Any) -> Any:
+        return self._answer(function, signature.bind(self, *arguments, **keywords).args[1:])
 
     return answer
 
@@ -46,11 +46,11 @@ class ScriptedModel(ModelBase):
     """A language model with a script: for each function a list of answers, in order, or a function that makes them.
 
     An answer that is an exception is raised. Vectors come from *embedder* and the final prompt is that of any model
-    unless they are scripted; any other function without a script is refused. `asked` has every call in order.
+    unless they are scripted; any other function without a script is refused. `calls` has every call in order.
 
     >>> model = ScriptedModel(extract_keywords=[("index",)], continues=lambda previous, page: True)
-    >>> model.extract_keywords("Which index?"), model.asked
-    (('index',), [RecordedCall(function='extract_keywords', given=('Which index?',))])
+    >>> model.extract_keywords("Which index?"), model.calls
+    (('index',), [RecordedCall(function='extract_keywords', arguments=('Which index?',))])
     """
 
     name = "scripted"
@@ -70,7 +70,7 @@ class ScriptedModel(ModelBase):
             name: answers if callable(answers) else list(answers) for name, answers in script.items()
         }
         self._lock = Lock()
-        self.asked: list[RecordedCall] = []
+        self.calls: list[RecordedCall] = []
 
     generate_meta_chain = _scripted("generate_meta_chain")
     continues = _scripted("continues")
@@ -83,18 +83,18 @@ class ScriptedModel(ModelBase):
     generate_final_prompt = _scripted("generate_final_prompt")
     answer = _scripted("answer")
 
-    def _answer(self, function: str, given: tuple[Any, ...]) -> Any:
+    def _answer(self, function: str, arguments: tuple[Any, ...]) -> Any:
         with self._lock:
-            self.asked.append(RecordedCall(function, given))
+            self.calls.append(RecordedCall(function, arguments))
             answers = self._script.get(function)
             if isinstance(answers, list):
                 answers = _always(answers.pop(0)) if answers else None
         if answers is not None:
-            return answers(*given)
+            return answers(*arguments)
         if function in self._script or not (unscripted := getattr(super(), function, None)):
             reason = "all its answers are used" if function in self._script else "is not in the script"
             raise NotScripted(f"{function} was called, and {reason}", hint=f"ScriptedModel({function}=[...])")
-        return unscripted(*given)
+        return unscripted(*arguments)
 
 
 def _always(answer: Any) -> Callable[..., Any]:

@@ -207,8 +207,8 @@ def ended_decision(index: OxigraphIndex, project: str, item: str, as_of: object 
     named = (memory["superseded_by"] or memory["invalidated_by"])[-1:]
     ends = [load_memory(index, project, end, as_of)["properties"] for end in named]
     ends += [] if is_accepted(values.get("decisionStatus", [None])[0]) else [values]  # it was rejected by a revision
-    said = [*(end.get("revisionReason") or end.get("rationale") for end in ends), values.get("rationale")]
-    reason = next(filter(None, said), [""])
+    reasons = [*(end.get("revisionReason") or end.get("rationale") for end in ends), values.get("rationale")]
+    reason = next(filter(None, reasons), [""])
     after = memory["superseded_by"] or _on_topic(index, project, values)
     now = [one for name in after if (one := load_memory(index, project, name, as_of))["status"] == ACTIVE][:1]
     successor = [text for one in now for text in (one["iri"], _summary_of(one))]

@@ -496,13 +496,13 @@ def _is_of_talk(kinds: Collection[str]) -> bool:
 def _merged(rankings: Sequence[_Ranking], limit: int) -> _Ranking:
     """Return one ranking of memories by words and of other texts by features, by their scores."""
     every = [*merge(*(one.best for one in rankings), key=lambda place: -place.score)]
-    told = [one.metadata for one in rankings]
-    unknown = [word for word in told[0]["unknown_words"] if all(word in each["unknown_words"] for each in told)]
+    details = [one.metadata for one in rankings]
+    unknown = [word for word in details[0]["unknown_words"] if all(word in each["unknown_words"] for each in details)]
     metadata = {
-        **told[0], **told[-1], "unknown_words": unknown,
-        "words": [*dict.fromkeys(word for each in told for word in each["words"])],
-        "memories": sum(each["memories"] for each in told),
-        "more": len(every) > limit or any(each["more"] for each in told),
+        **details[0], **details[-1], "unknown_words": unknown,
+        "words": [*dict.fromkeys(word for each in details for word in each["words"])],
+        "memories": sum(each["memories"] for each in details),
+        "more": len(every) > limit or any(each["more"] for each in details),
     }  # fmt: skip
     weights = {stem: weight for one in rankings for stem, weight in one.weights.items()}
     return _Ranking(every[:limit], weights, metadata)

@@ -278,18 +278,18 @@ def _days_and_spans(
     if not (question.spans or names_time(question.text, question.now)):
         return (), {}
     now = day_of(question.now)
-    said = {one.passage.item: day_of(one.passage.said_at) for one in candidates}
+    days = {one.passage.item: day_of(one.passage.said_at) for one in candidates}
     spans = {
         one.passage.item: [
-            span for span in spoken_of(one.passage.text[:LONGEST_TEXT], said[one.passage.item]) if len(span) <= MONTHS
+            span for span in spoken_of(one.passage.text[:LONGEST_TEXT], days[one.passage.item]) if len(span) <= MONTHS
         ]
         for one in candidates
     }
     named = Counter(span.first.year for each in spans.values() for span in each)
     often = FREQUENT * max(named.values(), default=0)
-    years = {day.year for day in said.values() if day} | {year for year, times in named.items() if times >= often}
-    asked = map(days_of, question.spans) if question.spans else spoken_of(question.text, now, sorted(years))
-    return tuple(asked)[:MOST_SPANS], spans
+    years = {day.year for day in days.values() if day} | {year for year, times in named.items() if times >= often}
+    in_question = map(days_of, question.spans) if question.spans else spoken_of(question.text, now, sorted(years))
+    return tuple(in_question)[:MOST_SPANS], spans
 
 
 def days_of(span: tuple[str, str]) -> DateRange:
@@ -416,7 +416,7 @@ def _recent(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _gives(kind: str) -> Sign:
-    return lambda asked, one: float(kind in asked.answer_kinds and contains_cue(kind, one.passage.text))
+    return lambda question, one: float(kind in question.answer_kinds and contains_cue(kind, one.passage.text))
 
 
 def _asks(query: _PreparedQuery, one: Candidate) -> float:
@@ -614,7 +614,7 @@ def _place_in_time(one: Ranked, question: Question) -> int | None:
     if not question.spans or one.candidate.kind != "memory":
         return None
     named = spoken_of(passage.text[:LONGEST_TEXT], day_of(passage.said_at))
-    is_named = any(asked.shared(each) == len(each) for asked in map(days_of, question.spans) for each in named)
+    is_named = any(span.shared(each) == len(each) for span in map(days_of, question.spans) for each in named)
     return len(question.spans) if is_named else None
 
 

@@ -45,10 +45,10 @@ class Contrast(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A sentence, or a whole text: its words, its content words that say something, and the signs that turn it."""
+    """A sentence, or a whole text: its words, its content words, and the signs that turn it."""
 
     words: Sequence[Token]
-    said: Sequence[Token]
+    content: Sequence[Token]
     signs: Sequence[Token]
 
 
@@ -163,16 +163,16 @@ def _negated(one: StatementTokens, two: StatementTokens, find_same: FindSame) ->
             left, right = _without_shared(first, second), _without_shared(second, first)
             if len(left.signs) % 2 == len(right.signs) % 2:
                 continue
-            least = 1 if _are_close(whole[0].said, whole[1].said, find_same) else 2
-            if not _are_close(left.said, right.said, find_same, least):
+            least = 1 if _are_close(whole[0].content, whole[1].content, find_same) else 2
+            if not _are_close(left.content, right.content, find_same, least):
                 continue
             turned, plain, texts = (left, right, (one, two)) if len(left.signs) % 2 else (right, left, (two, one))
             if _has_turn_of_its_own(plain.words, texts[0]):
                 continue
-            if _is_weak_sign(turned.signs[0]) and not _are_within(plain.said, turned.said, find_same):
+            if _is_weak_sign(turned.signs[0]) and not _are_within(plain.content, turned.content, find_same):
                 continue
             for word in _turned_words(turned, turned.signs[0]):
-                if same := find_same(word, plain.said):
+                if same := find_same(word, plain.content):
                     sides = _shown(turned.signs[0], word), same.text
                     yield (
                         Contrast("negation", word, same, sides)
@@ -193,12 +193,12 @@ def _exchanged(left: _Part, right: _Part, find_same: FindSame) -> Iterator[Contr
         for part in (left, right)
     ]
     found = [
-        [(word, same) for word in mine if not find_same(word, others) and (same := find_same(word, part.said))]
+        [(word, same) for word in mine if not find_same(word, others) and (same := find_same(word, part.content))]
         for mine, others, part in ((negated[0], negated[1], right), (negated[1], negated[0], left))
     ]
     if not found[0] or not found[1]:
         return
-    if _are_within(left.said, right.said, find_same) and _are_within(right.said, left.said, find_same):
+    if _are_within(left.content, right.content, find_same) and _are_within(right.content, left.content, find_same):
         word, same = found[0][0]
         sign = next(sign for sign in left.signs if word in _turned_words(left, sign))
         yield Contrast("negation", word, same, (_shown(sign, word), same.text))
@@ -242,7 +242,7 @@ def _without_shared(part: _Part, other: _Part) -> _Part:
     if not shared:
         return part
     signs = [word for word in part.signs if word.key not in shared]
-    words = [word for word in part.words if word in part.said or (word in part.signs and word not in signs)]
+    words = [word for word in part.words if word in part.content or (word in part.signs and word not in signs)]
     return _Part(part.words, words, signs)
 
 
@@ -267,8 +267,8 @@ def _turned_words(part: _Part, sign: Token) -> list[Token]:
 
     A negation turns round what follows, if anything does.
     """
-    clause = [word for word in part.said if word.clause == sign.clause]
-    after = [word for word in clause or part.said if word.start > sign.start][:1]
+    clause = [word for word in part.content if word.clause == sign.clause]
+    after = [word for word in clause or part.content if word.start > sign.start][:1]
     before = [word for word in clause if word.start < sign.start][-1:]
     return after if after and sign.folded in NEGATIONS else after + before
 
@@ -419,9 +419,9 @@ def _limited(own: StatementTokens, other: StatementTokens, find_same: FindSame) 
     limit, but = _limits(own)
     if not (limit or but) or _limits(other)[0] or not other.content or _has_turn_of_its_own(other.words, own):
         return
-    if limit and _are_close(_whole(own).said, _whole(other).said, find_same):
+    if limit and _are_close(_whole(own).content, _whole(other).content, find_same):
         yield _limit(own, other, limit[1].start(), limit[1].end(), limit[0], find_same)
-    elif but and _are_within(_whole(other).said, _whole(own).said, find_same):
+    elif but and _are_within(_whole(other).content, _whole(own).content, find_same):
         yield _limit(own, other, but.start("but") + 1, but.end("but") - 1, "no exception", find_same)
 
 

@@ -345,7 +345,7 @@ class Jidomem:
     # Governance
 
     def governing(
-        self, *paths: str, project: str | None = None, limit: int | None = None, **asked: Any
+        self, *paths: str, project: str | None = None, limit: int | None = None, **options: Any
     ) -> list[dict[str, Any]]:
         """Return the rules, decisions, errors and lessons that govern the files *paths*, the nearest first.
 
@@ -354,10 +354,10 @@ class Jidomem:
         """
         from jidomem.recall.governing import governing  # imported here, as writers do not need it
 
-        return governing(self.reader, self.index, self.tree, project or self.project, paths, limit, **asked)
+        return governing(self.reader, self.index, self.tree, project or self.project, paths, limit, **options)
 
     def governing_answer(
-        self, *paths: str, project: str | None = None, limit: int | None = None, **asked: Any
+        self, *paths: str, project: str | None = None, limit: int | None = None, **options: Any
     ) -> GoverningAnswer:
         """Return the `rows` that `governing` returns, with what they leave out: `items` has all memories.
 
@@ -367,7 +367,7 @@ class Jidomem:
         from jidomem.recall.governing import answer
 
         name = project or self.project
-        return answer(self.reader, self.index, self.tree, self._base_folder, name, paths, limit, **asked)
+        return answer(self.reader, self.index, self.tree, self._base_folder, name, paths, limit, **options)
 
     @property
     def _base_folder(self) -> Path | None:

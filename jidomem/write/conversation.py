@@ -214,7 +214,7 @@ HISTORY = "history"
 class EntryChanges(NamedTuple):
     """Changes of entries, committed all or none: the entries to store, and the ids of those to remove."""
 
-    kept: Sequence[Entry] = ()
+    stored: Sequence[Entry] = ()
     removed: Sequence[str] = ()
 
 
@@ -334,7 +334,7 @@ class ConversationWriter(WritePart):
 
         def submissions(view: WriteSnapshot, now: datetime) -> Iterator[AnySubmission]:
             changes = plan()
-            for entry in changes.kept:
+            for entry in changes.stored:
                 yield self._new_entry(project_id, entry)
             for entry_id in changes.removed:
                 yield _RemovedEntry(entry_id, self._context.agent_node, project_node(project_id))

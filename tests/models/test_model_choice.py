@@ -278,6 +278,6 @@ def test_closing_an_agent_waits_only_for_the_running_job(root):
         may_answer.set()
         closing.join()
 
-        assert [each.function for each in scripted.asked].count("generate_meta_chain") == 1
+        assert [each.function for each in scripted.calls].count("generate_meta_chain") == 1
         assert threads() == set()
         assert [job.attempts for job in ada.jobs() if job.kind == "describe"] == [0] * 4

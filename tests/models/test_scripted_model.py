@@ -22,7 +22,7 @@ def test_scripted_answers_are_returned_in_order_and_every_call_is_recorded():  #
     assert model.extract_traits("a segment") is learned
     assert model.extract_keywords("b") == ("two",)
     assert model.answer(ModelPrompt("s", "u")) == "42"
-    assert [(call.function, call.given[0]) for call in model.asked[:3]] == [
+    assert [(call.function, call.arguments[0]) for call in model.calls[:3]] == [
         ("extract_keywords", "a"), ("extract_traits", "a segment"), ("extract_keywords", "b"),
     ]  # fmt: skip
 
@@ -41,7 +41,7 @@ def test_an_unscripted_call_is_refused_and_recorded():  # D110
 
     assert isinstance(refusal.value, AssertionError)
     assert refusal.value.hint == "ScriptedModel(generate_segment_summary=[...])"
-    assert model.asked == [RecordedCall("generate_segment_summary", ([],))]
+    assert model.calls == [RecordedCall("generate_segment_summary", ([],))]
 
 
 def test_a_call_beyond_the_end_of_the_script_is_refused():

@@ -161,7 +161,7 @@ def test_the_keyed_entries_equal_the_stored_entries_of_all_writers(tmp_path_fact
         for number, (by_other, written, removed) in enumerate(turns):
             changes = EntryChanges([entry(key, f"{number} {place}") for place, key in enumerate(written)], removed)
             (other if by_other else one).entries.change(lambda now=changes: now)
-            model |= {each.id: each.content for each in changes.kept}
+            model |= {each.id: each.content for each in changes.stored}
             model = {key: text for key, text in model.items() if key not in removed}
             expected = {key: text for key, text in model.items() if key.startswith("a:")}
 
