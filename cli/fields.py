@@ -44,7 +44,7 @@ HELP: Mapping[str, str] = {
     "enforcement_level": f"Enforcement of a convention: {', '.join(vocab.ENFORCEMENT)}.",
     "alternatives": "Rejected alternative of a decision; repeatable.",
     "tracked_by": "URL of an issue.",
-    "expires_on": "Deadline of a task or date of the next review, ISO 8601 (a date: 00:00 UTC); it stays active.",
+    "expires_on": "Deadline of a task (a date: the end of that day, UTC) or next review, ISO 8601; it stays active.",
     "valid_from": "Start of validity, ISO 8601.",
     "valid_until": "End of validity, ISO 8601.",
     "timestamp": "Date and time, ISO 8601 (default: now).",

@@ -64,10 +64,10 @@ SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
   } %(when)s
 } }"""
 )
-_BY = """
-  FILTER(!BOUND(?due) || ?due <= %(at)s)
-  FILTER(?reason = "no_longer_valid" || NOT EXISTS { ?item jido:validUntil ?until FILTER(?until <= %(at)s) })
-  FILTER NOT EXISTS { ?item jido:validFrom ?from FILTER(?from > %(at)s) }"""
+_BY = f"""
+  FILTER(!BOUND(?due) || ?due <= %(at)s && (?reason != "overdue" || {active.not_due_today("%(at)s")}))
+  FILTER(?reason = "no_longer_valid" || NOT EXISTS {{ ?item jido:validUntil ?until FILTER(?until <= %(at)s) }})
+  FILTER NOT EXISTS {{ ?item jido:validFrom ?from FILTER(?from > %(at)s) }}"""
 _DATES = "OPTIONAL { ?item jido:validFrom ?valid_from } OPTIONAL { ?item jido:validUntil ?valid_until }"
 _COLUMNS = "?item ?reason ?due ?recorded"
 #: Items named in one query, whose length is limited.
@@ -97,7 +97,8 @@ def dated(reader: MemoryReader, project: str, items: Collection[str] | None) -> 
 def is_due(row: Mapping[str, Any], at: datetime) -> bool:
     """Return whether the memory of a row of `dated` is due for review at the moment *at*."""
     date, start, end = row["due"], row["valid_from"], row["valid_until"]
-    has_come = date is None or (isinstance(date, datetime) and date <= at)
+    is_task = row["reason"] == "overdue"
+    has_come = date is None or (isinstance(date, datetime) and active.is_due(date, at, is_task=is_task))
     is_over = row["reason"] != "no_longer_valid" and isinstance(end, datetime) and end <= at
     return has_come and not is_over and not (isinstance(start, datetime) and start > at)
 

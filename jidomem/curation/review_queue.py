@@ -25,6 +25,7 @@ from jidomem.rdf.vocab import CLASS_OF_TYPE, REDACTED, family, graph_iri, jido
 from jidomem.read.history import Revisions, reason
 from jidomem.read.lists import Cursor, PagePosition, page_size
 from jidomem.read.reader import MemoryReader
+from jidomem.records.active import is_due
 from jidomem.records.differences import differences
 from jidomem.records.intent import IDENTICAL, Receipt
 from jidomem.records.named_query import to_term
@@ -617,10 +618,11 @@ _PAST: Mapping[str, str] = {"validUntil": f"{_UNTIL} {{}}", "expiresOn": "its re
 
 def _past_dates(item: Term, view: WriteSnapshot, now: datetime) -> tuple[str, ...]:
     """Return in words the dates of the proposal *item* that are over *now*."""
-    texts = {**_PAST, **({"expiresOn": "it was due by {}"} if view.objects(item, jido("hasTaskStatus")) else {})}
-    dates = [(text, moment_in(date)) for name, text in texts.items() for date in view.objects(item, jido(name))]
-    past = [(text, format_timestamp(date)) for text, date in dates if date is not None and date <= now]
-    return tuple(text.format(date.removesuffix("T00:00:00.000000Z")) for text, date in past)
+    deadline = {"expiresOn": "it was due by {}"} if view.objects(item, jido("hasTaskStatus")) else {}
+    texts = {**_PAST, **deadline}
+    dates = [(name, moment_in(date)) for name in texts for date in view.objects(item, jido(name))]
+    past = [(name, date) for name, date in dates if date is not None and is_due(date, now, is_task=name in deadline)]
+    return tuple(texts[name].format(format_timestamp(date).removesuffix("T00:00:00.000000Z")) for name, date in past)
 
 
 def _waiting(

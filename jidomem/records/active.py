@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from jidomem.base.words import normal_text, quoted
 from jidomem.errors import REASON as REASON
 from jidomem.errors import Conflict
-from jidomem.rdf.vocab import DECISION_STATUS, jido, local_name, short_id
+from jidomem.rdf.vocab import DECISION_STATUS, XSD, jido, local_name, short_id
 
 #: The end of the interval of a node that nothing ends, and of one that is never active.
 FOREVER = 2**62
@@ -102,6 +102,26 @@ def dates_text(due: datetime | None, until: datetime | None) -> list[str]:
     named = ((DUE, due), (UNTIL, until))
     forms = ("%Y-%m-%d %H:%M", "%Y-%m-%d")
     return [f"{name} {moment.strftime(forms[moment.time() == time.min])}" for name, moment in named if moment]
+
+
+def is_due(date: datetime, moment: datetime, *, is_task: bool) -> bool:
+    """Return whether a deadline or review date has come at *moment*, both in UTC.
+
+    A task due at midnight is due on that day, so it is overdue from the next midnight on.
+
+    >>> [is_due(datetime(2026, 10, 9), datetime(2026, 10, 9, 8), is_task=is_task) for is_task in (True, False)]
+    [False, True]
+    """
+    is_today = is_task and date == moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    return date <= moment and not is_today
+
+
+def not_due_today(moment: str) -> str:
+    """Return the SPARQL that is true unless `?due` is the midnight with which the day of *moment* begins.
+
+    With `?due <= moment` it is `is_due` of a task; queries about tasks contain it.
+    """
+    return f'?due != STRDT(CONCAT(SUBSTR(STR({moment}), 1, 10), "T00:00:00Z"), <{XSD}dateTime>)'
 
 
 def validity(valid_from: str | None, valid_until: str | None, moment: str) -> str:

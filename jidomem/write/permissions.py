@@ -29,6 +29,7 @@ from jidomem.rdf.terms import (
     value_of,
 )
 from jidomem.rdf.vocab import ERRORS, TYPE, family, jido
+from jidomem.records.active import is_due
 from jidomem.records.intent import MemoryUpdateIntent
 from jidomem.records.policy import CURATORS, DEFAULT_ROLE, OTHER_WRITES, PRESETS, AccessPolicy, Policy, PolicyChange
 from jidomem.schema.ontology import EffectiveRules, Schema
@@ -547,7 +548,7 @@ def _has_same_content(
     is_work = intent.type in {"task", *ERRORS}
     ignored = (_NOT_CONTENT - _STANCE) | added | (_WORK_STATE if is_work else frozenset())
     expires, now = parse_moment(intent.expires_on), parse_moment(intent.timestamp)
-    if expires is None or now is None or expires > now:
+    if expires is None or now is None or not is_due(expires, now, is_task=intent.type == "task"):
         ignored |= {jido("expiresOn")}
     new = {(predicate, _value(value)) for subject, predicate, value in described if subject == subject_iri}
     old = {(predicate, _value(value)) for _, predicate, value in view.about(item)}

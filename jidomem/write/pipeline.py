@@ -19,7 +19,7 @@ from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, 
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, family, jido
-from jidomem.records.active import FINISHED
+from jidomem.records.active import FINISHED, is_due
 from jidomem.records.file_anchor import file_anchor_triples
 from jidomem.records.intent import (
     CONFLICT_KEY,
@@ -518,7 +518,7 @@ def _moment_warnings(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, n
     due = "overdue" if is_task else "due for review at once"
     for name, word in (("valid_until", "valid no more"), ("expires_on", due)):
         end = parse_moment(getattr(intent, name))
-        if end is not None and end <= now and not is_over:
+        if end is not None and is_due(end, now, is_task=is_task and name == "expires_on") and not is_over:
             yield f"{name} {getattr(intent, name)} is in the past: this memory is {word}"
     timestamp = parse_moment(intent.timestamp) if proposal.timestamp is not None else None
     if timestamp is not None and timestamp > now + timedelta(days=1):

@@ -11,7 +11,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.rdf.terms import Term, iri, literal, moment_in, plain_value
 from jidomem.rdf.vocab import jido
-from jidomem.records.active import FINISHED, is_accepted
+from jidomem.records.active import FINISHED, is_accepted, is_due
 from jidomem.records.intent import IDENTICAL, Receipt, judgement_keys
 from jidomem.write import conflict
 from jidomem.write.batch import Batches
@@ -194,7 +194,8 @@ class Settlements:
         A finished task is not. Nor is one recorded after it ended, or after that withdrawal: its author knew, as a
         curator does who accepts one.
         """
-        if {*view.objects(item, jido("hasTaskStatus"))} & {*map(jido, FINISHED)}:
+        states = {*view.objects(item, jido("hasTaskStatus"))}
+        if states & {*map(jido, FINISHED)}:
             return False
         made, withdrawals = view.recorded_at(item), map(view.recorded_at, withdrawals_below(item, view))
         if any(made is None or made < at for at in withdrawals if at is not None):
@@ -202,13 +203,13 @@ class Settlements:
         curators = authority(view, self._context.pipeline.policy).curators
         if check_waits(item, view, curators) and plain_value(self._context.agent_node) in curators:
             return True
-        ends = view.objects(item, jido("validUntil"))
-        dates = [*map(moment_in, (*view.objects(item, jido("expiresOn")), *ends))]
-        if not dates:
+        ends = [*map(moment_in, view.objects(item, jido("validUntil")))]
+        reviews = [*map(moment_in, view.objects(item, jido("expiresOn")))]
+        if not (reviews or ends):
             return any(self._context.pipeline.schema.is_a(kind, jido("Assumption")) for kind in view.types(item))
-        known = [*map(moment_in, ends)]
-        past = [date for date in dates if date is not None and date <= now]
-        return any(date not in known or made is None or made < date for date in past)
+        past = [date for date in reviews if date is not None and is_due(date, now, is_task=bool(states))]
+        past += [date for date in ends if date is not None and date <= now]
+        return any(date not in ends or made is None or made < date for date in past)
 
     def _accepted(
         self, item: Term, action: str, other: str | None, view: WriteSnapshot, now: datetime

@@ -33,7 +33,7 @@ from jidomem.rdf.terms import (
     plain_value,
 )
 from jidomem.rdf.vocab import DECISIONS, ERRORS, TYPE, jido
-from jidomem.records.active import FINISHED
+from jidomem.records.active import FINISHED, is_due
 from jidomem.records.intent import (
     CONFLICT_KEY,
     FIELD_PROPERTIES,
@@ -490,7 +490,7 @@ def needs_review_date(item: Term, view: WriteSnapshot, now: datetime) -> bool:
         return False
     if status is not None:
         moment = moment_in(due)
-        return moment is not None and moment <= now and status not in map(jido, FINISHED)
+        return moment is not None and is_due(moment, now, is_task=True) and status not in map(jido, FINISHED)
     return _review_interval(restated_in(view, plain_value(item)), view) <= timedelta()
 
 

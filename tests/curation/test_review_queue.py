@@ -252,26 +252,61 @@ def test_a_task_is_overdue_until_it_is_finished(memory, clock):
         settle(memory, done.iri, "accept")
 
 
+@pytest.mark.parametrize(
+    ("due", "after", "is_overdue"),
+    [
+        ("2026-11-22", "2026-11-22T23:59:58Z", False),
+        ("2026-11-22T01:00:00+01:00", "2026-11-22T12:00:00Z", False),
+        ("2026-11-22", "2026-11-23T00:00:00Z", True),
+        ("2026-11-22T07:30:00Z", "2026-11-22T07:29:58Z", False),
+        ("2026-11-22T07:30:00Z", "2026-11-22T07:30:00Z", True),
+    ],
+)
+def test_a_task_due_on_a_date_is_overdue_once_that_day_is_over(tmp_path, due, after, is_overdue):
+    moments = [datetime(2026, 11, 21, 8, tzinfo=UTC)]
+    with jidomem.open(tmp_path / "root", project="p", agent="rita", sources=Sources(lambda: moments[-1])) as memory:
+        task = memory.remember("verify signatures", type="task", due=due)
+        review = memory.remember("the port is 80", expires_on="2026-11-22")
+        moments.append(datetime.fromisoformat(after))
+
+        late = memory.reader.ask("open-tasks", project="p", overdue_only=True)
+        stale = {row["item"] for row in memory.reader.ask("stale", project="p")}
+        known = memory.remember("sign releases", type="task", due=due).warnings
+
+        assert [row["task"] for row in late] == [task.iri] * is_overdue
+        assert stale == {task.iri, review.iri} if is_overdue else {review.iri}
+        assert {entry.item for entry in queue(memory.reader, "p", moments[-1])} >= stale
+        assert len(queue(memory.reader, "p", moments[-1])) == len(stale) + is_overdue
+        assert any("overdue" in warning for warning in known) is is_overdue
+        memory.catch_up("p")
+        assert due_count(memory.reader, "p", moments[-1], most=9) == len(stale) + is_overdue
+        if is_overdue:
+            with pytest.raises(InvalidRequest, match="it was due by"):
+                memory.writer.confirm("p", task.iri)
+        else:
+            assert memory.writer.confirm("p", task.iri).status == "asserted"
+
+
 def test_a_task_keeps_its_deadline_and_needs_a_new_one_when_it_is_over(memory, clock):
     def deadline_of(item):
         return memory.reader.get_memory("p", item)["properties"]["expiresOn"][0].date().isoformat()
 
     proposed = intent(type="task", summary="rotate keys", expires_on="2026-12-24", asserted_by="bob")
     accepted = settle(memory, memory.writer.submit_intent("p", proposed, propose=True).iri, "accept")
-    task = record(memory, "verify signatures", type="task", expires_on="2026-12-01")
+    task = record(memory, "verify signatures", type="task", expires_on="2026-11-30")
     clock.pass_days(10)
-    is_late = {"summary": "a late one", "expires_on": "2026-12-01"}
+    is_late = {"summary": "a late one", "expires_on": "2026-11-30"}
     late = memory.writer.submit_intent("p", proposed | is_late, propose=True).iri
     early = memory.writer.confirm("p", accepted.iri)
 
     with pytest.raises(InvalidRequest) as refused:
         settle(memory, task, "accept")
-    assert refused.value.detail.startswith("it was due by 2026-12-01T")
+    assert refused.value.detail.startswith("it was due by 2026-11-30T")
     assert refused.value.hint == f"give the new date: jidomem edit {task} --confirm --set expires_on=DATE"
-    assert [deadline_of(item) for item in (accepted.iri, early.iri, task)] == ["2026-12-24", "2026-12-24", "2026-12-01"]
+    assert [deadline_of(item) for item in (accepted.iri, early.iri, task)] == ["2026-12-24", "2026-12-24", "2026-11-30"]
     waiting = {each.item: each for each in pending(memory)}
     assert {item: each.needs_date for item, each in waiting.items()} == {task: True, late: True}
-    assert waiting[late].past_dates == ("it was due by 2026-12-01",)
+    assert waiting[late].past_dates == ("it was due by 2026-11-30",)
 
 
 def test_proposals_in_nearly_the_same_words_are_shown_together_and_not_accepted_together(memory):

@@ -26,6 +26,7 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import BASE, MARKER, REDACTED, jido, local_name, short_id
 from jidomem.read.memory_detail import has_ended
+from jidomem.records.active import is_due
 from jidomem.records.named_query import moment_of
 from jidomem.runtime.root import Jidomem
 from jidomem.schema.ontology import Schema
@@ -343,7 +344,8 @@ def badges(page: PageRequest, memory: Mapping[str, Any]) -> list[dict[str, str]]
         marks.append({"kind": "conflict", "text": f"conflicts with {len({one['other'] for one in rivals})}"})
     for name, (over, soon) in _DATES.items():
         due = parse_moment(first(memory["properties"], name))
-        if due is not None and due <= now:
+        is_task = name == "expiresOn" and "hasTaskStatus" in memory["properties"]
+        if due is not None and is_due(due, now, is_task=is_task):
             marks.append({"kind": "expired", "text": f"{over} {due:%Y-%m-%d}"})
         elif due is not None and due - now < SOON:
             marks.append({"kind": "expires", "text": f"{soon} {due:%Y-%m-%d}"})
