@@ -166,6 +166,8 @@ def redact(
             hint = "leave out all options but --reason and --anchor"
             raise InvalidRequest("--again repeats the former redaction", hint=hint)
         anchored = read_anchor(anchor, Stream(memory.project)).redactions if anchor is not None else {}
+        if anchor is not None and not anchored:
+            raise InvalidRequest(f"{anchor} has no redactions", hint="give a FILE of: jidomem journal verify --json")
         made = memory.maintenance.redact_again(
             memory.project, agent=memory.writer.agent, reason=_required(reason, "redaction"), anchored=anchored
         )

@@ -264,7 +264,7 @@ def anchored(journal: FileJournal, stream: Stream, heads: Collection[str]) -> li
             "violation",
             f"{stream.project}/{stream.name} no longer has the commit {head}, a head of the anchor",
             "the journal was truncated, a backup from before was restored, or another branch is checked out: restore it"
-            " from git or a newer backup",
+            " from git or a newer backup, or if it stays as it is, make a new anchor",
             commit=head,
         )
         for head in heads

@@ -270,6 +270,7 @@ def test_a_redaction_is_previewed_then_executed_and_names_unreached_copies(repos
         (["--reason", "x"], 2, "--text"),
         ([FACT, "--text", "GiB", "--property", "summary"], 2, "leave one of them out"),
         ([FACT, "--again", "--reason", "x"], 2, "leave out all options but --reason"),
+        (["--again", "--anchor", "1-0123456789ab", "--reason", "x"], 2, "FILE of: jidomem journal verify --json"),
         ([FACT, "--property", "topic", "--reason", "x"], 4, "it has: "),
         ([FACT, "--property", "summary", "--reason", "the cache holds 2 GiB"], 2, "leave that text out"),
         (["--text", "not said by anybody", "--reason", "x"], 4, "look for other spellings"),
@@ -338,6 +339,10 @@ def test_a_restored_older_backup_lacks_the_redactions_of_an_anchor_and_its_comma
     assert run(*command.split()[1:-1], "her request", "--root", restored).exit_code == 0
 
     assert lost() == [of_state]
+    missing = run("journal", "verify", "--anchor", anchor, "--root", restored)
+    assert "or if it stays as it is, make a new anchor" in missing.stderr
+    anchor.write_text(run("journal", "verify", "--json", "--root", restored).stdout)
+    assert run("journal", "verify", "--anchor", anchor, "--root", restored).exit_code == 0
     assert (
         run_json("show", named, "--history", "--root", restored)["rows"][0]["redactions"][0]["reason"] == "her request"
     )
