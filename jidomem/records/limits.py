@@ -27,6 +27,8 @@ from jidomem.records.tokens import (
     Token,
     fold,
     is_content,
+    is_period,
+    is_unit,
     stem,
     words_of,
 )
@@ -360,7 +362,7 @@ def _end_at(clause: Sequence[Token], folded: Sequence[str], at: int) -> tuple[Se
 
 
 def _is_name(word: Token) -> bool:
-    return is_content(word) and not _is_weak(word) and word.folded not in _ANYWHERE
+    return (is_content(word) or is_period(word)) and not _is_weak(word) and word.folded not in _ANYWHERE
 
 
 def _name_after(clause: Sequence[Token], place: int) -> Sequence[Token]:
@@ -469,7 +471,7 @@ def _added(own: StatementTokens, other: StatementTokens, find_same: FindSame) ->
 def _items(statement: StatementTokens) -> Sequence[Token]:
     return [
         token for token in statement.tokens
-        if (is_content(token) and not _is_weak(token)) or token.kind not in ("word", "number")
+        if (is_content(token) and not _is_weak(token) and not is_unit(token)) or token.kind not in ("word", "number")
     ]  # fmt: skip
 
 

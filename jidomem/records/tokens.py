@@ -232,6 +232,11 @@ def is_unit(token: Token) -> bool:
     return token.folded in _UNITS
 
 
+def is_period(token: Token) -> bool:
+    """Return whether *token* is the name of a period, as "nightly"."""
+    return token.folded in _PERIODS
+
+
 def has_dimension(token: Token) -> bool:
     """Return whether *token* is a quantity in a unit, and no mere number or count."""
     return bool(token.slots & _DIMENSIONS)
@@ -290,6 +295,7 @@ _UNITS = {
             604800 week weeks woche wochen semana semanas
             1209600 fortnight fortnights
             2629800 month months monat monate monaten monats mes meses
+            7889400 quarter quarters quartal quartale quartalen trimestre trimestres
             31557600 year years jahr jahre jahren ano anos
             315576000 decade decades jahrzehnt jahrzehnte jahrzehnten decada decadas""",
         "size": """
@@ -377,10 +383,12 @@ _WHEN = words_of("the all it its they we you he she this these those there")
 _PERIODS = _numbered("""
     1800 half-hourly
     3600 hourly stundlich
-    86400 daily taglich diario diariamente
-    604800 weekly wochentlich
-    2629800 monthly monatlich
-    31557600 yearly annually jahrlich
+    86400 daily nightly taglich nachtlich diario diariamente
+    604800 weekly wochentlich semanal semanalmente
+    1209600 fortnightly
+    2629800 monthly monatlich mensual mensualmente
+    7889400 quarterly vierteljahrlich trimestral trimestralmente
+    31557600 yearly annually jahrlich anual anualmente
 """)
 _CLASSES = dict.fromkeys(
     words_of("""
@@ -406,7 +414,7 @@ _MONTHS_AND_WORDS, _AT = (
     words_of("march may"),
     words_of("in by until till since from before after of every each next last"),
 )
-_EACH = words_of("each every per jede jeden jeder pro cada")
+_EACH, _NIGHTS = words_of("each every per jede jeden jeder pro cada"), words_of("night nacht noche")
 _ROUGH = words_of("about almost nearly roughly around approximately some circa ca etwa fast rund casi unos unas")
 _LITTLE = TELL_LITTLE | words_of("""
     al auf aus bei bis das dem den der des die ein eine einem einen einer eines er es fur hat im ist mit nach sich sie
@@ -473,7 +481,7 @@ def _tokens(text: str) -> list[Token]:
     return [
         _valued(tokens, place) if token.kind != "word" or token.folded in _VALUED else token
         for place, token in enumerate(tokens)
-        if token.folded not in _COUNTS or not _is_within_number(tokens, place)
+        if not (token.folded in _COUNTS and _is_within_number(tokens, place)) and not _is_each_night(tokens, place - 1)
     ]
 
 
@@ -499,6 +507,11 @@ def _is_within_number(tokens: Sequence[Token], place: int) -> bool:
     if before.kind == "number":
         return folded in _TIMES and not before.unit
     return before.folded in _COUNTS and _spelt(tokens, place - 1)[1] >= place
+
+
+def _is_each_night(tokens: Sequence[Token], place: int) -> bool:
+    """Return whether the words from *place* on are "every night"."""
+    return place >= 0 and tokens[place + 1].folded in _NIGHTS and tokens[place].folded in _EACH
 
 
 def _key(kind: str, written: str, folded: str) -> str:
@@ -535,7 +548,7 @@ def _valued(tokens: Sequence[Token], place: int) -> Token:
         return replace(token, kind="number", slots=frozenset(["time"]), amount=_PERIODS[folded])
     if folded in _EACH or folded in _A:
         return _period(tokens, place)
-    if folded in _MONTHS_AND_WORDS and token.text[0].isupper() and place and tokens[place - 1].folded in _AT:
+    if folded in _MONTHS_AND_WORDS and token.text[0].isupper() and _is_in_date(tokens, place):
         return replace(token, kind="date", slots=frozenset(["month"]))
     if folded in _OFTEN and _counts_times(tokens, place):
         return replace(token, kind="number", slots=frozenset([stem("times")]), amount=_OFTEN[folded])
@@ -547,9 +560,18 @@ def _valued(tokens: Sequence[Token], place: int) -> Token:
     return token
 
 
+def _is_in_date(tokens: Sequence[Token], place: int) -> bool:
+    """Return whether the word at *place* stands after a word such as "in", or beside a number: 1 May, May 1."""
+    before, after = tokens[max(0, place - 1) : place], tokens[place + 1 : place + 2]
+    return any(each.folded in _AT for each in before) or any(each.kind == "number" for each in (*before, *after))
+
+
 def _period(tokens: Sequence[Token], place: int) -> Token:
     """Return "each", "every", "a" or "half a" before a unit of time as a number of it; as a rate after a number."""
     token, at = tokens[place], place
+    if place + 1 < len(tokens) and _is_each_night(tokens, place):
+        text, day = f"{token.text} {tokens[place + 1].text}", _PERIODS["nightly"]
+        return replace(token, kind="number", text=text, slots=frozenset(["time"]), amount=day)
     if token.folded in _EACH and place + 1 < len(tokens) and tokens[place + 1].folded in _OTHER:
         at += 1
     unit = tokens[at + 1] if at + 1 < len(tokens) else None
