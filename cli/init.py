@@ -586,6 +586,7 @@ def _create_project(memory: Jidomem) -> list[str]:
     from jidomem.write.context import project_node
     from jidomem.write.triples import project_stub
 
+    memory.expected_project = None
     if memory.project in memory.projects():
         return []
     memory.writer.declare(memory.project, project_stub(project_node(memory.project)))

@@ -34,8 +34,6 @@ SIMILAR_WITHIN = 10.0
 _WARNINGS = 20
 #: The placeholder for a reason in commands to paste.
 REASON = '"..."'
-#: The likeness from which on the name of a new project is taken for a misspelling of another one.
-_MISSPELT = 0.75
 _FIRST_WRITE = "the first write makes it"
 _PLACEHOLDERS = ("...", "…", "TEXT")
 _BLANKS = {ord(sign): " " for sign in "\t\n\r"}
@@ -101,6 +99,7 @@ class App:
         memory = jidomem.open(
             self.root, project=self.project, agent=self.agent, session=self.session, wait=self.wait, index=self.index
         )
+        memory.expected_project = None  # a project that a command names has memories
         memory.embeds_for = None if stays else EMBEDS_FOR
         if not stays:
             memory.similar_within = SIMILAR_WITHIN
@@ -143,14 +142,14 @@ class App:
 
         A server is started by a unit or a container, where nobody reads a warning: its disk may not be mounted.
         """
-        from jidomem.errors import NotFound, nearest_names
+        from jidomem.errors import MISSPELT, NotFound, nearest_names
         from jidomem.runtime.settings import CONFIG, NAMED
 
         root = settings.root
         if settings.found not in NAMED or settings.address is not None or root.is_dir():
             return
         beside = [path.parent.name for path in root.parent.glob(f"*/{CONFIG}")]
-        near = nearest_names(root.name, beside, likeness=_MISSPELT)
+        near = nearest_names(root.name, beside, likeness=MISSPELT)
         if near or serves:
             meant = f"did you mean {root.parent / near[0]}? " if near else ""
             raise NotFound(_no_root(settings), hint=f"{meant}{_new_root(root)}")
@@ -160,14 +159,14 @@ class App:
         """Raise NotFound if a project is named that the root lacks, and that is spelled like one of its *projects*."""
         from shlex import quote
 
-        from jidomem.errors import NotFound, nearest_names
+        from jidomem.errors import MISSPELT, NotFound, nearest_names
         from jidomem.runtime.settings import FOLDER
 
         given, root = settings.requested, settings.root
         can_create = settings.address is not None or root.name == FOLDER
         if not given or not can_create or given in (known := projects()):
             return
-        if near := nearest_names(given, known, likeness=_MISSPELT):
+        if near := nearest_names(given, known, likeness=MISSPELT):
             place = f" {quote(str(root.parent))}" if settings.address is None else ""
             raise NotFound(
                 f"no project {given!r} in {settings.place}",

@@ -637,6 +637,8 @@ class BranchChanged(JournalDamaged):
 T = TypeVar("T")
 #: The similarity, from 0 to 1, from which on one name may be a misspelling of another.
 _LIKENESS = 0.5
+#: That from which the id of a project may be one.
+MISSPELT = 0.75
 
 
 def nearest_names(name: object, names: Iterable[str], most: int = 1, likeness: float = _LIKENESS) -> list[str]:

@@ -50,6 +50,19 @@ def test_a_project_is_unknown_until_its_first_write(nobody):
     assert refusal.value.hint.startswith("there is shop")
 
 
+def test_a_project_given_to_open_answers_as_an_empty_memory_before_its_first_write(nobody):
+    with jidomem.open(nobody, project="shop", agent="ana") as memory:
+        answers = memory.recall("tea").entries, memory.ask("open-tasks"), memory.briefing().items
+        memory.os("ana").add("Where is the tea?", "In the cellar.")
+        pages = memory.recall("cellar", kinds=["page"]).entries
+        with pytest.raises(NotFound, match="no project 'other'") as refusal:
+            memory.recall("tea", project="other")
+
+        assert ([*map(len, answers)], len(pages), memory.projects()) == ([0, 0, 0], 1, ["shop"])
+        assert refusal.value.hint == "there is shop: give one of these as `project`"
+        assert not (nobody / "projects").exists()
+
+
 @pytest.mark.parametrize(
     ("root", "detail"),
     [

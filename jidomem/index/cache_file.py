@@ -215,9 +215,12 @@ class CacheFolder(Generic[F]):
     Thread-safe: each file has a lock, so it is used by one thread at a time.
     """
 
-    def __init__(self, folder: Path, content: str, factory: Callable[[str, float, int], F]) -> None:
-        """Use *folder*, made if missing; *content* names it in errors, *factory* opens or makes a file."""
-        self.folder = folder
+    def __init__(self, root: Path, folder: Path, content: str, factory: Callable[[str, float, int], F]) -> None:
+        """Use *folder* of *root*, made if missing; *content* names it in errors, *factory* opens or makes a file.
+
+        The files of a root that does not exist are in memory until it does: only a write creates a root.
+        """
+        self._root, self.folder = root, root / folder
         self._content = content
         self._factory = factory
         self._open: dict[str, F] = {}
@@ -252,10 +255,10 @@ class CacheFolder(Generic[F]):
 
         A file that does not exist is made for this *reason*.
         """
-        path = self.path(name)
-        if name in self._open and self._file_ids[name] not in (None, _file_id(path)):
+        path, in_memory = self.path(name), name in self._unwritable or not self.has_root()
+        if name in self._open and self._file_ids[name] != (None if in_memory else _file_id(path)):
             self.close_file(name)
-        if name not in self._open and name in self._unwritable:
+        if name not in self._open and in_memory:
             self._open[name], self._file_ids[name] = self._factory(":memory:", BUSY_TIMEOUT, 0), None
         elif name not in self._open:
             try:
@@ -266,6 +269,10 @@ class CacheFolder(Generic[F]):
         if not self._open[name].fits(reason):
             raise CacheInvalid("it was of another form, or made elsewhere")
         return self._open[name]
+
+    def has_root(self) -> bool:
+        """Return whether the root exists."""
+        return self._root.is_dir()
 
     def is_open(self, name: str) -> bool:
         """Return whether this process has a file open."""

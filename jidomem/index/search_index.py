@@ -274,7 +274,7 @@ CREATE INDEX near_cosine ON near (cosine);
 
 def delete_vectors(root: Path, project: str = "") -> None:
     """Delete the vectors below *root*, or those of one *project*; raises Failed if some cannot be deleted."""
-    CacheFolder(root / VECTOR_FOLDER, "vectors", VectorFile).discard_all(project)
+    CacheFolder(root, VECTOR_FOLDER, "vectors", VectorFile).discard_all(project)
 
 
 #: The folder of the text files, relative to the root.
@@ -344,8 +344,8 @@ class Texts:
         self._index = index
         self._catch_up = catch_up
         self._stemmer = Stemmer()
-        self.files = CacheFolder(root / TEXT_FOLDER, "texts", self._open_reader)
-        self._parts = CacheFolder(root / TEXT_FOLDER, "texts", self._open_reader)  # files that a thread builds
+        self.files = CacheFolder(root, TEXT_FOLDER, "texts", self._open_reader)
+        self._parts = CacheFolder(root, TEXT_FOLDER, "texts", self._open_reader)  # files that a thread builds
         self._whole: set[str] = set()  # names of files that were built once
         self._builders: dict[str, Thread] = {}  # threads that build a file in the background
         self._build_progress: dict[str, tuple[int, int]] = {}  # commits written to a file being built, and their total

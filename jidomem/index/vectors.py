@@ -78,7 +78,7 @@ class Vectors:
         """Use the files below *root* for the vectors of *texts* by *embedder*."""
         self.embedder = embedder
         self._texts = texts
-        self._files = CacheFolder(root / VECTOR_FOLDER, "vectors", self.FILE_CLASS)
+        self._files = CacheFolder(root, VECTOR_FOLDER, "vectors", self.FILE_CLASS)
         self._model = blake2b(embedder.name.encode(), digest_size=6).hexdigest()
         self._vector_sets: dict[str, tuple[VectorFile, int, VectorSet]] = {}
         self._batches = BatchSizer()
@@ -369,6 +369,9 @@ class Vectors:
     @contextmanager
     def _embedding_lock(self, name: str) -> Iterator[bool]:
         """Acquire the lock of the embedding process; yield False if another process has it."""
+        if not self._files.has_root():
+            yield True
+            return
         try:
             disk.make_folders(self._files.folder)
             descriptor = disk.open_file(self._files.folder / f"{name}.lock")

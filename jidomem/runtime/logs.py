@@ -159,6 +159,8 @@ class ReadLog:
         """Record that *items* were shown to the agent *by* in *in_*; errors of writing are ignored."""
         at = format_timestamp(self.now())
         rows = [(project, item, at, in_, by) for item in dict.fromkeys(items)]
+        if not rows:
+            return
         with suppress(JidomemError), self.state.changing() as store:  # a read succeeds even if the disk is full
             store.executemany("INSERT INTO shown VALUES (?, ?, ?, ?, ?)", rows)
             store.executemany(_TRIM_SHOWN, [(project, item, MAX_READS) for _, item, *_ in rows])

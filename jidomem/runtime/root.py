@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from jidomem.base.clock import Sources
-from jidomem.errors import JournalDamaged, NotFound, hint_keywords, nearest_names
+from jidomem.errors import MISSPELT, JournalDamaged, NotFound, hint_keywords, nearest_names
 from jidomem.index.follower import IndexFollower, past
 from jidomem.index.snapshots import Clones
 from jidomem.index.store import OxigraphIndex
@@ -79,7 +79,7 @@ class Jidomem:
         load: Callable[[Path], LoadedConfig] = read,
     ) -> None:
         self.settings = given
-        #: The project of a server, which counts as one of this root before its first memory.
+        #: The project given to `open` or to a server, which counts as one of this root before its first memory.
         self.expected_project: str | None = None
         self.place = place or FolderPlace(given.root)
         self.sources = sources
@@ -234,7 +234,7 @@ class Jidomem:
         self.journal.check_present()
         if project not in self.projects():
             near = ", ".join(nearest_names(project, self.projects(), 3) or self.projects())
-            made = "jidomem init --from auto makes one of this folder, and takes in what it has"
+            made = "its first memory makes it; jidomem init --from auto also takes in what the folder has"
             hint = f"there is {near}: give one of these as `project`" if near else made
             hint = f"this folder has no memory: {made}" if self.settings.found == settings.OWN else hint
             raise NotFound(f"no project {project!r} in {self.settings.place}", hint=hint, code="unknown_project")
@@ -600,6 +600,7 @@ def open_root(
 ) -> Jidomem:
     """Open the memory root *root* (default: the root found as by the command line); a first write creates it.
 
+    A *project* without a memory answers as an empty one, unless its name is nearly that of the configured one.
     *agent* and *session* are the default author and session of writes. *wait* is the number of
     seconds that a write waits for another process. *sources* replaces the clock, ids and nonces. With
     an *embedder* (default: that of the user's settings) recall also finds by similarity; texts are
@@ -613,7 +614,10 @@ def open_root(
         if project:
             Stream(project)
         given = settings.load(root, project, agent=agent, session=session, index=index)
-        return Jidomem(given, sources or Sources(), wait, embedder, place)
+        memory = Jidomem(given, sources or Sources(), wait, embedder, place)
+        if project and not nearest_names(project, [given.configured] if given.configured else [], likeness=MISSPELT):
+            memory.expected_project = project
+        return memory
     except BaseException:
         place.close()
         raise

@@ -277,6 +277,7 @@ def _serve(job: Mapping[str, Any], shared: SharedState, supervisor: socket.socke
     with jidomem.open(
         given.root, project=given.project, agent=given.agent, session=given.session, wait=given.wait, index=given.index
     ) as memory:
+        memory.expected_project = None  # as for a single process
         limits, keyring = memory.settings.limits, memory.place.keyring()
         _share(memory, keyring, shared)
         sink = open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")  # noqa: SIM115 - open until the end

@@ -68,8 +68,9 @@ def test_a_first_write_preserves_existing_files(tmp_path):
 def test_reads_and_dry_runs_create_no_root(tmp_path):
     with jidomem.open(tmp_path / ".jidomem", project="shop") as memory:
         memory.remember("orders are kept for ten years", dry_run=True)
+        assert [*memory.recall("orders").entries, *memory.ask("facts"), *memory.briefing().items] == []
         with pytest.raises(jidomem.NotFound):
-            memory.recall("orders")
+            memory.recall("orders", project="store")
     assert not (tmp_path / ".jidomem").exists()
 
 
