@@ -120,7 +120,7 @@ _COUNTED = 1000
 INDENT = "    "
 #: The width of lists for curators without a terminal, since people also read them through a pipe.
 PIPED = 120
-_MEMORY = re.compile(rf"{re.escape(BASE)}memory/[0-9A-Fa-f-]+")
+_MEMORY = re.compile(rf"{re.escape(BASE)}memory/[0-9A-Fa-f-]+(?:/records/[0-9a-f]+)?")
 _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
 
 
@@ -267,7 +267,7 @@ def short(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = "" if value is None else str(value)
-    if re.fullmatch(rf"{re.escape(BASE)}memory/[^/]+", text):
+    if re.fullmatch(rf"{re.escape(BASE)}memory/[^/]+(/records/[^/]+)?", text):
         return short_id(text)
     if text.startswith(JIDO) or _NAMED.fullmatch(text):
         return class_label(local_name(text))

@@ -75,7 +75,7 @@ from jidomem.journal.stream_files import missing_parent
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, is_iri, moment_in, plain_value
 from jidomem.rdf.vocab import REDACTED, SHAPE, TYPE, jido, local_name, short_id
-from jidomem.records.active import FINISHED, is_accepted
+from jidomem.records.active import FINISHED, OF_THE_IMPORT, is_accepted, is_record_of
 from jidomem.records.file_anchor import anchors_of
 from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.repository.other_tools import kind_of
@@ -497,13 +497,11 @@ def _unsettled_rule(counts: PolicyChange, other: PolicyChange) -> UnplacedFindin
     return UnplacedFinding(iri(counts.node), CONFLICT, "violation", text, None, None, (iri(other.node),))
 
 
-#: The properties that differ when two branches import the same source.
-_OF_THE_IMPORT = {jido("hasTimestamp"), jido("isUndated")}
-
-
 def _written_differently(source: JournalSource) -> list[UnplacedFinding]:
     """Return the active memories that two branches wrote under one IRI with different content."""
-    differing = grouped((item, name) for item, name, _ in sorted(source.overruled) if name not in _OF_THE_IMPORT)
+    differing = grouped((item, name) for item, name, _ in sorted(source.overruled) if name not in OF_THE_IMPORT)
+    links = [(item, record) for record, _, item in source.of(jido("conflictsWith")) if is_record_of(record, item)]
+    others = grouped((item, short_id(plain_value(record))) for item, record in links)
     return [
         UnplacedFinding(
             item,
@@ -512,6 +510,7 @@ def _written_differently(source: JournalSource) -> list[UnplacedFinding]:
             f"two branches wrote this memory with different {' and '.join(map(local_name, dict.fromkeys(names)))}:"
             f" write anew what holds: jidomem edit {short_id(plain_value(item))} --confirm --reason WHY,"
             " or --supersede TEXT --reason WHY"
+            + "".join(f"; for another text: jidomem edit {each} --undo --reason WHY" for each in others.get(item, ()))
             + "".join(f"; or {_import_again(each.path)}" for each in anchors_of(source.values(item, BLOB))[:1]),
             names[0],
         )

@@ -41,6 +41,7 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, is_iri, moment_in, plain_value, short_parse_error
 from jidomem.rdf.turtle import LocatedTriple, UnsupportedTurtle, statements
 from jidomem.rdf.vocab import BASE, PREFIXES, TYPE, jido, local_name, short_id
+from jidomem.records.active import OF_THE_IMPORT, separate_records
 from jidomem.records.file_anchor import ANCHOR, anchors_of, plain_path
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
 from jidomem.schema.ontology import OURS, Schema
@@ -203,10 +204,10 @@ class JournalSource(TripleSource):
         self._redacted_subjects: set[Term] = set()
         self.damage: tuple[JournalDamaged, ...] = journal.verify(stream, self._add)
         self._commits = {head: self._commits[head] for head in sorted(self._commits)}
-        triples, self.overruled = _counted(self._commits.values(), single)
+        triples, self.overruled = _counted(self._commits.items(), single)
         older = None
         if is_new is not None:
-            known = (rows for head, rows in self._commits.items() if not is_new(head))
+            known = [(head, rows) for head, rows in self._commits.items() if not is_new(head)]
             older = TripleSource(_counted(known, single)[0])
         super().__init__(triples, older)
         self.redacted = frozenset(self._redacted_subjects)
@@ -261,16 +262,18 @@ class JournalSource(TripleSource):
         return files_of
 
 
-def _counted(commits: Iterable[list[Triple]], single: Collection[Term]) -> tuple[list[Triple], list[Triple]]:
+def _counted(
+    commits: Collection[tuple[CommitRef, list[Triple]]], single: Collection[Term]
+) -> tuple[list[Triple], list[Triple]]:
     """Return the distinct triples of *commits*, the oldest first, and those that an earlier commit overrules.
 
     A commit records each node that it describes. A node that a second one describes keeps the first values of the
-    properties *single*.
+    properties *single*; the records of a memory are separated as in the index.
     """
     triples: dict[Triple, None] = {}
     overruled: dict[Triple, None] = {}
     described: set[Term] = set()
-    for rows in commits:
+    for _, rows in commits:
         own = {subject for subject, predicate, _ in rows if predicate == _RECORDED_IN}
         again = own & described
         described |= own
@@ -279,7 +282,15 @@ def _counted(commits: Iterable[list[Triple]], single: Collection[Term]) -> tuple
             overruled |= dict.fromkeys(late)
             rows = [triple for triple in rows if triple not in overruled]
         triples |= dict.fromkeys(rows)
-    return list(triples), [triple for triple in overruled if triple not in triples]
+    late = [triple for triple in overruled if triple not in triples]
+    records: dict[Term, dict[str, list[Triple]]] = {item: {} for item, name, _ in late if name not in OF_THE_IMPORT}
+    for head, rows in commits if records else ():
+        for item in {subject for subject, name, _ in rows if name == _RECORDED_IN and subject in records}:
+            records[item][head.id] = [triple for triple in rows if triple[0] == item]
+    for item, of_commits in records.items():
+        removed, added = separate_records(item, of_commits, single)
+        triples = {triple: None for triple in triples if triple not in removed} | dict.fromkeys(added)
+    return list(triples), late
 
 
 def statements_of(document: str, about: Collection[Term], before: int) -> Iterator[LocatedTriple]:

@@ -25,7 +25,7 @@ from jidomem.rdf.vocab import CLASS_OF_TYPE, REDACTED, family, graph_iri, jido
 from jidomem.read.history import Revisions, reason
 from jidomem.read.lists import Cursor, PagePosition, page_size
 from jidomem.read.reader import MemoryReader
-from jidomem.records.active import is_due
+from jidomem.records.active import is_due, is_record_of
 from jidomem.records.differences import differences
 from jidomem.records.intent import IDENTICAL, Receipt
 from jidomem.records.named_query import to_term
@@ -64,8 +64,8 @@ QUESTIONS = {
 
 #: After so many days an item moves up a tier, unless it is a near pair.
 OVERDUE = 30
-#: The kind of a pair of active memories that say nearly the same.
-NEAR = "near"
+#: The kind of a pair of active memories that say nearly the same, and of two records of one memory.
+NEAR, WRITTEN = "near", "written_differently"
 _BINDING = ("decision", "convention")
 _OF_DUE = ("accept", "reject")
 _OF_OPPOSED = ("supersede", "keep-both", "reject")
@@ -428,7 +428,25 @@ def _disagreements(reader: MemoryReader, project: str, view: WriteSnapshot) -> l
             pair["actions"] = _OF_DUE if is_withdrawal else _OF_ONE
         pair["actions"] = _OF_DUE if row["kind"] == OPPOSITE else pair["actions"]
         pair["is_apart"] = conflict.are_apart(iri(row["a"]), iri(row["b"]), view)
-    return [*pairs.values()]
+    return [*pairs.values(), *_written_differently(reader, project, view)]
+
+
+def _written_differently(reader: MemoryReader, project: str, view: WriteSnapshot) -> Iterator[dict[str, Any]]:
+    """Yield the rows of active memories that branches wrote differently, against each other record."""
+    for record, _, item in reader.index.triples(graph_iri(project), None, jido("conflictsWith")):
+        if is_record_of(record, item) and view.is_current(item):
+            pair = [reader.get_memory(project, plain_value(each)) for each in (item, record)]
+            changes = Revisions(reader, project).changes(*pair)
+            texts = [_differing_text(pair[at], changes, side) for at, side in enumerate(("before", "after"))]
+            yield {"kind": "conflict", "item": pair[0]["iri"], "summary": texts[0], "other": pair[1]["iri"],
+                   "other_summary": texts[1], "why": WRITTEN, "actions": _OF_DUE}  # fmt: skip
+
+
+def _differing_text(memory: Mapping[str, Any], changes: Iterable[Mapping[str, Any]], side: str) -> str:
+    """Return the summary of a record, and its values of other fields with one value that *changes* names."""
+    other = [one for one in changes if one["field"] != "summary" and isinstance(one[side], str)]
+    texts = (f"{one['field']}: {one[side]}" for one in other)
+    return "; ".join([*memory["properties"].get("summary", (REDACTED,)), *texts])
 
 
 def _proposals(rows: Sequence[Mapping[str, Any]], cache: ReviewCache, view: WriteSnapshot) -> list[dict[str, Any]]:

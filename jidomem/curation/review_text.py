@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jidomem.base.words import slug
-from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, QueueItem, queue, with_rivals
+from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, WRITTEN, QueueItem, queue, with_rivals
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.index.projection import OPPOSITE
 from jidomem.rdf.vocab import BASE, REDACTED, local_name, short_id
@@ -77,6 +77,7 @@ _JUDGED: Mapping[str, str] = {
     "accept": "{item} counts, {other} is undone",
     "reject": "{other} counts, {item} is undone",
 }
+_RECORDS: Mapping[str, str] = {"accept": "{item} stays as it is", "reject": "the text of {other} takes its place"}
 #: The same where one of them is a withdrawal: the proposal, and the other one, of what the proposal was to replace.
 _WITHDRAWING: Mapping[str, str] = {**_OPPOSED, "supersede": "{other} is withdrawn"}
 _WITHDRAWN: Mapping[str, str] = {"supersede": "it takes the place of the withdrawal", "reject": "it stays withdrawn"}
@@ -107,6 +108,10 @@ def _ways(one: QueueItem, place: str, agent: str | None = None) -> dict[str, tup
         options = f"{against}{date if action in _RESTATING else ''}"
         options += _REASON if _needs_reason(one, action, agent) else ""
         ways[action] = f"jidomem review{place} {action} {item}{options}", effect(one, action)
+    if one.why == WRITTEN:
+        confirm, undo = f"jidomem edit{place} {item} --confirm", f"jidomem edit{place} {other} --undo"
+        for action, command in ("accept", confirm), ("reject", undo):
+            ways[action] = command + _REASON * ways[action][0].endswith(_REASON), ways[action][1]
     if "accept" in ways and one.needs_date and not one.other:
         ways["accept"] = f"jidomem edit{place} {item} --confirm{date}", ways["accept"][1]
     if "accept" in ways and one.rivals and not one.other:
@@ -162,7 +167,7 @@ def effect(one: QueueItem, action: str) -> str:
     effects = _ENDED if one.kind == "no_longer_valid" else _ONE
     if one.other is not None:
         effects = {"proposal": _OPPOSED, NEAR: _NEAR}.get(one.kind, _PAIR)
-    effects = _JUDGED if one.why == OPPOSITE else effects
+    effects = {OPPOSITE: _JUDGED, WRITTEN: _RECORDS}.get(one.why, effects)
     if one.other is not None and one.kind == "proposal" and one.actions == ENDING_ACTIONS:
         effects = _WITHDRAWING if one.type == "deleted_marker" else _WITHDRAWN
     return effects.get(action, "").format(item=short_id(one.item), other=short_id(one.other) if one.other else "")

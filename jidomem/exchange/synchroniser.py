@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.containers import grouped
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
 from jidomem.exchange import adr, memory_md, other_formats
 from jidomem.exchange.adr import named_iri, record_iri
@@ -24,7 +25,7 @@ from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, SourceEntry, So
 from jidomem.exchange.memory_md import Find
 from jidomem.exchange.other_formats import STATEMENT
 from jidomem.exchange.sync_plan import SyncPlan, SyncStep, end_of, moved_records, plan
-from jidomem.index.search_documents import properties_of
+from jidomem.index.search_documents import other_records, properties_of
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import Term, iri, is_iri, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, REDACTED, TYPE, UNDATED, graph_iri, jido, local_name
@@ -66,7 +67,10 @@ def imported(index: OxigraphIndex, project: str, paths: Collection[str] | None =
     records = (subject for subject, _, _ in index.triples(graph, None, TYPE, jido("ArchitecturalDecision")))
     items |= dict.fromkeys(subject for subject in records if _OF_A_NAME.match(subject))
     elsewhere = set() if paths is None else _items_elsewhere(index, graph, paths)
-    versions = filter(None, (_version(index, graph, project, item) for item in items if item not in elsewhere))
+    others = grouped((item, record) for record, item in other_records(index, graph, items).items())
+    left_out = elsewhere.union(*others.values())
+    wanted = ((item, *others.get(item, ())) for item in items if item not in left_out)
+    versions = filter(None, (_version(index, graph, project, *each) for each in wanted))
     return [version for version in versions if paths is None or version.path in paths]
 
 
@@ -77,9 +81,10 @@ def _items_elsewhere(index: OxigraphIndex, graph: str, paths: Collection[str]) -
     return {item for item, _ in sources} - {item for item, here in sources if here}
 
 
-def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> SourceVersion | None:
-    """Return *item* as a version, or None for a decision that was not imported from a record."""
+def _version(index: OxigraphIndex, graph: str, project: str, item: Term, *others: Term) -> SourceVersion | None:
+    """Return *item*, with its *others* by other branches, as a version; None if it was imported from no record."""
     properties = properties_of(index, graph, item)
+    digests = [value for each in (item, *others) for _, _, value in index.triples(graph, each, DIGEST)]
     kind = _kind(properties)
     path = next((anchor.path for anchor in anchors_of(properties.get(BLOB, ()))), None)
     if path is None:
@@ -94,7 +99,7 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Sour
         kind=kind,
         path=path,
         key="" if kind == ADR else key_in(path, plain_value(next(iter(properties.get(LOCAL_ID, ())), '""'))),
-        digest=" ".join(sorted(map(plain_value, properties.get(DIGEST, ())))) or None,
+        digest=" ".join(sorted(map(plain_value, digests))) or None,
         summary=next(map(plain_value, properties.get(jido("summary"), ())), REDACTED),
         content=frozenset((name, _plain(value)) for name in _CONTENT for value in properties.get(jido(name), ())),
         is_asserted=_ASSERTED in properties.get(_STATUS, ()),

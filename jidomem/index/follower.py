@@ -17,14 +17,16 @@ from threading import Lock, RLock
 from typing import Any
 
 from jidomem.base.background import BackgroundTask
-from jidomem.base.containers import reachable
+from jidomem.base.containers import grouped, reachable
 from jidomem.errors import NotFound, TooLarge
+from jidomem.index.results import Solutions
 from jidomem.index.snapshots import STORE_ERRORS, Clones, PrivateClone, Snapshot
 from jidomem.index.store import BULK_LOAD_BYTES, OxigraphIndex, Watermark, in_batches
-from jidomem.journal.commit import Commit, is_redaction_record
+from jidomem.journal.commit import COMMIT, Commit, identity_in, is_redaction_record
 from jidomem.journal.journal import NAMES, FileJournal, Stream
-from jidomem.rdf.terms import Triple, iri
-from jidomem.rdf.vocab import jido
+from jidomem.rdf.terms import Term, Triple, iri, plain_value
+from jidomem.rdf.vocab import ONTOLOGY_GRAPH, TYPE, jido
+from jidomem.records.active import separate_records
 from jidomem.records.intent import Version
 
 #: Bytes of commits applied in one step.
@@ -70,6 +72,32 @@ def batches_until_clear(stream: Stream, commits: Iterable[Commit], clearing: lis
     return steps(until_clear())
 
 
+#: The memories that several commits describe, each with these.
+_SEVERAL = f"""SELECT ?item ?commit {{ ?item {jido("recordedIn")} ?commit , ?other ; {jido("summary")} ?summary
+FILTER(?commit != ?other) }}"""
+_SINGLE = (ONTOLOGY_GRAPH, None, TYPE, iri("http://www.w3.org/2002/07/owl#FunctionalProperty"))
+
+
+def separate_memories(index: OxigraphIndex, journal: FileJournal, stream: Stream) -> None:
+    """Separate the records of each memory of *stream* that branches wrote differently (`separate_records`)."""
+    if stream.name != "memory":
+        return
+    answer = index.query(_SEVERAL, graphs=[stream.graph])
+    assert isinstance(answer, Solutions)
+    commits_of = grouped((item or "", plain_value(commit or "").removeprefix(COMMIT)) for item, commit in answer.rows)
+    wanted = {commit for commits in commits_of.values() for commit in commits}
+    records: dict[Term, dict[str, list[Triple]]] = {}
+    for commit in journal.matching(stream, lambda document: identity_in(document) in wanted) if wanted else ():
+        for triple in commit.triples:
+            if commit.id in commits_of.get(triple[0], ()):
+                records.setdefault(triple[0], {}).setdefault(commit.id, []).append(triple)
+    single = {name for name, _, _ in index.triples(*_SINGLE)} if records else ()
+    changes = [separate_records(item, of_commits, single) for item, of_commits in records.items()]
+    removed, added = ([triple for change in changes for triple in change[at]] for at in (0, 1))
+    if added:
+        index.change(stream.graph, removed, added)
+
+
 def steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:
     """Yield *commits* in their order, in batches of STEP bytes: each is applied in one step."""
     return in_batches(commits, STEP)
@@ -93,6 +121,7 @@ class BulkLoader:
         self._journal = journal
         self.commits = self.bytes = 0
         self.damaged: dict[Stream, frozenset[str]] = {}
+        self._was_merged = False  # whether a commit with several parents was counted since `separate_memories`
         self._was_redacted = False  # whether a redaction record was among the commits loaded from the present stream
 
     def fits(self, index: OxigraphIndex, streams: Mapping[str, Stream]) -> bool:
@@ -126,6 +155,7 @@ class BulkLoader:
             while (clearing := self._load_missing(index, stream, missed, progress)) is not None:
                 before = index.mark(stream.graph).cleared
                 index.empty(stream.graph, cleared_by(self._journal, stream, clearing, before))
+            self.separate_memories(index, stream, start)
             self.record_damage(stream, missed)
             if self._was_redacted and (start.heads or redacted_since(self._journal, stream, head)):
                 return False
@@ -137,10 +167,17 @@ class BulkLoader:
         for commit in batch:
             self.commits += 1
             self.bytes += len(commit.data)
+            self._was_merged |= len(commit.parents) > 1
             self._was_redacted |= is_redaction_record(commit.data)
             if progress is not None:
                 progress(len(commit.data))
         return batch
+
+    def separate_memories(self, index: OxigraphIndex, stream: Stream, start: Version) -> None:
+        """Separate the memories of *stream* that branches wrote differently, if any were merged after *start*."""
+        if self._was_merged or len(start.heads) > 1 or len(index.mark(stream.graph).version.heads) > 1:
+            separate_memories(index, self._journal, stream)
+        self._was_merged = False
 
     def record_damage(self, stream: Stream, missed: Collection[str]) -> bool:
         """Record the damaged files of *stream*, including *missed*: once restored, they lie before the watermark.
@@ -191,6 +228,7 @@ def past(journal: FileJournal, ontology: Iterable[Triple], project: str, moment:
         commits = list(_limited(left, recorded))
         left -= sum(len(commit.data) for commit in commits)
         index.bulk_load(stream.graph, after_clearing(stream, commits))
+        separate_memories(index, journal, stream)
     return index
 
 
@@ -383,6 +421,7 @@ class IndexFollower:
                         self._discard_others()
                         return True
                     self.index.load(stream.graph, self._loader.count(step))
+                self._loader.separate_memories(self.index, stream, version)
                 cleared = any(self._clear(stream, commit) for commit in clearing)
             except NotFound:  # another branch was checked out since the test above
                 self._reopen([stream])

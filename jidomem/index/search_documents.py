@@ -13,7 +13,7 @@ from jidomem.base.containers import grouped
 from jidomem.base.words import LONGEST_TEXT, is_remark
 from jidomem.rdf.terms import Term, Triple, is_iri, moment_text, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, TYPE, XSD, conv, jido, local_name
-from jidomem.records.active import ACTIVE, state
+from jidomem.records.active import ACTIVE, is_record_of, state
 from jidomem.records.interfaces import FIELD_WEIGHTS, NAMESPACE
 
 #: field -> properties of the memory with its texts.
@@ -79,6 +79,12 @@ def touched_memories(index: TripleReader, graph: str, changes: Mapping[Term, Col
         for link in links:
             nodes.update(item for item, _, _ in index.triples(graph, None, link, node))
     return sorted(nodes)
+
+
+def other_records(index: TripleReader, graph: str, items: Collection[Term]) -> dict[Term, Term]:
+    """Return the further records of the memories *items* that branches wrote differently, each with its memory."""
+    rows = index.triples(graph, None, jido("conflictsWith"))
+    return {record: item for record, _, item in rows if item in items and is_record_of(record, item)}
 
 
 def memory_document(index: TripleReader, graph: str, item: Term) -> Document | None:

@@ -21,7 +21,7 @@ from jidomem.errors import Busy, Failed, JidomemError
 from jidomem.index.cache_file import CacheDatabase, CacheFolder, CacheInvalid, chunks
 from jidomem.index.follower import steps
 from jidomem.index.projection import BEGINS, IndexedProject
-from jidomem.index.search_documents import READERS
+from jidomem.index.search_documents import READERS, other_records
 from jidomem.index.search_tables import SearchIndexReader
 from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import Commit, is_redaction_record
@@ -668,7 +668,10 @@ class Texts:
             changes.pop(iri(commit.iri), None)
         source, reader = self._project(stream), READERS[stream.name]
         source.refresh()
+        records = other_records(source, stream.graph, changes) if stream.name == "memory" else {}
+        changes.update((record, {*BEGINS}) for record in records)
         new = file.projection.missing(sorted(changes)) if fills and stream.name == "memory" else []
+        new = [name for name in new if not records or name not in {*records, *records.values()}]
         if new:
             source.describe(new, commits)
         others = {node: changes[node] for node in changes.keys() - {*new}}

@@ -415,6 +415,15 @@ class OxigraphIndex:
                 for observer in self.observers:
                     observer.applied(graph, new)
 
+    def change(self, graph: str, removed: Iterable[Triple], added: Iterable[Triple]) -> None:
+        """Remove triples from *graph*, and add others that follow from its commits."""
+        with self._lock:
+            self._since_backup = None
+            for s, p, o in removed:
+                self._store.remove(ox.Quad(node(s), node(p), node(o), named(f"<{graph}>")))
+            self._store.extend([ox.Quad(node(s), node(p), node(o), named(f"<{graph}>")) for s, p, o in added])
+            self._notify_reset([graph])
+
     def replace_by(self, other: OxigraphIndex) -> None:
         """Take over the store of *other*, which must not be used afterwards; a reader sees the old or the new one."""
         with self._lock:

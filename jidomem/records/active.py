@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from jidomem.base.words import normal_text, quoted
 from jidomem.errors import REASON as REASON
 from jidomem.errors import Conflict
+from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import DECISION_STATUS, XSD, jido, local_name, short_id
 
 #: The end of the interval of a node that nothing ends, and of one that is never active.
@@ -41,10 +42,39 @@ DUE, UNTIL = "due", "until"
 OUTCOME = "outcome"
 #: The state of an asserted marker, which withdraws a memory and is itself none.
 WITHDRAWAL = "withdrawal"
+#: The properties that differ if two branches import one source; they are no contradiction.
+OF_THE_IMPORT = frozenset({jido("hasTimestamp"), jido("isUndated")})
+_RECORDS = "/records/"
 #: Every state of a memory; the first that applies is its state.
 STATES = (*ENDED, PENDING, *UNACCEPTED, EXPIRED, SCHEDULED, ACTIVE)
 #: Every status of a decision by which a list can be filtered: its own, that of its end, or that of a proposal.
 STATUSES = (*DECISION_STATUS, PENDING, *ENDED)
+
+
+def separate_records(
+    item: Term, records: Mapping[str, Collection[Triple]], single: Collection[Term]
+) -> tuple[list[Triple], list[Triple]]:
+    """Return the statements to remove and to add where several commits describe the memory *item* differently.
+
+    *records* has the statements of each commit about *item* by its id, the earliest first. That record counts. Each
+    other one with another value of a property *single* becomes a memory of its own, which *item* superseded.
+    """
+    first, *others = records
+    removed, added = list[Triple](), list[Triple]()
+    for commit in others:
+        own = [triple for triple in records[commit] if triple not in records[first]]
+        is_memory = any(name == jido("summary") for _, name, _ in records[commit])
+        if is_memory and any(name in single and name not in OF_THE_IMPORT for _, name, _ in own):
+            record = iri(f"{plain_value(item)}{_RECORDS}{commit[:12]}")
+            removed += own
+            added += [(record, name, value) for _, name, value in records[commit]]
+            added += [(record, jido("supersededBy"), item), (record, jido("conflictsWith"), item)]
+    return removed, added
+
+
+def is_record_of(record: Term, item: Term) -> bool:
+    """Return whether *record* is another record of the memory *item*, made by `separate_records`."""
+    return record.startswith(item[:-1] + _RECORDS)
 
 
 def is_accepted(decision_status: str | None) -> bool:

@@ -15,7 +15,7 @@ from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import jido
-from jidomem.records.active import corrected_instead
+from jidomem.records.active import corrected_instead, is_record_of
 from jidomem.records.file_anchor import ANCHOR, anchors_of
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, MemoryUpdateIntent, Receipt, with_own_properties
 from jidomem.write import conflict, permissions, submission
@@ -247,7 +247,8 @@ class Corrections(WritePart):
         """Return the intent that asserts the ended *old* again in place of *ends*, changed by *fields*; its options."""
         fields = with_other_triples(view, plain_value(old), fields, self._context.pipeline.schema)
         values = self._carried(view, plain_value(old), fields)
-        values |= {"revives": [plain_value(old)], "supersedes": ends, "reason": reason}
+        is_record = any(is_record_of(old, item) for item in view.objects(old, jido("conflictsWith")))
+        values |= {"revives": [] if is_record else [plain_value(old)], "supersedes": ends, "reason": reason}
         return {**values, **fields}, self._as_seen(view, old, fields)
 
     def _unsettled(

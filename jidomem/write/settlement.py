@@ -11,7 +11,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.rdf.terms import Term, iri, literal, moment_in, plain_value
 from jidomem.rdf.vocab import jido
-from jidomem.records.active import FINISHED, is_accepted, is_due
+from jidomem.records.active import FINISHED, is_accepted, is_due, is_record_of
 from jidomem.records.intent import IDENTICAL, Receipt, judgement_keys
 from jidomem.write import conflict
 from jidomem.write.batch import Batches
@@ -91,14 +91,16 @@ class Settlements:
                 hint=f"leave out {' and '.join(taken)}; the other memory is `other` (--against), the reason `reason`",
             )
         restated_in(view, item)  # raises NotFound
+        is_record = other is not None and is_record_of(iri(other), iri(item))
         if other is not None:
             restated_in(view, other)
-            item, other = present_name(item, view), present_name(other, view)
+            if not is_record:
+                item, other = present_name(item, view), present_name(other, view)
         old = restated_in(view, item)
         changes = with_other_triples(view, item, settlement.changes or {}, pipeline.schema)
         if view.has_ended(iri(item)):
             raise _settled_already(settlement, iri(item), view)
-        if other is not None:
+        if other is not None and not is_record:
             if action == "keep-both" and _coexist_already(old, other, changes, view):
                 commit, version = commit_of(iri(item), view)
                 return Decision(Receipt(item, commit, version, "deduplicated"))
@@ -109,7 +111,12 @@ class Settlements:
             _check_pair(settlement, iri(item), iri(other), view)
             if not (submission.are_near or view.is_proposed(iri(other))):
                 _check_listed(action, iri(item), iri(other), view)
-        elif action in ("accept", "reject") and view.is_current(iri(item)) and not self._is_due(iri(item), view, now):
+        elif (
+            other is None
+            and view.is_current(iri(item))
+            and action in ("accept", "reject")
+            and not self._is_due(iri(item), view, now)
+        ):
             _check_unsettled(iri(item), action, view, now)
         if action != "reject" and view.is_proposed(iri(item)):
             _check_is_newest(iri(item), view)
@@ -118,7 +125,9 @@ class Settlements:
         if other is not None and action in ("accept", "supersede") and view.is_proposed(iri(other)):
             _check_opposes(iri(item), iri(other), view)
         reason, options, is_active = settlement.reason or _REASONS[action], DEFAULT_OPTIONS, view.is_current(iri(item))
-        if other is not None and judge_differently(iri(item), iri(other), view):
+        if other is not None and is_record:
+            values, options = self._one_record(settlement, item, other, view)
+        elif other is not None and judge_differently(iri(item), iri(other), view):
             values, options = self._one_judgement(settlement, item, other, view)
         elif action == "reject":
             self._check_may_reject(iri(item), view)
@@ -147,7 +156,7 @@ class Settlements:
             raise
         corrections.check_asserted(view, decision.receipt)
         staying = {"accept": item, "reject": other, "keep-both": other}.get(action)
-        if other is not None and staying is not None and not values.get("revives"):
+        if other is not None and staying is not None and not (is_record or values.get("revives")):
             keys = [key for old in versions(iri(staying), view) for key in judgement_keys(old, stays=True)]
             made = [(iri(decision.receipt.iri), _KEY, literal(key)) for key in keys]
             decision = decision._replace(triples=(*decision.triples, *made))
@@ -157,6 +166,19 @@ class Settlements:
             ended = {*values.get("supersedes", ()), *values.get("invalidates", ())}
             check_explained(ended - ({item} if action == "accept" else set()), agents, view)
         return decision
+
+    def _one_record(
+        self, settlement: Settlement, item: str, other: str, view: WriteSnapshot
+    ) -> tuple[dict[str, Any], SubmitOptions]:
+        """Return the intent that asserts *item* anew, or its other record by another branch, and its options."""
+        if settlement.action not in ("accept", "reject"):
+            raise InvalidRequest(
+                f"{item} and {other} are one memory, which two branches wrote: one of them counts",
+                hint=f"jidomem review accept {item} --against {other}, or reject",
+            )
+        if settlement.action == "accept":
+            return self._corrections.confirmation(view, item, settlement.reason or ACCEPTED, {}), DEFAULT_OPTIONS
+        return self._corrections.restoration(view, iri(other), [item], settlement.reason, {})
 
     def _one_judgement(
         self, settlement: Settlement, item: str, other: str, view: WriteSnapshot

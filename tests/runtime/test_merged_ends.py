@@ -17,6 +17,8 @@ from jidomem.check.report import SUCCESSORS
 from jidomem.check.rules import chains
 from jidomem.check.sources import JournalSource
 from jidomem.curation.review_queue import queue
+from jidomem.curation.review_text import commands
+from jidomem.errors import InvalidRequest
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.runtime.location import init
@@ -126,3 +128,64 @@ def test_two_values_of_a_property_from_two_branches_are_listed_and_settled(branc
     assert one.actions == ("accept", "reject", "supersede")
     assert [(row["iri"], row["kind"]) for row in conflicts] == [(right_item, "contradicting_value")]
     assert after == []
+
+
+ITEM = "https://jido.ai/memory/01900000-0000-7000-8000-0000000000aa"
+
+
+@pytest.fixture
+def rewritten(branches):
+    """Two merged branches that wrote one memory with different texts, each after its lists were read."""
+    left, right = branches
+    left.write(10, iri=ITEM, summary="it needs Rust 1.80", asserted_by="ana", confidence="medium")
+    right.write(11, iri=ITEM, summary="it needs Rust 1.90", asserted_by="bea")
+    for branch in branches:
+        with branch.open(15) as memory:
+            memory.reader.ask("timeline", project="p", limit=9)
+    merge(left, right)
+    git(right.folder, "pull", "-q", str(left.folder))
+    return branches
+
+
+def records(memory, **options):
+    rows = memory.reader.ask("timeline", project="p", **options)
+    return [(row["summary"], row["agent"].rpartition("/")[2], row["recorded"].second, row["status"]) for row in rows]
+
+
+def test_each_record_of_a_memory_that_two_branches_wrote_has_its_own_text_author_and_time(rewritten, tmp_path):
+    shutil.copytree(rewritten[0].root / "projects", tmp_path / "fresh" / "projects")
+    known = ("what both know", "architect", 0, "active")
+    first, second = ("it needs Rust 1.80", "ana", 10, "active"), ("it needs Rust 1.90", "bea", 11, "superseded")
+
+    for root in (*(branch.root for branch in rewritten), tmp_path / "fresh"):
+        with jidomem.open(root, project="p") as memory:
+            assert records(memory) == records(memory, limit=9) == [first, known]
+            for options in ({}, {"limit": 9}):  # by the engine, and by the projection
+                assert records(memory, include_inactive=True, **options) == [second, first, known]
+            (row,) = (row for row in memory.reader.ask("facts", project="p") if row["fact"] == ITEM)
+            assert (row["summary"], row["confidence"]) == ("it needs Rust 1.80", "https://jido.ai/ontology#Medium")
+            history = [row["summary"] for row in memory.reader.history("p", ITEM)]
+            assert history == ["it needs Rust 1.80", "it needs Rust 1.90"]
+            assert memory.reader.get_memory("p", ITEM)["properties"]["summary"] == ["it needs Rust 1.80"]
+
+
+@pytest.mark.parametrize(("action", "text"), [("accept", "it needs Rust 1.80"), ("reject", "it needs Rust 1.90")])
+def test_a_memory_that_two_branches_wrote_is_settled_by_a_review(rewritten, action, text):
+    with rewritten[0].open(20) as memory:
+        (one,) = pending = queue(memory.reader, "p", memory.sources.now())
+        (problem,) = memory.check("p").problems
+        with pytest.raises(InvalidRequest, match="one of them counts"):
+            memory.writer.settle("p", one.item, "keep-both", other=one.other, reason="r")
+        printed = [command for command, _ in commands(one)]
+        memory.writer.settle("p", one.item, action, other=one.other, reason="measured")
+
+        assert [item.why for item in pending] == ["written_differently"]
+        assert [one.summary, one.other_summary] == [
+            "it needs Rust 1.80; confidence: Medium",
+            "it needs Rust 1.90; confidence: High",
+        ]
+        assert all(f"{command} --reason WHY" in problem.message for command in printed)
+        assert queue(memory.reader, "p", memory.sources.now()) == []
+        assert memory.check("p").problems == []
+        assert text in {row["summary"] for row in memory.reader.ask("facts", project="p")}
+        assert len(memory.reader.ask("facts", project="p")) == 2
