@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -52,7 +53,8 @@ _OBJECTS = {"agents": (jido("saidBy"), jido("entryOf")), "sessions": (conv("asso
 #: The same of properties of entries whose values are names as any text.
 _TEXTS = {"agents": (), "sessions": (jido("sessionId"),)}
 _SECOND = timedelta(seconds=1)
-#: A name with a prefix; `urn:x` is an IRI.
+#: The beginnings of an IRI; `urn:x` is no name with a prefix.
+_SCHEMES = ("http://", "https://", "urn:")
 _PREFIXED_NAME = lazy(r"(?!urn:)[A-Za-z][\w.-]*:[A-Za-z_][\w-]*")
 _DATES = (jido("validFrom"), jido("validUntil"))
 #: The parameter that restricts a list to memories whose due date is over.
@@ -350,13 +352,19 @@ class NamedQueries:
             value = values.get(param.name)
             if param.type == "item" and param.name in values:
                 resolved[param.name] = memory_detail.resolve(self.index, self._lists.ids, project, value, as_of)
-            elif param.folder and isinstance(value, str) and ":" not in value and slug(value):
+            elif param.folder and isinstance(value, str) and self._is_name(value):
                 resolved[param.name] = resolve_name(self.index, project, param.folder, value)
             elif param.type == "kind" and isinstance(value, str):
                 resolved[param.name] = self._kind(value, param.name)
             elif param.type == "iri" and isinstance(value, str) and _PREFIXED_NAME.fullmatch(value):
                 resolved[param.name] = self._expanded(value, param.name)
         return resolved
+
+    def _is_name(self, text: str) -> bool:
+        """Return whether *text* is the name of an agent or session, which may have a colon, and no IRI."""
+        prefix, colon, _ = text.partition(":")
+        is_iri = text.startswith(_SCHEMES) or (colon and prefix in {**PREFIXES, **self._rules.schema.prefixes})
+        return not is_iri and bool(slug(text))
 
     def _expanded(self, name: str, param: str) -> str:
         """Return the IRI of the prefixed *name*; raise InvalidRequest if its prefix is undeclared."""
@@ -373,7 +381,7 @@ class NamedQueries:
         schema = self._rules.schema
         if (cls := schema.kind_named(name)) is not None:
             return plain_value(cls)
-        if name.startswith(("http://", "https://", "urn:")):
+        if name.startswith(_SCHEMES):
             return name
         kinds = [*map(schema.compact, schema.all_own_kinds), *CLASS_OF_TYPE]
         near = misspelling_of(name, kinds)
@@ -388,13 +396,14 @@ def resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) -> 
     """
     plain, graphs = name.removeprefix(f"{BASE}{folder}/"), graphs_of(project)
     last = slug(plain)
-    given = ((graph, of, literal(plain)) for graph in graphs for of in _TEXTS[folder])
-    if any(any(index.triples(graph, None, of, text, most=1)) for graph, of, text in given):
-        return plain
-    node = to_term(plain, "iri", folder[:-1]) if ":" in plain else iri(f"{BASE}{folder}/{last}")
-    for graph in graphs:
-        if any(index.triples(graph, None, None, node, most=1)) or any(index.triples(graph, node, most=1)):
-            return plain_value(node)
+    with suppress(ValueError):  # half a surrogate pair, or invalid percent encoding
+        given = ((graph, of, literal(plain)) for graph in graphs for of in _TEXTS[folder])
+        if any(any(index.triples(graph, None, of, text, most=1)) for graph, of, text in given):
+            return plain
+        for node in _nodes(folder, plain):
+            for graph in graphs:
+                if any(index.triples(graph, None, None, node, most=1)) or any(index.triples(graph, node, most=1)):
+                    return plain_value(node)
     known = sorted(_names(index, project, folder))
     near = nearest_names(last, known, 3)
     if near:
@@ -403,6 +412,16 @@ def resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) -> 
         more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
         hint = f"there are: {', '.join(known[:_LISTED])}{more}" if known else "nothing is recorded yet"
     raise NotFound(f"{project} has no {folder[:-1]} {name!r}", hint=hint)
+
+
+def _nodes(folder: str, name: str) -> Iterator[Term]:
+    """Yield the IRIs that an agent or session of this *name* may have; raises InvalidRequest for an invalid one."""
+    if name.startswith(_SCHEMES):
+        yield to_term(name, "iri", folder[:-1])
+        return
+    yield iri(f"{BASE}{folder}/{slug(name)}")
+    with suppress(InvalidRequest):
+        yield to_term(name, "iri", folder[:-1])
 
 
 def _names(index: OxigraphIndex, project: str, folder: str) -> set[str]:

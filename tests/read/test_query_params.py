@@ -5,7 +5,8 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.errors import InvalidRequest
+import jidomem
+from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index.store import OxigraphIndex
 from jidomem.read.playbook import Playbook
 from jidomem.records.named_query import FOREVER, parse, snake, to_term
@@ -92,6 +93,18 @@ def test_a_value_that_is_neither_name_nor_iri_is_refused_with_both_forms(name):
     with pytest.raises(InvalidRequest, match=f"{name}='<x>:y' is not an IRI") as refusal:
         to_term("<x>:y", "iri", name)
     assert refusal.value.hint == f"give {name} as the name of the {name}, or its IRI"
+
+
+@pytest.mark.parametrize("name", ["thread:abc", "thread:42", "10:30", "a call: with Ana"])
+def test_a_session_or_agent_is_named_as_at_its_write_also_with_a_colon(tmp_path, name):
+    with jidomem.open(tmp_path / "root", project="p", agent=name, session=name) as memory:
+        item = memory.remember("the port is 80").iri
+
+        assert [row["item"] for row in memory.ask("memories-of-session", session=name)] == [item]
+        assert [row["item"] for row in memory.ask("memories-of-agent", agent=name)] == [item]
+        for unknown in (f"{name}x", "a:%zz", "half: \ud83d"):
+            with pytest.raises(NotFound, match="p has no session"):
+                memory.ask("memories-of-session", session=unknown)
 
 
 def test_an_unknown_parameter_is_refused_with_the_nearest_name():
