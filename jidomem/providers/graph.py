@@ -20,7 +20,7 @@ from jidomem.rdf.terms import iri, literal
 from jidomem.rdf.vocab import JIDO
 from jidomem.read.reader import MemoryReader
 from jidomem.records import recall
-from jidomem.records.active import valid_now
+from jidomem.records.active import valid_at
 from jidomem.records.directive import TOP_K, Answer, Done, Missing, Opts, Scored, StoredValue, refuse_unknown
 from jidomem.records.intent import Receipt
 from jidomem.write.canonical import is_absolute
@@ -215,7 +215,8 @@ def _keys_of(state: _Graph, items: Iterable[str]) -> dict[str, str]:
 
 def _active_rows(state: _Graph, which: str) -> list[dict[str, Any]]:
     try:
-        return state.root.reader.select(state.project, _ACTIVE.format(which=which, valid=valid_now()))
+        reader = state.root.reader
+        return reader.select(state.project, _ACTIVE.format(which=which, valid=valid_at(reader.now())))
     except NotFound as error:
         return _empty_result(error)
 

@@ -45,6 +45,7 @@ Statement = tuple[str, str, StatementValue]
 _PLAIN = lazy(r"(?:https?://|urn:)\S+", re.IGNORECASE)
 _CURIE = lazy(r"([a-z]+):([A-Za-z_][\w-]*)")
 _LANGUAGE = lazy(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
+_MOST_DIGITS = 400
 _PARTS = ("subject", "predicate", "object")
 
 
@@ -83,10 +84,23 @@ def _triple(number: int, given: Any) -> Triple:
     terms.append(_object(given[2]))
     for part, term, name in zip(given, terms, _PARTS, strict=True):
         if term is None:
-            wanted = "an IRI" if name != "object" else "text, a number, a boolean, a moment or (text, datatype)"
+            objects = "text, a number of at most 400 digits, a boolean, a moment or (text, datatype)"
+            wanted = "an IRI" if name != "object" else objects
             raise _refused(f"statement {number}: the {name} is {wanted}, not {part!r:.80}")
     subject, predicate, value = (term for term in terms if term)
     return subject, predicate, value
+
+
+def is_writable(number: float | Decimal) -> bool:
+    """Return whether *number* is finite, and has at most 400 digits on each side of its point without an exponent.
+
+    >>> is_writable(Decimal("2.50")), is_writable(Decimal("1e999999999")), is_writable(Decimal("1e-999999999"))
+    (True, False, False)
+    """
+    if not isinstance(number, Decimal):
+        return math.isfinite(number)
+    exponent = number.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -_MOST_DIGITS and number.adjusted() < _MOST_DIGITS
 
 
 def _object(value: Any) -> Term | None:
@@ -99,7 +113,7 @@ def _object(value: Any) -> Term | None:
     if isinstance(value, float):
         return literal(repr(value), XSD + "double") if math.isfinite(value) else None
     if isinstance(value, Decimal):
-        return literal(f"{value:f}", XSD + "decimal") if value.is_finite() else None
+        return literal(f"{value:f}", XSD + "decimal") if is_writable(value) else None
     if isinstance(value, datetime):
         moment = parse_moment(value)
         return date_time(format_timestamp(moment)) if moment else None

@@ -478,10 +478,9 @@ SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded ?level WHERE {
   OPTIONAL { ?item jido:hasEnforcementLevel ?level }
   FILTER(BOUND(?status) && BOUND(?summary) && BOUND(?kind) && BOUND(?recorded))
 """
-    + active.valid_now()
     + active.accepted()
     + active.unended()
-    + """
+    + """ %s
 } ORDER BY ?recorded ?item
 """
 )
@@ -492,12 +491,7 @@ _RECORDS = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?summary ?about WHERE { ?item a jido:ArchitecturalDecision ; jido:summary ?summary ; jido:about ?about }
 """
-_ACTIVE = (
-    "PREFIX jido: <https://jido.ai/ontology#> SELECT ?item WHERE { VALUES ?item { %s }\n"
-    + active.valid_now()
-    + active.now()
-    + "}"
-)
+_ACTIVE = "PREFIX jido: <https://jido.ai/ontology#> SELECT ?item WHERE { VALUES ?item { %s }\n" + active.now() + "%s }"
 #: The folder of a package, followed by the folder of its documents.
 _PACKAGE = lazy(r"(?:\./)?(.+?)/(?:docs?|documentation|adrs?|decisions|architecture|rfcs?)/")
 #: The least letters of a part of a path that is compared with titles, and the most records it may match.
@@ -529,7 +523,8 @@ def related_memories(
     try:
         patterned = reader.about_patterns(project)
         among = "" if patterned is None else f"VALUES ?item {{ {' '.join(map(iri, patterned))} }}"
-        rows = reader.select(project, _QUERY % (" ".join(to_term(place, "string", "path") for place in places), among))
+        about = " ".join(to_term(place, "string", "path") for place in places)
+        rows = reader.select(project, _QUERY % (about, among, active.valid_at(reader.now())))
     except NotFound:  # nothing has been written yet
         return []
     by_item: dict[str, tuple[tuple[bool, int], RelatedMemory]] = {}
@@ -561,7 +556,8 @@ def _related(reader: MemoryReader, project: str, paths: Sequence[str]) -> Iterat
             for part in parts & _title_words(row["summary"]):
                 titled[part].setdefault(row["item"], row)
     named = {row["item"] for row in packaged}.union(*titled.values())
-    among = {row["item"] for row in reader.select(project, _ACTIVE % " ".join(map(iri, named)))} if named else set()
+    text = _ACTIVE % (" ".join(map(iri, named)), active.valid_at(reader.now()))
+    among = {row["item"] for row in reader.select(project, text)} if named else set()
     yield from ((0, _record(row)) for row in packaged if row["item"] in among)
     for records in titled.values():
         chosen = [_record(row) for item, row in records.items() if item in among]

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, time
 from typing import Any, NamedTuple
 
+from jidomem.base.clock import format_timestamp
 from jidomem.base.words import normal_text, quoted
 from jidomem.errors import REASON as REASON
 from jidomem.errors import Conflict
-from jidomem.rdf.terms import Term, Triple, iri, plain_value
+from jidomem.rdf.terms import Term, Triple, date_time, iri, plain_value
 from jidomem.rdf.vocab import DECISION_STATUS, XSD, jido, local_name, short_id
 
 #: The end of the interval of a node that nothing ends, and of one that is never active.
@@ -195,11 +196,12 @@ def filters(item: str = "item", end: str = "end", *, always: bool = False) -> st
 """
 
 
-def valid_now(item: str = "item") -> str:
-    """Return the SPARQL that excludes memories that are not valid now."""
+def valid_at(moment: datetime) -> str:
+    """Return the SPARQL that excludes memories that are not valid at *moment*, by the clock of the root."""
+    at = date_time(format_timestamp(moment))
     return f"""\
-  FILTER NOT EXISTS {{ ?{item} jido:validFrom ?from FILTER(?from > NOW()) }}
-  FILTER NOT EXISTS {{ ?{item} jido:validUntil ?until FILTER(?until <= NOW()) }}
+  FILTER NOT EXISTS {{ ?item jido:validFrom ?from FILTER(?from > {at}) }}
+  FILTER NOT EXISTS {{ ?item jido:validUntil ?until FILTER(?until <= {at}) }}
 """
 
 

@@ -21,7 +21,7 @@ from jidomem.base.json_values import json_type
 from jidomem.base.words import slug
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Violation
 from jidomem.rdf import vocab
-from jidomem.rdf.statements import NUMERIC, is_well_formed
+from jidomem.rdf.statements import NUMERIC, is_well_formed, is_writable
 from jidomem.rdf.terms import iri, plain_value
 from jidomem.rdf.vocab import family
 from jidomem.records.file_anchor import is_outside, plain_path
@@ -288,12 +288,13 @@ def _object(normalizer: FieldNormalizer, predicate: str, value: Any) -> dict[str
         form = '{"@value": "DIGITS", "@type": "xsd:integer"}'
         normalizer.refuse("invalid_argument", _EXTRA, hex(value)[:80], f"so large an integer is given as {form}")
         return None
-    if isinstance(value, (int, float, Decimal)) and math.isfinite(value):
+    if isinstance(value, (int, float, Decimal)) and is_writable(value):
         return _number(value, datatype_of(normalizer, predicate))
     if predicate in _VERBATIM and isinstance(value, str):
         return _spelt_out(normalizer, predicate, {"@value": value})
     if not isinstance(value, str) or not value.strip():
-        normalizer.refuse("invalid_argument", _EXTRA, value, "an object is text, a finite number, a boolean or an IRI")
+        message = "an object is text, a finite number of at most 400 digits, a boolean or an IRI"
+        normalizer.refuse("invalid_argument", _EXTRA, value, message)
         return None
     if value.strip().startswith("_:"):
         normalizer.refuse("invalid_iri", _EXTRA, value, f"the blank node {value} has no name: give it an IRI")

@@ -267,6 +267,7 @@ def test_an_unusable_store_folder_is_refused(tmp_path):
     "urn:a", None, 5, [()], [(A, "jido:topic")], [(A, "jido:topic", "x", "y")], ["abc"], [(A, "topic", "x")],
     [("a", "jido:topic", "x")], [("_:b", "jido:topic", "x")], [(A, "<topic>", "x")], [(A, "jido:topic", None)],
     [(A, "jido:topic", float("nan"))], [(A, "jido:topic", Decimal("Infinity"))], [(A, "jido:topic", b"x")],
+    [(A, "jido:topic", Decimal("1e999999999"))],
     [(A, "jido:topic", ["x"])], [(A, "jido:topic", ("x", "nothing"))], [(A, "jido:topic", ("x", "rdf:langString"))],
     [(A, "jido:topic", ("x", "", "no tag"))], [(A, "jido:topic", "\ud800")], [("urn:a b", "jido:topic", "x")],
     [("http://[", "jido:topic", "x")], [(A, "jido:topic", ("x", 5))], [(A, "jido:topic", "y"), (A, 5, "x")],

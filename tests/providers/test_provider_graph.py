@@ -1,6 +1,7 @@
 """The graph provider: upserts, deletes and queries of the memory of a project, validated as intents."""
 
 import json
+from datetime import UTC, datetime
 from threading import Barrier, Thread
 
 import pytest
@@ -10,6 +11,7 @@ import jidomem
 from jidomem.errors import InvalidRequest
 from jidomem.providers import GraphProvider, Providers, execute_directive
 from jidomem.providers.conformance import ProviderContract
+from jidomem.recall.governing import related_memories
 from jidomem.records.directive import MemoryQuery, MemoryUpsert, Missing, forget, lookup, recall, remember
 
 RUST, RUST_NOW = "the build needs Rust 1.80", "the build needs Rust 1.81"
@@ -85,6 +87,20 @@ def test_an_upsert_of_an_existing_key_supersedes_its_memory(do, reader):
         "confidence": "medium",
         "applies_to_project": "https://jido.ai/projects/p",
     }
+
+
+def test_the_clock_of_the_root_decides_what_is_valid_under_a_key_and_related_to_a_file(tmp_path):
+    sources = fixed_sources(datetime(2020, 1, 1, tzinfo=UTC))
+    with jidomem.open(tmp_path / "root", project="p", agent="ana", sources=sources) as memory:
+        registered = Providers()
+        registered.register("graph", GraphProvider(), {"memory": memory, "project": "p"})
+        value = {"summary": RUST, "about": ["build.py"], "valid_until": "2020-02-01"}
+        execute_directive(upsert("toolchain", value), registered)
+
+        (found,) = execute_directive(lookup("toolchain", provider="graph"), registered).data["result"]
+        related = related_memories(memory.reader, "p", ["build.py"], ())
+
+        assert (found["value"]["summary"], [each.summary for each in related]) == (RUST, [RUST])
 
 
 def test_an_upsert_supersedes_what_is_valid_with_it_and_leaves_an_ended_value_as_history(do, reader):

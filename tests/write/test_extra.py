@@ -1,6 +1,7 @@
 """Extra triples in their canonical form, and those that repeat a field."""
 
 from datetime import datetime
+from decimal import Decimal
 
 import pytest
 from writing import refusal
@@ -111,10 +112,15 @@ def test_an_integer_of_64_bits_or_more_is_refused_with_the_form_that_is_accepted
     assert value_of(normalizer, {"@value": str(2**63), "@type": "xsd:integer"})["@value"] == str(2**63)
 
 
-@pytest.mark.parametrize("raw", [float("nan"), float("inf"), None, [], "", " \n"])
+@pytest.mark.parametrize(
+    "raw", [float("nan"), float("inf"), Decimal("1e999999999"), Decimal("1e-999999999"), None, [], "", " \n"]
+)
 def test_an_unsupported_value_is_refused_as_an_object(normalizer, raw):
     ((code, _, message),) = refused(normalizer, [P, raw])
-    assert (code, message) == ("invalid_argument", "an object is text, a finite number, a boolean or an IRI")
+    assert (code, message) == (
+        "invalid_argument",
+        "an object is text, a finite number of at most 400 digits, a boolean or an IRI",
+    )
 
 
 @pytest.mark.parametrize(
