@@ -1,20 +1,18 @@
 """Concurrent writers killed at any moment: acknowledged memories are stored, and the journal is intact."""
 
 import random
-import subprocess
-import sys
 import time
-from pathlib import Path
 
+import maintenance
 import pytest
+import submitter
+from forks import Fork
 from submitter import proposal
 
 import jidomem
 from jidomem.journal.journal import Stream
 from jidomem.rdf.vocab import graph_iri, jido
 
-SCRIPT = Path(__file__).with_name("submitter.py")
-MAINTENANCE = Path(__file__).with_name("maintenance.py")
 STREAM = Stream("p")
 KILLS = 10
 WRITERS, WRITES = 8, 40
@@ -22,8 +20,7 @@ AT_ONCE = 2
 
 
 def start(root, name, number=10**6, threads=1, first=0):
-    command = [sys.executable, str(SCRIPT), str(root), name, str(number), str(threads), str(first)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return Fork(submitter.main, root, name, number, threads, first)
 
 
 def parse_output(output):
@@ -48,16 +45,15 @@ def test_acknowledged_memories_survive_a_kill_at_any_moment(tmp_path, scale):  #
     sent, acknowledged, killed, busy = set(), {}, 0, []
     while killed < kills:
         while len(busy) < min(AT_ONCE, kills - killed):
-            worker = start(root, f"w{killed}-{len(busy)}")
-            begun = chance.random() < 0.9  # else it is killed while it starts
-            head = worker.stdout.readline() if begun else b""
-            busy.append((worker, head, time.monotonic() + chance.uniform(0, 0.12)))
-        worker, head, until = busy.pop(0)
-        time.sleep(max(0.0, until - time.monotonic()))
+            busy.append(start(root, f"w{killed}-{len(busy)}"))
+        worker = busy.pop(0)
+        lines = chance.randint(1, 20) if chance.random() < 0.9 else 0  # else it may be killed while it starts
+        head = b"".join(worker.output.readline() for _ in range(lines))
+        time.sleep(chance.uniform(0, 0.03))
         worker.kill()
-        keys, confirmed = parse_output(head + worker.stdout.read())
-        worker.stdout.close()
-        assert worker.wait() == -9
+        rest, code = worker.end()
+        keys, confirmed = parse_output(head + rest)
+        assert code == -9
         killed += 1
         sent |= keys
         acknowledged |= confirmed
@@ -83,8 +79,8 @@ def finished(*workers):
     """The acknowledged memories of workers that ran to their end."""
     acknowledged = {}
     for worker in workers:
-        output = worker.communicate(timeout=80)[0]
-        assert worker.returncode == 0
+        output, code = worker.end()
+        assert code == 0, output
         acknowledged |= parse_output(output)[1]
     return acknowledged
 
@@ -103,7 +99,7 @@ def test_threads_of_two_processes_beside_a_reader_store_all_memories(tmp_path): 
         memory.writer.submit_intent("p", proposal("first"))
         workers = [start(root, name, 15, 4) for name in ("a", "b")]
         seen = {"first"}
-        while any(worker.poll() is None for worker in workers):
+        while any(worker.is_running() for worker in workers):
             now = by_key(memory).keys()
             assert seen <= now  # what was seen once is not taken back
             seen = set(now)
@@ -122,14 +118,15 @@ def test_eight_repeatedly_killed_processes_store_each_memory_once(tmp_path, scal
         remaining = {f"w{n}": len(acknowledged) // WRITERS for n in range(WRITERS)}
         while remaining:
             running = {name: start(root, name, number, first=first) for name, first in remaining.items()}
-            heads = {name: worker.stdout.readline() for name, worker in running.items()}
+            heads = {name: worker.output.readline() for name, worker in running.items()}
             for worker in chance.sample(list(running.values()), (len(running) + 1) // 2):
                 time.sleep(chance.uniform(0, 0.1))
                 if kills < 2 * WRITERS * scale:
                     worker.kill()
-                    kills += worker.wait() == -9
             for name, worker in running.items():
-                acknowledged |= parse_output(heads[name] + worker.communicate(timeout=300)[0])[1]
+                rest, code = worker.end()
+                kills += code == -9
+                acknowledged |= parse_output(heads[name] + rest)[1]
                 remaining[name] = next((n for n in range(number) if f"{name}.0-{n}" not in acknowledged), number)
             remaining = {name: first for name, first in remaining.items() if first < number}
         number += WRITES
@@ -141,10 +138,8 @@ def test_eight_repeatedly_killed_processes_store_each_memory_once(tmp_path, scal
 
 def start_maintenance(root, role):
     """Start a process that repeats *role*; it has begun when this returns."""
-    worker = subprocess.Popen(
-        [sys.executable, str(MAINTENANCE), str(root), role], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert worker.stdout.readline() == "begun\n"
+    worker = Fork(maintenance.main, root, role)
+    assert worker.output.readline() == b"begun\n"
     return worker
 
 
@@ -159,16 +154,15 @@ def test_a_maintenance_process_killed_beside_a_writer_loses_nothing(role, tmp_pa
     def is_packed():
         return role != "seal" or any(stream.glob("pack-*.ttl"))
 
-    with start(root, "beside", 200 * scale) as writer:
-        for turn in reversed(range(3 * scale)):
-            worker = start_maintenance(root, role)
-            time.sleep(chance.uniform(0, 0.5))
-            while turn == 0 and not is_packed() and time.monotonic() < until:  # a machine with much to do takes longer
-                time.sleep(0.01)
-            worker.kill()
-            assert worker.communicate()[1] == ""
-            assert worker.returncode == -9  # until then it had nothing to complain of
-        acknowledged = finished(writer)
+    writer = start(root, "beside", 200 * scale)
+    for turn in reversed(range(3 * scale)):
+        worker = start_maintenance(root, role)
+        time.sleep(chance.uniform(0, 0.5))
+        while turn == 0 and not is_packed() and time.monotonic() < until:  # a machine with much to do takes longer
+            time.sleep(0.01)
+        worker.kill()
+        assert worker.end() == (b"", -9)  # until then it had nothing to complain of
+    acknowledged = finished(writer)
     assert is_packed()
 
     for _ in range(2):  # healed by whoever opens it, and sound for the next
