@@ -73,7 +73,9 @@ def _row(
 ) -> Iterator[Row]:
     """Yield the row of our process beside *others*; a program that is not installed is named, not measured."""
     cpu_seconds: dict[str, list[float]] = {}
-    runner = partial(_runner, cpu_seconds, _environment(options))
+    # the unmeasured round caches bytecode
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    runner = partial(_runner, cpu_seconds, environment)
     commands = {label: ours} | {name: other for name, other in others.items() if other}
     times = time_sides({name: runner(name, command) for name, command in commands.items()}, options.rounds)
     ms = {name: [1000 * each for each in values] for name, values in times.items()}
@@ -85,12 +87,6 @@ def _row(
     measured = f"{spread} ms; CPU {Spread.of(cpu[label])} ms"
     figures = {"ms": ms, "cpu_ms": cpu}
     yield Row(label, f"{goal} ms", measured, ", ".join(ratios + not_installed), spread.median <= goal, figures)
-
-
-def _environment(options: Options) -> dict[str, str]:
-    """Return the environment of all processes, in which bytecode is cached."""
-    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return own | {"PYTHONPYCACHEPREFIX": str(options.folder / "bytecode")}
 
 
 def _command_of(program: str, *arguments: str) -> Sequence[str | Path] | None:
