@@ -9,7 +9,7 @@ from http.client import HTTPException
 from urllib.parse import urlencode, urlsplit
 
 from conftest import intent
-from http_world import Client, running
+from http_world import Client, serving
 
 CONNECTIONS = 4
 LONG_IDLE = 600  # seconds, far beyond any wait of the tests
@@ -29,22 +29,22 @@ LINES = INTENTS.replace(b"json", b"x-ndjson")
 
 
 @contextmanager
-def limited(folder, *options, idle):
+def limited(folder, *options, idle, start=serving):
     """A server that waits *idle* seconds for a client; it has `url` and `address`."""
     path = folder / "jidomem" / "config.toml"
     path.parent.mkdir()
     path.write_text(f"{SMALL}idle_seconds = {idle}\n")
     path.chmod(0o600)
-    with running(folder / "root", *options, environment={**os.environ, "XDG_CONFIG_HOME": str(folder)}) as process:
+    with start(folder / "root", *options, environment={**os.environ, "XDG_CONFIG_HOME": str(folder)}) as process:
         parts = urlsplit(process.url)
         process.address = (parts.hostname, parts.port)
         yield process
 
 
 @contextmanager
-def limited_with_memory(folder, idle):
+def limited_with_memory(folder, idle, start=serving):
     """The same server, with one memory in it."""
-    with limited(folder, idle=idle) as process:
+    with limited(folder, idle=idle, start=start) as process:
         with Client(process.url) as client:
             client.submit(intent(summary="the first of all"))
         yield process

@@ -83,11 +83,8 @@ def test_the_report_equals_that_of_the_library_with_paths_relative_to_the_root(c
     assert answer.json["problems"][0]["path"].startswith("projects/p/memory/")
 
 
-@pytest.mark.parametrize(
-    "request_options", [{"query_string": "format=sarif"}, {"headers": {"Accept": "application/sarif+json"}}], ids=str
-)
-def test_the_report_is_available_as_sarif(checked_client, request_options):
-    answer = checked_client.get("/projects/p/check", **request_options)
+def test_the_report_is_available_as_sarif(checked_client):
+    answer = checked_client.get("/projects/p/check?format=sarif")
 
     assert answer.content_type == "application/sarif+json"
     (run,) = json.loads(answer.data)["runs"]
@@ -97,11 +94,14 @@ def test_the_report_is_available_as_sarif(checked_client, request_options):
     }
 
 
-def test_the_report_is_available_as_junit(checked_client):
-    answer = checked_client.get("/projects/p/check?format=junit")
+def test_the_report_is_available_as_junit_and_in_an_accepted_format(client):
+    junit = client.get("/projects/p/check?format=junit")
+    sarif = client.get("/projects/p/check", headers={"Accept": "application/sarif+json"})
 
-    assert answer.content_type == "application/xml; charset=utf-8"
-    assert ElementTree.fromstring(answer.data).tag == "testsuites"
+    assert junit.content_type == "application/xml; charset=utf-8"
+    assert ElementTree.fromstring(junit.data).tag == "testsuites"
+    assert sarif.content_type == "application/sarif+json"
+    assert [run["results"] for run in sarif.json["runs"]] == [[]]
 
 
 @pytest.mark.parametrize(

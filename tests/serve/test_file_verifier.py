@@ -117,6 +117,7 @@ def test_each_step_rereads_a_part_and_all_steps_read_all(memory):
     assert sorted({*parts[0], *parts[1]}) == [*parts[0], *parts[1]]
 
 
+@pytest.mark.usefixtures("loaded_program")
 def test_damage_found_by_one_worker_is_known_to_all_workers_and_later_processes(tmp_path):
     root = tmp_path / "root"
     with jidomem.open(root, project="p") as memory:

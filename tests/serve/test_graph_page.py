@@ -5,11 +5,12 @@ from urllib.parse import quote
 import pytest
 from conftest import decision, intent
 from curator_browser import NARROW, browser, needs_browser, reset_window
-from http_world import Client, running
+from http_world import Client, serving
 from selenium.webdriver.common.keys import Keys
 
 import jidomem
 
+pytestmark = pytest.mark.usefixtures("loaded_program")
 HOSTILE = "<script>document.title='owned'</script> {{ 7 * 7 }} \u202edesrever " + "W" * 80
 RUNS = 310
 EVIDENCE = "the load test of the third week"
@@ -71,7 +72,7 @@ def world(tmp_path_factory):
     root.mkdir()
     with jidomem.open(root) as memory:
         known = fill(memory)
-    with running(root) as server:
+    with serving(root) as server:
         yield known, server.url
 
 

@@ -1,23 +1,23 @@
 """The commands in docs/http.md run against a server."""
 
 import json
-import os
 import re
 import subprocess
 from pathlib import Path
 
-from http_world import BIN, running
+import pytest
+from http_world import serving
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "http.md"
 
 
+@pytest.mark.usefixtures("loaded_program")
 def test_every_command_of_the_page_succeeds(tmp_path, monkeypatch):
     scripts = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     outputs = []
-    monkeypatch.setenv("PATH", f"{BIN}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("JIDOMEM_ROOT", str(tmp_path / "root"))
     monkeypatch.setenv("JIDOMEM_PROJECT", "my-project")
-    with running(tmp_path / "root", "--project", "my-project") as process:
+    with serving(tmp_path / "root", "--project", "my-project") as process:
         for script in scripts:
             command = script.replace("http://127.0.0.1:8700", process.url)
             result = subprocess.run(

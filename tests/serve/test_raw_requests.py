@@ -22,6 +22,8 @@ from raw_http import (
     stored_summaries,
 )
 
+pytestmark = pytest.mark.usefixtures("loaded_program")
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):

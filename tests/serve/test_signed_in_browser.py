@@ -9,12 +9,12 @@ from urllib.parse import quote
 import pytest
 from conftest import decision
 from curator_browser import browser, needs_browser
-from http_world import running
+from http_world import serving
 
 import jidomem
 from jidomem.runtime.tokens import Keyring
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.usefixtures("loaded_program")]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def servers(tmp_path_factory):
             keyring = Keyring(folder / "jidomem" / "config.toml", root)
             secret, _ = keyring.issue("ana", "curator", ("p",), memory.sources)
         opened.append((root, secret, item))
-    with running(opened[0][0], environment=environment) as one, running(opened[1][0], environment=environment) as two:
+    with serving(opened[0][0], environment=environment) as one, serving(opened[1][0], environment=environment) as two:
         yield [(server.url, secret, item) for server, (_, secret, item) in zip((one, two), opened, strict=True)]
 
 

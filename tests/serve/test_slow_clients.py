@@ -13,7 +13,7 @@ from threading import Event, Thread
 
 import pytest
 from conftest import intent, wait_until
-from http_world import Client
+from http_world import Client, running
 from raw_http import (
     CHUNKED,
     CONNECTIONS,
@@ -37,12 +37,13 @@ from raw_http import (
 
 import jidomem
 
+pytestmark = pytest.mark.usefixtures("loaded_program")
 IDLE = 0.5
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with limited_with_memory(tmp_path_factory.mktemp("slow"), IDLE) as process:
+    with limited_with_memory(tmp_path_factory.mktemp("slow"), IDLE, running) as process:  # whose threads are counted
         yield process
 
 

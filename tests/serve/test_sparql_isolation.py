@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import intent
-from http_world import Client, running
+from http_world import Client, serving
 
 from jidomem.errors import Failed
 from jidomem.rdf.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
@@ -118,12 +118,13 @@ def test_a_request_for_another_host_is_refused_for_every_method(ana):
             assert ana(path, method, headers=headers).status_code == 403
 
 
+@pytest.mark.usefixtures("loaded_program")
 def test_allowed_origins_are_set_by_the_operator_and_not_by_a_root(tmp_path, monkeypatch):
     monkeypatch.setenv("JIDOMEM_ALLOW_ORIGIN", f"{ORIGIN} http://localhost:3000")
     candidates = (ORIGIN, "http://localhost:3000", "https://one.example.org")
 
     def allowed(*options):
-        with running(tmp_path / "root", *options) as process, Client(process.url) as client:
+        with serving(tmp_path / "root", *options) as process, Client(process.url) as client:
             heads = {origin: client.ask("HEAD", "/healthz", headers={"Origin": origin})[1] for origin in candidates}
         assert all(head["Access-Control-Allow-Origin"] in (None, origin) for origin, head in heads.items())
         return [origin for origin, head in heads.items() if head["Access-Control-Allow-Origin"]]

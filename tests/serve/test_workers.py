@@ -27,16 +27,19 @@ from jidomem.models.endpoint import ModelEndpoint
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.workers import default_workers
 
+pytestmark = pytest.mark.usefixtures("loaded_program")
+PROGRAM = f"{BIN}/jidomem"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 SLOW = " ".join(f"VALUES ?n{n} {{ {' '.join(map(str, range(100)))} }}" for n in range(6))
 TIMEOUT = 60  # seconds, far beyond any wait of the tests
 
 
 @contextmanager
-def serving(root, workers, *options, address=None, environment=None, limits=""):
+def serving(root, workers, *options, address=None, environment=None, limits="", program="jidomem"):
     """A server whose workers all answer; it has `url`, and `log` is the file with its standard error.
 
-    It serves the shared root at *address*, if there is one, with its files beside *root*.
+    It serves the shared root at *address*, if there is one, with its files beside *root*. *program* is that of the
+    fixture `loaded_program`, or PROGRAM, which gets all signals itself.
     """
     log, config = Path(f"{root}.log"), Path(f"{root}-own", "jidomem", "config.toml")
     config.parent.mkdir(parents=True)
@@ -45,7 +48,7 @@ def serving(root, workers, *options, address=None, environment=None, limits=""):
     environment = {**os.environ, "XDG_CONFIG_HOME": str(config.parent.parent), **(environment or {})}
     with log.open("w") as errors:
         arguments = ["--root", address or as_root(Path(root)), "--project", "p", "--port", "0", "--json", *options]
-        command = [f"{BIN}/jidomem", "serve", *arguments]
+        command = [program, "serve", *arguments]
         with subprocess.Popen(
             [*command, "--workers", str(workers)], stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
         ) as process:
@@ -324,7 +327,7 @@ def submit_until(server, stop, acknowledged, problems, name):
                             return
                         acknowledged.append(receipt["iri"])
                         client.get(path_of(receipt["iri"]))
-                        time.sleep(0.02)  # so that the workers that start get their share of the processors
+                        time.sleep(0.05)  # so that the workers that start get their share of the processors
                         number += 1
                         values = intent(summary=f"{name} {number}", idempotency_key=f"{name}-{number}")
                 break
@@ -422,7 +425,7 @@ def test_workers_of_a_shared_root_agree_and_a_killed_one_loses_no_acknowledged_m
 
 
 def test_several_signals_stop_the_server_once_and_silently(tmp_path):
-    with serving(tmp_path / "root", 2) as server:
+    with serving(tmp_path / "root", 2, program=PROGRAM) as server:
         while server.poll() is None:
             server.send_signal(signal.SIGINT)
             time.sleep(0.005)
@@ -436,7 +439,10 @@ def test_a_worker_on_sigterm_finishes_its_requests_and_the_others_continue(tmp_p
     folder = tmp_path / "own"
     folder.mkdir()
     environment = {"TMPDIR": str(folder)}
-    with serving(tmp_path / "root", 2, environment=environment) as server, client_per_worker(server, 2) as clients:
+    with (
+        serving(tmp_path / "root", 2, environment=environment, program=PROGRAM) as server,
+        client_per_worker(server, 2) as clients,
+    ):
         clients[1].submit(intent())
         version = clients[1].get("/projects/p")["version"]
         clients[2].connection.request("GET", f"/projects/p/journal?after={version}&wait=30")
@@ -459,7 +465,7 @@ def test_a_worker_on_sigterm_finishes_its_requests_and_the_others_continue(tmp_p
 
 
 def failed_start(root, *options):
-    command = [f"{BIN}/jidomem", "serve", "--root", str(root), "--json", *options]
+    command = ["jidomem", "serve", "--root", str(root), "--json", *options]
     result = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     return result.returncode, result.stdout, result.stderr
 

@@ -12,7 +12,7 @@ from socket import gethostname
 import pytest
 from conftest import intent, wait_until
 from file_log import FileLog, mirrored_journals
-from http_world import Client, running
+from http_world import Client, serving
 from journal_world import STREAM, add, commit_on, ids, order_on
 from test_shared_root import both, jidomem_here
 
@@ -369,6 +369,7 @@ def test_restore_is_refused_for_a_folder(tmp_path):
     assert (result.exit_code, "is a folder, not a shared root" in result.stderr) == (2, True)
 
 
+@pytest.mark.usefixtures("loaded_program")
 def test_two_servers_refuse_writes_after_a_verify_and_write_again_after_a_restore(
     postgres,
     address,
@@ -378,7 +379,7 @@ def test_two_servers_refuse_writes_after_a_verify_and_write_again_after_a_restor
     assert jidomem_here(address, tmp_path / "one", "init").exit_code == 0
     with ExitStack() as stack:
         clients = [
-            stack.enter_context(Client(stack.enter_context(running(address, environment=machine(tmp_path, name))).url))
+            stack.enter_context(Client(stack.enter_context(serving(address, environment=machine(tmp_path, name))).url))
             for name in ("one", "two")
         ]
 
