@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
@@ -53,6 +54,9 @@ def property_name(term: str) -> str:
     return term.strip("<>").removeprefix(JIDO)
 
 
+#: The form of the ids that the writer mints, and of the IRIs of memories with such an id.
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+MEMORY_IRI = re.compile(rf"{re.escape(BASE)}memory/{UUID}")
 #: The characters of a short id: UUIDv7 ids begin alike, and differ in the last ones.
 SHORT_ID_CHARS, _LEAST_ID_CHARS = 8, 4
 

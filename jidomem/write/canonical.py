@@ -102,16 +102,25 @@ _DISJOINT = {iri(f"{_OWL}{name}") for name in ("disjointWith", "propertyDisjoint
 _ALL_DISJOINT = {iri(f"{_OWL}{name}") for name in ("AllDisjointClasses", "AllDisjointProperties")}
 _EQUIVALENT = {iri(f"{_OWL}{name}") for name in ("equivalentClass", "equivalentProperty")}
 _BELOW = {iri(f"{RDFS}{name}") for name in ("subClassOf", "subPropertyOf")} | _EQUIVALENT
+_INVERSE, _ON, _ONLY = (iri(f"{_OWL}{name}") for name in ("inverseOf", "onProperty", "allValuesFrom"))
+_DOMAIN, _RANGE = iri(RDFS + "domain"), iri(RDFS + "range")
 _MEMBERS, _FIRST, _REST = iri(_OWL + "members"), iri(RDF + "first"), iri(RDF + "rest")
 
 
 class _Axioms(NamedTuple):
-    """The terms above each term, the disjoint pairs, and the irreflexive and the asymmetric properties."""
+    """The terms above each term, the disjoint pairs, and the irreflexive and the asymmetric properties.
+
+    `of_subject` and `of_object` have the classes that the inverse of a property implies for its ends, and `only` the
+    property and the class of each restriction of its values.
+    """
 
     above: Mapping[Term, set[Term]]
     disjoint: set[frozenset[Term]]
     irreflexive: set[Term]
     asymmetric: set[Term]
+    of_subject: Mapping[Term, list[Term]]
+    of_object: Mapping[Term, list[Term]]
+    only: Mapping[Term, tuple[Term, Term]]
 
     def exclude(self, one: Term, two: Term) -> bool:
         """Return whether two classes, or two properties, are disjoint or below disjoint ones."""
@@ -133,11 +142,21 @@ def _axioms(schema: Schema) -> _Axioms:
         )
         members = [lists[cell, _FIRST] for cell in cells if (cell, _FIRST) in lists]
         disjoint |= {frozenset(pair) for pair in combinations(members, 2)}
+    above = {
+        term: reachable([term], lambda each: steps.get(each, ())) for term in (*schema.classes, *schema.properties)
+    }
+    inverses = [(one, over) for one, name, two in rows if name == _INVERSE for over in above.get(two, ())]
+    inverses += [(two, over) for one, name, two in rows if name == _INVERSE for over in above.get(one, ())]
+    domains, ranges = (grouped((one, two) for one, name, two in rows if name == end) for end in (_DOMAIN, _RANGE))
+    of_property, classes = ({one: two for one, name, two in rows if name == part} for part in (_ON, _ONLY))
     return _Axioms(
-        {term: reachable([term], lambda each: steps.get(each, ())) for term in (*schema.classes, *schema.properties)},
+        above,
         disjoint,
         {*of_types.get(iri(_OWL + "IrreflexiveProperty"), ())},
         {*of_types.get(iri(_OWL + "AsymmetricProperty"), ())},
+        grouped((one, cls) for one, back in inverses for cls in ranges.get(back, ())),
+        grouped((one, cls) for one, back in inverses for cls in domains.get(back, ())),
+        {node: (of_property[node], cls) for node, cls in classes.items() if node in of_property},
     )
 
 
@@ -160,6 +179,10 @@ def contradictions(
                 names = f"{schema.compact(one)} and {schema.compact(two)}"
                 message = f"{names} are disjoint classes, and {plain_value(node)} is of both"
                 yield violation(two, message, "leave out the class that it is not")
+
+    def kinds_of(node: Term) -> Iterable[Term]:
+        return kinds.get(node) or view.types(node) if node[0] == "<" else ()
+
     stated = {*triples}
     for subject, predicate, target in triples:
         above = axioms.above.get(predicate, set())
@@ -174,6 +197,17 @@ def contradictions(
                 if subject in known or (target, back, subject) in stated:
                     message = f"{name} has one direction, and {other} points back at {one}"
                     yield violation(target, message, f"correct `{name}`")
+        implied = [(subject, cls) for each in above for cls in axioms.of_subject.get(each, ())]
+        implied += [(target, cls) for each in above for cls in axioms.of_object.get(each, ())]
+        restrictions = (axioms.only.get(node) for kind in kinds_of(subject) for node in axioms.above.get(kind, ()))
+        implied += [(target, each[1]) for each in restrictions if each is not None and each[0] in above]
+        for node, cls in implied:
+            for kind in sorted(kind for kind in kinds_of(node) if axioms.exclude(kind, cls)):
+                name, other = schema.compact(predicate), schema.compact(cls)
+                message = (
+                    f"{name} implies that {plain_value(node)} is a {other}, and as a {schema.compact(kind)} it is none"
+                )
+                yield violation(target, message, f"correct `{name}`")
     for (_, target), predicates in grouped(((row[0], row[2]), row[1]) for row in stated).items():
         for pair in combinations(sorted(predicates), 2):
             if axioms.exclude(*pair):
@@ -183,7 +217,6 @@ def contradictions(
 
 
 _ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
-_MEMORY_IRI = re.compile(rf"{re.escape(vocab.BASE)}memory/[0-9a-f-]{{36}}")  # most references
 _MAX_IRI_CHARS = 2048
 _SHORT_ID = re.compile("[0-9a-f]{8}")
 _LOOKS_ABSOLUTE = re.compile(r"\s*<?\s*(?:https?:/|urn:)", re.IGNORECASE)
@@ -308,7 +341,7 @@ def is_absolute(text: str) -> bool:
 
 @lru_cache(maxsize=1024)  # several stages check each reference
 def _is_written(text: str) -> bool:
-    if _MEMORY_IRI.fullmatch(text):
+    if vocab.MEMORY_IRI.fullmatch(text):  # most references
         return True
     return text == written(text) and _ABSOLUTE.fullmatch(text) is not None and _parses(text)
 

@@ -214,13 +214,30 @@ def test_own_terms_are_judged_in_memories_that_have_not_ended(root):
     assert rules() == ["TermIsNotDeprecated"]
 
 
+def test_a_text_stored_before_its_property_pointed_at_things_is_a_warning(root):
+    write_file(root, "ontology/own.ttl", "acme:within a owl:DatatypeProperty .")
+    item = run("-q", "remember", "A", "--set", "acme:within=the cellar").strip()
+    write_file(root, "ontology/own.ttl", "acme:within a owl:ObjectProperty .")
+
+    (problem,) = json.loads(run("check", "--json"))["problems"]
+    assert (problem["severity"], problem["item"]) == ("warning", item)
+    assert "within points at an IRI, and the cellar is a text" in problem["message"]
+    run("edit", item, "--set", "acme:within=https://acme.example/cellar")
+    assert rules() == []
+
+
 PLACES = """acme:Control a owl:Class ; rdfs:subClassOf jido:Fact . acme:Tool a owl:Class ; rdfs:subClassOf jido:Fact .
 acme:Rule a owl:Class ; rdfs:subClassOf jido:Fact . acme:Norm a owl:Class ; rdfs:subClassOf acme:Rule .
 acme:within a owl:ObjectProperty . acme:partOf a owl:ObjectProperty ; rdfs:subPropertyOf acme:within .
 acme:feeds a owl:ObjectProperty . acme:leads a owl:ObjectProperty . acme:Place a owl:Class .
+acme:uses a owl:ObjectProperty . acme:usedBy a owl:ObjectProperty . acme:owns a owl:ObjectProperty .
+acme:owner a owl:ObjectProperty . acme:part a owl:ObjectProperty .
 """
-AXIOMS = """acme:Control owl:disjointWith acme:Tool .
+AXIOMS = """acme:Tool owl:disjointWith acme:Control , acme:Place .
 [] a owl:AllDisjointClasses ; owl:members ( acme:Control acme:Rule ) .
+acme:usedBy owl:inverseOf acme:uses ; rdfs:domain acme:Tool .
+acme:owner owl:inverseOf acme:owns ; rdfs:range acme:Tool .
+acme:Control rdfs:subClassOf [ a owl:Restriction ; owl:onProperty acme:part ; owl:allValuesFrom acme:Tool ] .
 acme:within a owl:IrreflexiveProperty ; owl:propertyDisjointWith acme:feeds . acme:leads a owl:AsymmetricProperty .
 """
 CONTRADICTIONS = [
@@ -229,6 +246,9 @@ CONTRADICTIONS = [
     "acme:partOf ITEM",
     "acme:partOf urn:x; acme:feeds urn:x",
     "acme:leads urn:x; urn:x rdf:type acme:Place; urn:x acme:leads ITEM",
+    "acme:uses urn:y; urn:y rdf:type acme:Place",
+    "acme:owns urn:x",
+    "acme:part urn:z; urn:z rdf:type acme:Place",
 ]
 
 
