@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_TAGGED = re.compile(r'"(.+)"@([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)', re.DOTALL)
 #: Field -> help of its option; other fields have no option.
 HELP: Mapping[str, str] = {
     "type": f"Type: {', '.join(vocab.WRITER_TYPES)}, or one below these (default: fact).",
@@ -194,7 +196,7 @@ def given_fields(changes: Iterable[str], lists: Collection[str] = ()) -> dict[st
             raise InvalidRequest(f"{change!r} sets no field", hint="write FIELD=VALUE, such as status=Completed")
         name = name if ":" in name else name.replace("-", "_")
         if ":" in name:
-            fields.setdefault(name, []).extend(_entries(value))
+            fields.setdefault(name, []).extend(map(_with_language, _entries(value)))
         elif name in LIST_FIELDS or name in lists:
             fields.setdefault(name, []).extend(_triples(value) if name == "extra_triples" else _entries(value))
         else:
@@ -211,6 +213,16 @@ def _entries(value: str) -> list[str]:
     if isinstance(entries, list) and all(isinstance(entry, str) for entry in entries):
         return entries
     return [value] if value else []
+
+
+def _with_language(value: str) -> str | dict[str, str]:
+    """Return the value of a property of the project; one written as in Turtle, "TEXT"@TAG, is a text of that language.
+
+    >>> _with_language('"Haus"@de'), _with_language("Haus")
+    ({'@value': 'Haus', '@language': 'de'}, 'Haus')
+    """
+    match = _TAGGED.fullmatch(value)
+    return {"@value": match[1], "@language": match[2]} if match else value
 
 
 def _triples(value: str) -> list[Any]:

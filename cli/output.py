@@ -26,6 +26,7 @@ from jidomem import Jidomem, Receipt
 from jidomem.base.clock import json_value, parse_moment
 from jidomem.base.words import beginning, escape_in_json
 from jidomem.errors import JidomemError, PolicyDenied
+from jidomem.rdf.statements import value_text
 from jidomem.rdf.vocab import BASE, JIDO, REDACTED, local_name, short_id
 from jidomem.read.playbook import cell, tsv_line
 from jidomem.records.active import (
@@ -262,6 +263,7 @@ def short(value: Any) -> str:
     """
     if isinstance(value, list):
         return ", ".join(map(short, value))
+    value = value_text(value)
     if isinstance(value, datetime):  # a date of a record is a datetime at midnight
         return f"{value:%Y-%m-%d}" if value.time() == _MIDNIGHT else f"{value:%Y-%m-%d %H:%M:%S}Z"
     if isinstance(value, bool):

@@ -15,6 +15,7 @@ from jidomem.base.words import slug
 from jidomem.curation.review_queue import ENDING_ACTIONS, NEAR, WRITTEN, QueueItem, queue, with_rivals
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem.index.projection import OPPOSITE
+from jidomem.rdf.statements import value_text
 from jidomem.rdf.vocab import BASE, REDACTED, local_name, short_id
 from jidomem.read.history import Rewording
 from jidomem.read.reader import MemoryReader
@@ -247,7 +248,7 @@ def ending(end: Mapping[str, Any]) -> str:
 
 def _change_line(change: Mapping[str, Any]) -> str:
     values = (change[side] if isinstance(change[side], list) else [change[side]] for side in ("before", "after"))
-    texts = (", ".join(str(each) for each in some if each is not None) for some in values)
+    texts = (", ".join(str(value_text(each)) for each in some if each is not None) for some in values)
     was, now = (" ".join(text.split()) or "(none)" for text in texts)
     part = Rewording(was, now).shortened(_PLAIN // 2 - _BEFORE)
     return f"{change['field'].replace('_', ' ')}: {part.was} -> {part.now}"

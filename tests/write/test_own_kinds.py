@@ -191,6 +191,16 @@ def test_a_misspelt_value_of_an_own_list_has_the_nearest_one_and_the_repaired_in
     assert "allowed: shop:Open, shop:Secret" in message
 
 
+def test_a_setting_of_an_own_property_has_a_language_as_in_turtle_and_its_changes_are_shown_as_text(root):
+    words = TERMS[: TERMS.index("shop:Runbook")] + "shop:word a owl:DatatypeProperty ."
+    (root / "ontology" / "words.ttl").write_text(words)
+    item = run("-q", "remember", "x", "--set", 'shop:word="Haus"@de').stdout.strip()
+    assert shown(item)["properties"][SHOP + "word"] == [{"@value": "Haus", "@language": "de"}]
+
+    run("edit", item, "--set", 'shop:word="Turm"@de', "--reason", "r")
+    assert "word: Haus @de -> Turm @de" in run("journal", "diff", "--as-of", "0").stdout
+
+
 def test_an_own_property_of_memories_takes_a_short_id(root):
     (root / "ontology" / "levels.ttl").write_text(TERMS[: TERMS.index("shop:Runbook")] + LEVELS)
     first = run("remember", "restart", "--type", "Runbook").stdout.strip()
