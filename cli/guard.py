@@ -100,7 +100,7 @@ def guard(
     if since is not None and override is not None:
         raise InvalidRequest("--since is for files to check", hint="leave out --override")
     if hook is not None:
-        answer_hook(app, hook, "guard", lambda hook_input: _hook_answer(app, hook, hook_input, session))
+        answer_hook(app, hook, "guard", lambda hook_input: _hook_answer(app, hook_input, session))
         return
     if since is not None or app.format == "github":
         _refuse_missing(app)
@@ -233,8 +233,8 @@ def _absence_warning(app: App) -> str:
     return f"not checked: {absent.detail}; {absent.hint}" if absent else ""
 
 
-def _hook_answer(app: App, client: str, hook_input: Mapping[str, Any], session: str | None) -> Mapping[str, str]:
-    """Return the answer to a client before an edit, or after a read."""
+def _hook_answer(app: App, hook_input: Mapping[str, Any], session: str | None) -> Mapping[str, str]:
+    """Return the answer to an agent's client before an edit, or after a read."""
     local = _local_guard(app)
     if local is None:
         return {}

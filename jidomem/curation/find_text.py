@@ -354,11 +354,9 @@ DIGESTS = (_KEY, _REQUEST, SOURCE_DIGEST, jido("redactedLeaf"))  # no text can b
 BLOBS = (SOURCE_BLOB, ANCHOR)  # their values are the digest of a file and its path
 WORDS = (XSD + "string", XSD + "anyURI", vocab.RDF + "langString")
 #: IRIs minted at random, or from a digest: no text can be read in them. An IRI given by a caller may contain any text.
-_UUID = (
-    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/alternatives/[0-9]+|/prompt|/answer|/tools/[0-9]+(?:/result)?)?"
-)
+_PART = r"(?:/alternatives/[0-9]+|/records/[0-9a-f]{12}|/prompt|/answer|/tools/[0-9]+(?:/result)?)?"
 _MINTED = re.compile(
-    rf"<(?:{COMMIT}[0-9a-f]{{64}}|{re.escape(vocab.BASE)}(?:(?:memory|submissions|entries|turns)/{_UUID}|evidence/[0-9a-f]{{32,}}"
+    rf"<(?:{COMMIT}[0-9a-f]{{64}}|{re.escape(vocab.BASE)}(?:(?:memory|submissions|entries|turns)/{vocab.UUID}{_PART}|evidence/[0-9a-f]{{32,}}"
     r"|\.well-known/genid/[0-9a-f]{16,}-[^>]*))>"
 )
 #: The beginnings of public terms: those of the ontology and of the standards.

@@ -384,7 +384,7 @@ def read(rows: Sequence[Triple], schema: Schema, *, defaults: Mapping[str, Any],
         if any(predicate == ITEM_MARK for _, predicate, _ in about[node])
         for redacted in [redactions.get(node, ())]
     }
-    lost = {node: _placeholders(intents[node], records[node].lost, about) for node in intents.keys() & records.keys()}
+    lost = {node: _lost_values(intents[node], records[node].lost, about) for node in intents.keys() & records.keys()}
     for node, placeholders in lost.items():
         intents[node] |= placeholders
     _give_reasons(intents, assumed, records)
@@ -528,7 +528,7 @@ def _lost(redacted: Sequence[Triple], about: Mapping[Term, Sequence[Triple]]) ->
             yield from ((item, lost) for lost in {*properties.get(record, ())} - {row[1] for row in about[item]})
 
 
-def _placeholders(
+def _lost_values(
     intent: Mapping[str, Any], lost: Collection[tuple[Term, Term]], about: Mapping[Term, Sequence[Triple]]
 ) -> dict[str, Any]:
     """Return values for the required fields that *intent* lost: it is judged with them, and written without.

@@ -24,7 +24,7 @@ from jidomem.exchange import documents
 from jidomem.exchange.documents import OWL, DocumentFormat, parse
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.terms import Literal, Term, Triple, iri, moment_in, ntriples_line, plain_value, value_of
-from jidomem.rdf.vocab import BASE, RDF, RDFS, REDACTED, TYPE, conv, jido, local_name
+from jidomem.rdf.vocab import BASE, MEMORY_IRI, RDF, RDFS, REDACTED, TYPE, conv, jido, local_name
 from jidomem.records.file_anchor import plain_path
 from jidomem.records.intent import FIELD_PROPERTIES, WRITER_ONLY, MemoryUpdateIntent, Receipt
 from jidomem.schema.ontology import Schema
@@ -41,8 +41,6 @@ _ENCODED = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE) and import it again; i
 _UNRESOLVED = "resolve it, and import the file again; imported entries stay"
 #: A fence of code, and the marks of an unresolved merge.
 _FENCED, _MERGED = re.compile(rb"[ \t]*(`{3,}|~{3,})"), re.compile(rb"(?:<{7}|>{7})(?= )|={7}$")
-#: The IRI of a memory that the writer minted: no redaction finds a text in it.
-_MINTED = re.compile(rf"{re.escape(BASE)}memory/[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}")
 _SEPARATORS = re.compile(r"[\W_]+")
 #: Bytes at the start of a file that are checked for U+0000.
 _BEGINNING = 8192
@@ -308,7 +306,7 @@ def import_document(
     if erased.left_out:
         left = f"entries, turns and descriptions left out, in whole or in part: {len(erased.left_out):,}"
         report.notes.append(f"{name}: {left}; a redaction removed that here, and the file has it still: delete it")
-    named = [entry.iri for entry in report.accepted if not _MINTED.fullmatch(entry.iri)] if erased.has_any else ()
+    named = [entry.iri for entry in report.accepted if not MEMORY_IRI.fullmatch(entry.iri)] if erased.has_any else ()
     if named:
         which = f"{', '.join(named[:_NAMED])}{f' and {len(named) - _NAMED} more' if len(named) > _NAMED else ''}"
         look = "if a redaction removed one whole, as its IRI has the text: jidomem journal redact --dry-run --text TEXT"
