@@ -49,6 +49,7 @@ class Reader(ExitStack):
             return _run(command)
         if "serve" in words:
             self._served.close()
+            self._fixture("loaded_program")
             self._stands_for[SERVED] = self._served.enter_context(serving(words))
             return 0, ""
         return run_here(words)
@@ -66,7 +67,7 @@ class Reader(ExitStack):
 @contextmanager
 def serving(words):
     """Start the server of the command *words* on a free port, and return its address once it answers."""
-    command = [str(BIN / "jidomem"), *words[1:], "--port", "0", "--json"]
+    command = [*words, "--port", "0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline()
