@@ -17,7 +17,7 @@ from typing import Any, cast
 from weakref import finalize
 
 from jidomem.base.regex import lazy
-from jidomem.base.words import names, words_of
+from jidomem.base.words import TELL_LITTLE, names, words_of
 
 #: SQLite splits at spaces only and changes nothing: `jidomem.base.words` has prepared the words.
 TOKENS = "ascii tokenchars '_'"
@@ -35,6 +35,28 @@ _SCRIPTS = {
     "tamil": "\u0b80-\u0be5",
 }
 _LETTERS = lazy("|".join(f"(?P<{language}>[{letters}])" for language, letters in _SCRIPTS.items()))
+#: language -> frequent words of its questions and statements, without accents.
+_FREQUENT_WORDS = {
+    language: frozenset(frequent.split())
+    for language, frequent in {
+        "german": "der die das den dem des ein eine einen einem einer und oder ist sind war wird werden wie was wann wo"
+        " wer warum welche welcher welches wir ihr unser unsere nicht mit von zu zum zur im auf fur bei nach uber um",
+        "french": "le la les un une des du et ou est sont quel quelle quels quelles quand comment combien pourquoi qui"
+        " que nous notre nos pour dans sur avec pas ne au aux ce cette se de l d",
+        "spanish": "el la los las un una y o es son esta que cual cuales cuando como cuanto donde quien por para con"
+        " en de del al se no nuestro nuestra su lo",
+        "italian": "il lo la i gli le un una e o sono che quale quali quando come quanto dove chi perche per con in di"
+        " del della dei delle al alla si non nostro nostra",
+        "portuguese": "o a os as um uma e ou sao que qual quais quando como quanto onde quem por para com em de do da"
+        " dos das no na se nao nosso nossa",
+        "dutch": "de het een en of is zijn wordt worden hoe wat wanneer waar wie waarom welke wij we onze ons niet met"
+        " van naar voor op bij aan om er",
+        "swedish": "den det en ett och eller ar som hur vad nar var vem varfor vilken vilket vilka vi var vart inte med"
+        " av till for pa i om att",
+        "danish": "den det en et og eller er som hvordan hvad hvornar hvor hvem hvorfor hvilken hvilket vi vores ikke"
+        " med af til for pa i om at",
+    }.items()
+}
 #: The texts have lost the breve of the Russian letter in these endings.
 _WITHOUT_BREVE = lazy("(?<=[аеиоуыэюя])и$")
 
@@ -50,6 +72,18 @@ def _snowball_class(language: str) -> Callable[[], Any]:
     package.__path__ = [*(found.submodule_search_locations or ())] if found else []
     stemmers = import_module(f"jidomem_snowball.{language}_stemmer")
     return cast(Callable[[], Any], getattr(stemmers, f"{language.capitalize()}Stemmer"))
+
+
+def language_of(text: str) -> str | None:
+    """Return the language of which *text* has the most frequent words, at least two; None if English has as many.
+
+    >>> language_of("Wann läuft die Sicherung?"), language_of("When does the backup run?"), language_of("backup")
+    ('german', None, None)
+    """
+    words = {name.casefold() for name in names(text)}
+    counts = {language: len(words & frequent) for language, frequent in _FREQUENT_WORDS.items()}
+    language = max(counts, key=lambda each: counts[each])
+    return language if counts[language] > max(1, len(words & TELL_LITTLE)) else None
 
 
 class Stemmer:
@@ -100,11 +134,19 @@ class Stemmer:
         letter = None if word.isascii() else _LETTERS.search(word)
         if letter is None or letter.lastgroup is None:
             return None
-        language = letter.lastgroup
+        return self._stem_in(letter.lastgroup, word)
+
+    def _stem_in(self, language: str, word: str) -> str:
         if language not in self._snowball:
             self._snowball[language] = _snowball_class(language)()
         stem: str = self._snowball[language].stemWord(_WITHOUT_BREVE.sub("й", word) if language == "russian" else word)
         return stem
+
+    def forms_of(self, word: str, known: Iterable[str], language: str) -> list[str]:
+        """Return those of *known* that are forms of *word* in *language*."""
+        with self._lock:
+            stem = self._stem_in(language, word)
+            return [each for each in known if self._stem_in(language, each) == stem]
 
     def _stems_by_word(self, every: Sequence[str]) -> dict[str, str]:
         if not every:

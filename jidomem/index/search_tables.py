@@ -476,6 +476,11 @@ class SearchIndexReader(SearchIndexWriter):
         sql = "SELECT stem, memories FROM holding WHERE stem IN (SELECT value FROM json_each(?))"
         return dict.fromkeys(stems, 0) | dict(self._store.execute(sql, (json.dumps(stems),)))
 
+    def stems_from(self, beginning: str) -> list[str]:
+        """Return the stems of memories that begin with *beginning*."""
+        sql = "SELECT stem FROM holding WHERE stem >= ? AND stem < ? AND memories > 0"
+        return [stem for (stem,) in self._store.execute(sql, (beginning, f"{beginning}\U0010ffff"))]
+
     def with_stem(self, stem: str, limit: int) -> list[int]:
         """Return the numbers of the last *limit* memories with *stem* in the summary."""
         rows = "SELECT rowid FROM text WHERE text MATCH ? ORDER BY rowid DESC LIMIT ?"

@@ -14,9 +14,11 @@ from itertools import accumulate
 from math import inf, log
 from typing import NamedTuple
 
-from jidomem.base.stems import Stemmer
+from jidomem.base.stems import Stemmer, language_of
 from jidomem.base.words import TELL_LITTLE
+from jidomem.index.search_index import Readable
 from jidomem.index.search_tables import SearchFilter, SearchIndexReader, TextMatch
+from jidomem.journal.journal import Stream
 from jidomem.records.interfaces import FIELD_WEIGHTS, CorpusStats, Match
 from jidomem.repository.worktree import matches
 
@@ -139,6 +141,8 @@ _BACKWARDS = {48 + digit: 57 - digit for digit in range(10)}
 
 #: The most words of a query that are searched: those with the highest weights.
 MOST_WORDS = 64
+#: The fewest letters of a word of which another form is looked for, and the most letters of its ending.
+SHORTEST, ENDING = 5, 3
 #: The number of memories with the rarest words that is examined first, before those with only other words.
 FIRST = 4_000
 
@@ -150,6 +154,33 @@ def query_stems(stemmer: Stemmer, text: str) -> dict[str, str]:
         if stem not in stems or stems[stem] in TELL_LITTLE:
             stems[stem] = word
     return stems
+
+
+def stems_among(texts: Readable, stream: Stream, stemmer: Stemmer, text: str, moment: str | None) -> dict[str, str]:
+    """Return the `query_stems` of *text* as those of *stream* have them: in other languages maybe of another form."""
+    stems, language = query_stems(stemmer, text), language_of(text)
+    if language is None:
+        return stems
+    return texts.read(stream, lambda file: _known_forms(file, stemmer, stems, language, moment))
+
+
+def _known_forms(
+    file: SearchIndexReader, stemmer: Stemmer, stems: Mapping[str, str], language: str, moment: str | None
+) -> dict[str, str]:
+    """Return *stems*, those that no memory has by *moment* replaced by that of another form of the word in *language*.
+
+    Texts have English stems, whatever their language, so that words and names of several languages are found.
+    """
+    holding = file.counts(stems, moment).holding
+    known: dict[str, str] = {}
+    for stem, word in stems.items():
+        forms: Mapping[str, int] = {}
+        if not holding[stem] and len(word) >= SHORTEST:
+            alike = stemmer.forms_of(word, file.stems_from(word[: max(SHORTEST, len(word) - ENDING)]), language)
+            forms = file.counts(alike, moment).holding
+        best = max(forms, key=lambda form: (forms[form], form), default=stem)
+        known.setdefault(best if forms.get(best) else stem, word)
+    return known
 
 
 def search(

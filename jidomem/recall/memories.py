@@ -28,7 +28,7 @@ from jidomem.rdf.terms import Term, date_time, iri, plain_value
 from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, GUIDE_TYPES, JIDO, MARKER, REDACTED, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.read.named_queries import resolve_name
-from jidomem.recall.bm25 import query_stems, search, search_weights, significant_stems, total_weight
+from jidomem.recall.bm25 import search, search_weights, significant_stems, stems_among, total_weight
 from jidomem.recall.candidates import CLOSELY, PAGE, QueryCache, RecallQuery, VectorQuery, matching_excerpt
 from jidomem.recall.question import ROLES, WITHOUT_SUBJECT, DateRange, identifiers, spoken_of
 from jidomem.recall.ranking import (
@@ -127,7 +127,7 @@ class Entries:
 
     def ranked(self, request: RecallRequest, within: SearchFilter, now: str, near: VectorQuery | None) -> SourceRanking:
         """Return the ranking of the matching entries *within* the filter; the arguments are those of `recall`."""
-        stems = query_stems(self._texts.stemmer, request.query)
+        stems = stems_among(self._texts, self._stream, self._texts.stemmer, request.query, within.moment)
         query = RecallQuery(request.query, stems, (), now, limit=request.limit)
         return rank_sources([RankingSource(self._texts, self._stream, within, near)], query)
 
@@ -318,12 +318,14 @@ class RootRecall:
         active: SearchFilter | None = None,
     ) -> _Ranking:
         """Return up to `limit` names that answer the query, the best first; none if all pass the filter *active*."""
-        stems = query_stems(self.texts.stemmer, request.query)
+        sources = self._sources(project, within, filters)
+        texts, stream = (sources[0].texts, sources[0].stream) if sources else (self.texts, Stream(project))
+        stems = stems_among(texts, stream, self.texts.stemmer, request.query, within.moment)
         now = within.moment or self.now
         query = RecallQuery(
             request.query, stems, filters.about, now, limit=request.limit, active=active, caches=self.caches
         )
-        sources, rankings = self._sources(project, within, filters), list[_Ranking]()
+        rankings = list[_Ranking]()
         if self.alike is None and not (names_time(request.query, now) or identifiers(request.query)):
             spoken = [one for one in sources if one.stream != Stream(project) or one.texts is not self.texts]
             if len(spoken) < len(sources):

@@ -61,6 +61,31 @@ def test_a_question_in_another_script_matches_inflected_words(memory):
     }
 
 
+def test_a_question_in_another_language_matches_a_form_that_its_memories_have(memory):
+    questions = {
+        "Sicherungen laufen jede Nacht um zwei Uhr": "Wann läuft die Sicherung?",
+        "Rechnungen werden zehn Jahre aufbewahrt": "Wie lange heben wir die Rechnung auf?",
+        "Säkerhetskopiorna sparas i trettio dagar": "hur länge sparar vi en säkerhetskopia?",
+        "Los servidores viejos se apagan en enero": "¿cuándo se apaga el servidor viejo?",
+    }
+    notes = record(memory, *(intent(summary=note) for note in questions))
+    answers = {note: memory.recall(question) for note, question in zip(notes, questions.values(), strict=True)}
+
+    assert {note: [hit.id for hit in answer.entries[:1]] for note, answer in answers.items()} == {
+        note: [note] for note in notes
+    }
+    unknown = [word for answer in answers.values() for word in answer.metadata["unknown_words"]]
+    assert {"sicherung", "rechnung", "sakerhetskopia", "servidor"}.isdisjoint(unknown)
+
+
+def test_a_past_question_matches_a_form_though_its_own_word_came_later(memory):
+    (note,) = record(memory, intent(summary="Sicherungen laufen nachts"))
+    before = memory.now()
+    record(memory, intent(summary="Anna prüft die Sicherung"))
+
+    assert recalled(memory, "Wie läuft die Sicherung?", as_of=before) == [note]
+
+
 def test_words_of_every_field_match_a_memory(memory):
     (stored,) = record(
         memory,
