@@ -327,9 +327,15 @@ def with_own_properties(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**{name: values[name] for name in values if name not in own}, "extra_triples": [*extra, *triples]}
 
 
-def with_accepted_names(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return *values* with the date of a task, which is given as `due`, under the field it is stored in."""
+def with_accepted_names(values: Mapping[str, Any], kind: object = None) -> Mapping[str, Any]:
+    """Return *values* of *kind*, or their own type, with the `due` of a task under the field it is stored in.
+
+    Of another shipped kind that field is the date of a review, so `due` stays an unknown field.
+    """
     if "due" not in values or "expires_on" in values:
+        return values
+    kind = kind or values.get("type")
+    if isinstance(kind, str) and kind != "task" and kind in (*vocab.CLASS_OF_TYPE, *vocab.TYPE_ALIASES):
         return values
     return {("expires_on" if name == "due" else name): value for name, value in values.items()}
 

@@ -459,7 +459,8 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         replaced rationale and the explaining fields that are carried over. *who* are the fields of the author, such as
         asserted_by. Raises Conflict, which names the successor, if *item* is superseded already.
         """
-        changes = with_accepted_names(changes or {})
+        kind = self.restated(project_id, item).get("type") if "due" in (changes or {}) else None
+        changes = with_accepted_names(changes or {}, kind)
         fields = with_own_properties(changes)
         if any(name not in INTENT_FIELDS for name in fields):
             faults = unknown_fields(fields, self.restated(project_id, item).get("type"))

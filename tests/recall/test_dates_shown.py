@@ -86,6 +86,18 @@ def test_the_date_is_given_as_due_at_every_door(memory):
     assert "`expires_on` in `fields` is given" in refused.text
 
 
+def test_due_is_a_field_of_tasks_alone(tmp_path):
+    with jidomem.open(tmp_path / "root", project="p", agent="ana") as memory:
+        with pytest.raises(jidomem.IntentRefused, match="did you mean 'expires_on'") as refused:
+            memory.remember("The port is 80", due="2036-01-01")
+        fact = memory.writer.submit_intent("p", refused.value.fixed_intent)
+        with pytest.raises(jidomem.IntentRefused, match="did you mean 'expires_on'"):
+            memory.writer.correct("p", fact.iri, changes={"due": "2037-01-01"}, reason="later")
+
+        (date,) = memory.reader.get_memory("p", fact.iri)["properties"]["expiresOn"]
+        assert f"{date:%Y-%m-%d}" == "2036-01-01"
+
+
 @pytest.mark.parametrize("inactive", [False, True], ids=["active ones", "inactive ones too"])
 def test_overdue_tasks_are_listed_although_no_memory_is_valid_for_a_time(tmp_path, inactive):
     with jidomem.open(tmp_path / "root", project="p", agent="ana") as memory:

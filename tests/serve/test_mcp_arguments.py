@@ -78,7 +78,7 @@ def test_an_empty_list_is_a_list(ask):
         ("recall", {"query": "quota", "kinds": ["decisions", "fact"]}, {"kinds": ["decision", "fact"]}),
         ("recall", {"query": "quota", "kinds": '["fact"]'}, {"kinds": ["fact"]}),
         ("remember", {"text": "a", "topic": ["redis", "port"]}, {"topic": "redis port"}),
-        ("remember", {"text": "a", "fields": '{"due": "2030-01-01"}'}, {"fields": {"due": "2030-01-01"}}),
+        ("remember", {"text": "a", "fields": '{"expires_on": "2030-01-01"}'}, {"fields": {"expires_on": "2030-01-01"}}),
         ("ask", {"name": "open-tasks", "params": "{}"}, {"params": {}}),
     ],
 )
