@@ -29,6 +29,7 @@ from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal,
 from jidomem.rdf.vocab import LABEL, TYPE, XSD, conv, jido
 from jidomem.records.file_anchor import ANCHOR, NO_BLOB, Anchor, anchors_of
 from jidomem.repository.worktree import plain_file
+from jidomem.write import canonical
 
 #: The least length, in characters, of a redacted value whose copies are searched in all nodes.
 LONG = 8
@@ -414,6 +415,13 @@ class TextsToRemove:
     def occurs_in(self, term: Term, about: Term) -> bool:
         """Return whether *term*, in a triple about the node *about*, contains one of the texts."""
         return self.form(term, about) is not None
+
+    def shown_in(self, text: str, near_words: set[str] | None = None) -> bool:
+        """Return whether a *text* or IRI of the working state contains one of the texts; its near words are added."""
+        term = iri(text) if canonical.is_absolute(text) else literal(text)
+        if near_words is not None:
+            near_words |= self.near_words(term)
+        return self.occurs_in(term, iri(COMMIT))
 
     def form(self, term: Term, about: Term) -> str | None:
         """Return the form in which *term*, in a triple about the node *about*, contains one of the texts, or None."""

@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -252,12 +253,13 @@ class JournalMaintenance(NamedTuple):
         else:
             wanted = self._wanted_of_item(project, item, properties)
         versions = self._versions(project)
-        traces, left_out, near = self._traces(project, wanted)
-        entries = self.working_entries(project, _shown_by(wanted)) if wanted.texts else {}
+        spellings = set[str]()  # of the texts in the working state
+        entries = self.working_entries(project, partial(wanted.shown_in, near_words=spellings)) if wanted.texts else {}
+        traces, left_out, near = self._traces(project, wanted, spellings)
         if not entries and not any(trace.why == SAYS for _, trace in traces):
             if near:
                 raise NotFound(
-                    f"the journal of {project} has that text only in other spellings: {', '.join(near[:SHOWN])}",
+                    f"{project} has that text only in other spellings: {', '.join(near[:SHOWN])}",
                     hint="give the spelling: jidomem journal redact --dry-run --text SPELLING",
                 )
             if left_out:
@@ -272,7 +274,7 @@ class JournalMaintenance(NamedTuple):
                 else "look for other spellings, one word of it, or its beginning with --parts",
             )
         others = sorted({stream.project for stream in self.follower.journal.streams()} - {project})
-        having = [other for other in others if wanted.texts and self.working_entries(other, _shown_by(wanted))]
+        having = [other for other in others if wanted.texts and self.working_entries(other, wanted.shown_in)]
         view, removed = self._view(project), {trace.triple for _, trace in traces}
         without = _without_texts({s for s, predicate, _ in removed if predicate in (*_FREE, *REPLACED)}, view, removed)
         nodes = sorted(wanted.linked - {iri(item)}) if item and not texts else ()
@@ -286,8 +288,10 @@ class JournalMaintenance(NamedTuple):
         planned = (*plan.emptied, *plan.unexplained, *chain(*plan.lacking.values())) if plan else ()
         return _without_texts({*(item for _, _, item in rows), *map(iri, planned)}, self._view(project))
 
-    def _traces(self, project: str, wanted: TextsToRemove) -> tuple[list[tuple[Stream, Trace]], list[str], list[str]]:
-        """Return the occurrences of the texts in the journal, the longer words that contain one, and near words."""
+    def _traces(
+        self, project: str, wanted: TextsToRemove, near_words: Collection[str] = ()
+    ) -> tuple[list[tuple[Stream, Trace]], list[str], list[str]]:
+        """Return the occurrences of the texts in the journal, longer words that contain one, and all near words."""
         occurrences, journal = Occurrences(wanted, *self._occurrences_in_files(project, wanted)), self.follower.journal
         streams = self._streams(project)
         for stream in streams:
@@ -298,7 +302,7 @@ class JournalMaintenance(NamedTuple):
             for trace in occurrences.find(journal.matching(stream, occurrences.may_name))
             if trace.triple[1] not in REPLACED or trace.triple[2] != _PLACEHOLDER
         ]
-        near = {fold(word): word for word in sorted(occurrences.near_words, reverse=True)}
+        near = {fold(word): word for word in sorted(occurrences.near_words.union(near_words), reverse=True)}
         return traces, sorted(occurrences.longer_words), sorted(near.values())
 
     def _occurrences_in_files(self, project: str, wanted: TextsToRemove) -> tuple[list[str], dict[Anchor, Content]]:
@@ -507,7 +511,7 @@ class JournalMaintenance(NamedTuple):
 
     def _unlog_texts(self, project: str, wanted: TextsToRemove) -> None:
         if wanted.texts:
-            self.remove_from_logs(project, _shown_by(wanted))
+            self.remove_from_logs(project, wanted.shown_in)
 
     def _rebuild_copies(self, project: str) -> None:
         """Rebuild the index, and delete the other files that are derived from the journal of *project*.
@@ -644,10 +648,6 @@ def _content(data: bytes, given: Sequence[TextForms]) -> Content:
     text = data.decode("utf-8", "replace")
     has_word = any(each.may_stand_in([*variants(text)]) for each in given)
     return Content(form_of(text, given) is not None, has_word)
-
-
-def _shown_by(wanted: TextsToRemove) -> Callable[[str], bool]:
-    return lambda name: wanted.occurs_in(iri(name) if canonical.is_absolute(name) else literal(name), iri(COMMIT))
 
 
 def _without_texts(items: Collection[Term], view: WriteSnapshot, removed: Collection[Triple] = ()) -> Incomplete:

@@ -224,6 +224,16 @@ def test_a_text_that_is_there_in_another_spelling_only_is_not_found_but_named(me
     assert [*memory.maintenance.plan("p", None, texts=["ZOË"]).forms] == ["in other case, white space or Unicode form"]
 
 
+def test_other_spellings_in_working_memory_are_named(memory):
+    memory.agent("ana", project="p").update(lambda working: working.world_put("who", "Zoë has the key"))
+    with pytest.raises(NotFound, match="p has that text only in other spellings: Zoë"):
+        memory.maintenance.plan("p", None, texts=["Zoe"])
+
+    memory.writer.submit_intent("p", intent(summary="Zoe calls"))
+
+    assert memory.maintenance.plan("p", None, texts=["Zoe"]).near == ("Zoë",)
+
+
 @pytest.mark.parametrize("text", ["jido.ai", "https://jido.ai/ontology", "www.w3.org", "has-timestamp", "01900000"])
 def test_terms_and_generated_iris_are_no_occurrences_of_a_text(memory, text):
     memory.writer.submit_intent("p", intent(summary="nothing of the kind", type="task"))
