@@ -42,7 +42,7 @@ def in_memory():
 pytest.register_assert_rewrite("log_contract")  # a suite that test modules inherit
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests import onnxruntime themselves
 os.environ["JIDOMEM_EMBEDDER"] = "none"  # tests that need vectors set it
-similar.DEFAULT = "off"  # likewise the similar memories of receipts
+similar.ReceiptSearch.default = "off"  # likewise the similar memories of receipts
 if "TMPDIR" not in os.environ and in_memory():
     os.environ["TMPDIR"] = tempfile.tempdir = str(SHM)
 

@@ -33,7 +33,7 @@ def warm(tmp_path_factory):
     """The shortest trace of some submissions of a root: one that comes long after another lists the folder again."""
     folder, patch = tmp_path_factory.mktemp("flow"), pytest.MonkeyPatch()
     with patch.context() as default, jidomem.open(folder / ".jidomem", project="p") as memory:
-        default.setattr("jidomem.runtime.similar.DEFAULT", "ask")  # as it is outside of the tests
+        default.setattr("jidomem.runtime.similar.ReceiptSearch.default", "ask")  # as it is outside of the tests
         writer = memory.writer
         for number in range(3):
             writer.submit_intent("p", fact(f"the build needs Rust 1.{number}"))

@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 LAG, MOST_ADDED, MOST_PROJECTS = 16, 100, 16
 #: The most searches that run at a time; some may be late. The seconds for which their threads wait for another one.
 MOST_SEARCHES, IDLE = 16, 1.0
-#: What is done for a kind of which the policy says nothing.
-DEFAULT = "ask"
 #: Seconds for which `close` waits for running searches.
 CLOSE_TIMEOUT = 3.0
 #: The most comparisons by a chat model that are pending, and the seconds for which `close` waits for them.
@@ -90,6 +88,8 @@ class _RecentWrite(NamedTuple):
 class ReceiptSearch:
     """The search for the memories that are similar to those written to an open root."""
 
+    default = "ask"
+
     def __init__(
         self,
         recall: RecallApi,
@@ -117,7 +117,7 @@ class ReceiptSearch:
         """Return what the policy says of memories similar to *intent*: `ask`, `propose` or `off`."""
         with suppress(Exception):  # of an invalid intent, which is refused later
             return self._treatment(_parsed(intent))
-        return DEFAULT
+        return self.default
 
     def judge(self, project: str, intent: IntentInput, receipt: Receipt) -> None:
         """Have the model, if there is one, compare a proposal with the memories similar to it, in the background."""
@@ -225,7 +225,7 @@ class ReceiptSearch:
         kind = _kind(intent)
         if not (intent.summary or "").strip() or kind == "deleted_marker":
             return "off"
-        return self._rules.policy.on_similar.get(family(kind), DEFAULT)
+        return self._rules.policy.on_similar.get(family(kind), self.default)
 
     def _find(self, project: str, given: IntentInput, receipt: Receipt | None) -> Similar:
         """Return the memories similar to an intent: as recorded by *receipt*, or before it is judged."""

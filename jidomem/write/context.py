@@ -40,6 +40,8 @@ class SimilarQuestion(NamedTuple):
 class SimilarSearch(Protocol):
     """The search for memories that are similar to a new one."""
 
+    #: The treatment of a kind of which the policy says nothing.
+    default: str
     #: The seconds for which a receipt waits for one; whether the last one took longer; whether a wait was interrupted.
     within: float
     is_late: bool

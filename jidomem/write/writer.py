@@ -210,7 +210,7 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         options = SubmitOptions(blobs, propose, under=under)
         search = self._context.search if under is None else None
         near: Similar = ()
-        treatment = "ask"
+        treatment = "off" if search is None else search.default
         if search is not None and self._pipeline.rules.policy.on_similar:
             treatment = search.treatment(intent)
         if search is not None and treatment == "propose":

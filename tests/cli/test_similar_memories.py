@@ -23,7 +23,7 @@ WEEK = [
 @pytest.fixture(autouse=True)
 def with_similar(monkeypatch):
     """Enable similar memories in receipts, as by default."""
-    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+    monkeypatch.setattr("jidomem.runtime.similar.ReceiptSearch.default", "ask")
 
 
 @pytest.fixture

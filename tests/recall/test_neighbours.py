@@ -163,7 +163,7 @@ def test_another_row_of_a_table_is_no_neighbour_and_a_row_with_the_same_name_is(
 @pytest.mark.parametrize("is_swapped", [False, True])
 def test_a_statement_that_ends_what_another_one_uses_is_its_neighbour(tmp_path, monkeypatch, embedder, is_swapped):
     monkeypatch.setenv("JIDOMEM_EMBEDDER", embedder or "none")
-    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+    monkeypatch.setattr("jidomem.runtime.similar.ReceiptSearch.default", "ask")
     use, end = ("We run Redis for sessions", "Redis was retired in March")[:: -1 if is_swapped else 1]
     with jidomem.open(tmp_path / "root", project="p") as memory:
         memory.similar_within = 60.0
@@ -201,7 +201,7 @@ def test_table_rows_named_by_two_columns_are_compared_by_both(memory):
 @pytest.mark.parametrize("embedder", [None, "local"])
 def test_a_receipt_shows_what_contradicts_it_on_the_same_thing_only(tmp_path, monkeypatch, embedder):
     monkeypatch.setenv("JIDOMEM_EMBEDDER", embedder or "none")
-    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+    monkeypatch.setattr("jidomem.runtime.similar.ReceiptSearch.default", "ask")
     with jidomem.open(tmp_path / "root", project="p") as memory:
         memory.similar_within = 60.0
         claims = [memory.remember(f"Claim CL-{1000 + each}: damage estimated at 3800 EUR") for each in range(12)]

@@ -29,7 +29,7 @@ CONTRADICTS = answer(relation="contradicts", reason=REASON)
 
 @pytest.fixture(autouse=True)
 def with_similar(monkeypatch):
-    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+    monkeypatch.setattr("jidomem.runtime.similar.ReceiptSearch.default", "ask")
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_a_long_text_is_shown_as_an_excerpt_with_the_call_for_the_whole(session,
 
 
 def test_a_receipt_shows_an_excerpt_of_a_similar_memory(session, monkeypatch):
-    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+    monkeypatch.setattr("jidomem.runtime.similar.ReceiptSearch.default", "ask")
     session.memory.similar_within = 60.0
     hosts = ", ".join(f"host{number}" for number in range(40))
     statement = (

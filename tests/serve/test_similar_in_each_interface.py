@@ -23,7 +23,7 @@ REPEATED = "Backups are made nightly and go to the vault in Zurich"
 @pytest.fixture(autouse=True)
 def with_similar(monkeypatch):
     """Receipts show similar memories, as they do by default."""
-    monkeypatch.setattr("jidomem.runtime.similar.DEFAULT", "ask")
+    monkeypatch.setattr("jidomem.runtime.similar.ReceiptSearch.default", "ask")
 
 
 @pytest.fixture
