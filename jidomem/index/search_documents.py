@@ -45,7 +45,8 @@ class Document(NamedTuple):
 
     `ended` is when an asserted memory first superseded or withdrew it, `successors` superseded it. `inactive` is the
     other reason why it is not active: pending, or a decision status. `rejected` is when an asserted memory first
-    withdrew the proposal. `about` has the IRIs it is about. `text` is its verbatim text, up to a length. A text of a
+    withdrew the proposal. `about` has the IRIs it is about. `text` is the verbatim text that is embedded, up to a
+    length: that of a memory has no evidence and alternatives, which would hide that it repeats another one. A text of a
     conversation has its speakers, time, conversation (`talk`) and `place`, the sort key within the conversation.
     """
 
@@ -127,7 +128,7 @@ def memory_document(index: TripleReader, graph: str, item: Term) -> Document | N
         successors=tuple(plain_value(end) for end in statements.get(_ENDS[0], ()) if end in ends),
         about=tuple(map(plain_value, statements.get(jido("about"), ()))),
         texts=tuple("\n".join(texts[name]) for name in FIELD_WEIGHTS),
-        text="\n".join(text for name in FIELD_WEIGHTS for text in texts[name] if name != "about")[:LONGEST_TEXT],
+        text="\n".join(text for name in _MEMORY_FIELDS if name != "about" for text in texts[name])[:LONGEST_TEXT],
         said_at=_earliest(statements.get(jido("hasTimestamp"), ())) or recorded,
     )
 

@@ -515,7 +515,7 @@ def _is_named(item: str, names: Iterable[str], whole: Set[str]) -> bool:
 
 
 def _text_of(intent: MemoryUpdateIntent, kind: str) -> str:
-    """Return the text of a memory that is embedded, as the search file has it for all but evidence and alternatives."""
+    """Return the text of a memory that is embedded, as the search file has it."""
     name = (intent.convention_name or intent.summary) if kind in CONVENTIONS else None
     texts = (intent.summary, name, intent.topic, intent.rationale, intent.detailed_explanation, intent.reason)
     return "\n".join(text.strip() for text in texts if text and text.strip())

@@ -301,10 +301,13 @@ def test_the_vector_of_a_new_memory_is_computed_once(root):
         memory.remember(RECURSION, topic="recursion")
         memory.remember("The office closes at noon", type="convention")
         memory.embedding.embed("p")
+        memory.remember(REPHRASED, evidence=["the log of run 413"])
+        memory.remember(f"{REPHRASED} now", type="decision", rationale="few users", alternatives=["Ship on Mondays"])
+        memory.embedding.embed("p")
 
         assert memory.embedding.waiting("p") == 0
-        assert len(embedder.texts) == len(set(embedder.texts)) == 2
-        assert memory.embedding.status("p")["vectors"] == 2
+        assert len(embedder.texts) == len(set(embedder.texts)) == 4
+        assert memory.embedding.status("p")["vectors"] == 4
 
 
 def test_searches_one_after_another_share_threads_that_end_with_the_root(root):
