@@ -43,6 +43,7 @@ from jidomem.curation.find_text import (
 )
 from jidomem.errors import Failed, IntentRefused, InvalidRequest, NotFound
 from jidomem.index.follower import IndexFollower
+from jidomem.index.search_documents import other_records
 from jidomem.journal.commit import COMMIT, Commit, build, identity_in, moment_after
 from jidomem.journal.journal import NAMES, Stream, VersionMismatch
 from jidomem.journal.rewrite import leaves
@@ -569,9 +570,9 @@ class JournalMaintenance(NamedTuple):
                 raise NotFound(f"{item} has no {plain_value(name)}", hint=f"it has: {', '.join(names)}")
         if not given and (of_history := _wanted_of_history(node, view)).properties:
             return of_history
-        values = [value for name in given or _FREE for value in view.objects(node, name)]
-        if not given:
-            values += view.objects(node, jido("derivedFrom")) + view.objects(node, jido("hasAlternative"))
+        nodes = (node, *other_records(self.follower.index, Stream(project).graph, [node]))
+        wanted = given or (*_FREE, jido("derivedFrom"), jido("hasAlternative"))
+        values = [value for each in nodes for name in wanted for value in view.objects(each, name)]
         texts = frozenset(text for value in values for text in _texts(value, view))
         return TextsToRemove(
             texts, properties=frozenset((node, name) for name in given), linked=self._linked(project, node)

@@ -189,3 +189,11 @@ def test_a_memory_that_two_branches_wrote_is_settled_by_a_review(rewritten, acti
         assert memory.check("p").problems == []
         assert text in {row["summary"] for row in memory.reader.ask("facts", project="p")}
         assert len(memory.reader.ask("facts", project="p")) == 2
+
+
+def test_the_redaction_of_a_memory_that_two_branches_wrote_removes_the_texts_of_both(rewritten):
+    left, _ = rewritten
+    with left.open(20) as memory:
+        memory.maintenance.redact(memory.maintenance.plan("p", ITEM), agent="ana", reason="r")
+        assert all("it needs" not in str(row["summary"]) for row in memory.reader.ask("timeline", project="p"))
+    assert not [commit for commit in left.commits() if b"it needs Rust" in commit.data]
