@@ -753,6 +753,33 @@ def test_clients_of_one_http_server_are_different_agents(url, mode):
     assert f"over HTTP, {mode}" in [row["summary"] for row in facts.structured_content["rows"]]
 
 
+def test_each_connection_of_an_agent_over_http_has_a_briefing_and_a_work_session_that_ends_with_it(url):
+    async def use(client):
+        refused = await client.call_tool("briefing", {"budget_tokens": 50})
+        recalls = [await client.call_tool("recall", {"query": "who?"}) for _ in range(2)]
+        await client.call_tool("remember", {"text": f"memory {Sources().new_id()}"})
+        sessions = (await client.call_tool("ask", {"name": "sessions"})).structured_content["rows"]
+        is_briefed = ["# What p remembers" in answer.content[0].text for answer in recalls]
+        return refused.is_error, is_briefed, ["end" in row for row in sessions if row["agent"] == "eve"]
+
+    assert talk(url, use, client=EVE) == (True, [True, False], [False])
+    assert talk(url, use, client=EVE) == (True, [True, False], [False, True])
+
+
+def test_a_work_session_without_a_call_for_half_an_hour_is_closed(client_sessions, memory):
+    (first,) = call_tools(client_sessions, ("remember", {"text": "the build needs Rust 1.80"}))
+    client_sessions.leave_idle()
+    (second,) = call_tools(client_sessions, ("remember", {"text": "the lint job needs Node 22"}))
+    for _ in range(31 * 60):
+        memory.sources.now()  # a second each
+    client_sessions.leave_idle()
+    (third,) = call_tools(client_sessions, ("remember", {"text": "the tests need Go 1.26"}))
+
+    names = [answer.structured_content["filled"]["asserted_in"] for answer in (first, second, third)]
+    assert names[0] == names[1] != names[2]
+    assert [local_name(session(memory.reader, "p", name)["status"]) for name in names[1:]] == ["Closed", "Active"]
+
+
 def test_an_invalid_http_request_is_refused_with_the_headers_of_every_answer(url):
     address = urlsplit(url)
     with socket.create_connection((address.hostname, address.port)) as connection:
@@ -801,6 +828,9 @@ def test_each_client_with_a_token_is_the_agent_of_that_token(own_url, tmp_path):
             urlopen(Request(own_url, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', headers), timeout=30)
         with refused.value as answer:
             assert (answer.code, json.loads(answer.read())["code"]) == expected
+    refusal = pytest.RaisesExc(MCPError, match="serves one project.*the server of q")
+    with pytest.RaisesGroup(refusal, flatten_subgroups=True):
+        talk(with_token(own_url, issue("ed", projects=("q",))), use)
     with jidomem.open(root, project="p") as memory:
         assert len(memory.reader.list_facts_with_confidence("p")) == 1
 

@@ -106,14 +106,15 @@ def test_requests_are_logged_and_counted_by_tool_and_refusal_without_the_text_of
     assert calls(metrics, "resources/list") == 1
     assert [metrics["jidomem_refusals_total", ("code", code)] for code in ("unknown_type", "not_found")] == [1, 1]
     assert metrics["jidomem_mcp_tool_seconds_count", ("tool", "remember")] == 2
-    assert metrics["jidomem_commit_seconds_count",] == metrics["jidomem_journal_position", ("project", "p")] == 1
+    commits = 1 + (mode == "legacy")  # the memory, and the end of its work session with that of the connection
+    assert metrics["jidomem_commit_seconds_count",] == metrics["jidomem_journal_position", ("project", "p")] == commits
     assert metrics["jidomem_http_requests_total", ("method", "POST"), ("route", "/mcp"), ("status", "200")] >= 6
 
     # the log
     assert [line["event"] for line in (*process.lines[:2], process.lines[-1])] == ["message", "started", "stopped"]
     requests = [line for line in process.lines if line["event"] == "request"]
     assert {line["request_id"] for line in requests} == {ID}
-    assert {line["path"] for line in requests} == {"/mcp"}
+    assert {(line["path"], line["project"]) for line in requests} == {("/mcp", "p")}
     assert all(line["ms"] > 0 and line["client"] == "127.0.0.1" for line in requests)
     by_tool = [
         (line["tool"], line.get("code"), line.get("agent")) for line in requests if line.get("call") == "tools/call"

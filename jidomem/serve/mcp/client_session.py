@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from threading import Lock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.words import escape_in_json, misspelling_of, slug
@@ -54,6 +54,8 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 #: The time within which a client starts this server and gives its agent a briefing.
 _STARTING = timedelta(minutes=5)
+#: The time without a call after which a client over HTTP counts as disconnected, as in the SDK.
+_IDLE = timedelta(minutes=30)
 
 
 class ClientSession:
@@ -180,7 +182,7 @@ class ClientSession:
 
 
 class ClientSessions:
-    """The sessions of one process, one for each agent."""
+    """The sessions of one process: one for each agent, over HTTP for each agent of each connection."""
 
     def __init__(self, memory: Jidomem, agent: str | None = None, session: str | None = None) -> None:
         """Serve *memory*; *agent* and *session*, if given, apply to every client."""
@@ -188,38 +190,60 @@ class ClientSessions:
         self.log_fault: Callable[[JidomemError, str], None] = lambda error, agent: None
         self.log_commit: Callable[[str, ApiToken], None] = lambda commit, caller: None
         self._agent, self._session = agent, session
-        self._sessions: dict[tuple[str, str | None], ClientSession] = {}
+        self._sessions: dict[tuple[str, str | None, str | None], tuple[ClientSession, datetime]] = {}
         self._since = memory.sources.now() - _STARTING
-        self._lock = Lock()
+        self._lock = RLock()  # a signal handler may close the sessions while its thread holds the lock
 
-    def of(self, client: str | None, caller: ApiToken | None = None) -> ClientSession:
-        """Return the session of the *caller*, or, without tokens, of the agent named by the client."""
+    def of(self, client: str | None, caller: ApiToken | None = None, connection: str | None = None) -> ClientSession:
+        """Return the session of the *caller*, or, without tokens, of the agent named by the client.
+
+        *connection* is the id of the session of the protocol over HTTP; in the revisions without one, and over standard
+        input, an agent has one session.
+        """
         if caller is not None:
-            return self._client_session(caller.agent, is_named=True, caller=caller)
+            return self._client_session(caller.agent, True, caller, connection)
         named = slug(slug(client or "")[:64])
-        return self._client_session(
-            self._agent or named or self.memory.settings.agent, is_named=self._agent is not None
-        )
+        agent = self._agent or named or self.memory.settings.agent
+        return self._client_session(agent, self._agent is not None, None, connection)
 
-    def _client_session(self, agent: str, *, is_named: bool, caller: ApiToken | None = None) -> ClientSession:
-        key = (agent, None if caller is None else caller.digest)
+    def _client_session(
+        self, agent: str, is_named: bool, caller: ApiToken | None, connection: str | None
+    ) -> ClientSession:
+        key, now = (agent, None if caller is None else caller.digest, connection), self.memory.sources.now()
         with self._lock:
-            if key not in self._sessions:
-                self._sessions[key] = ClientSession(
+            session, _ = self._sessions.get(key, (None, now))
+            if session is None:
+                session = ClientSession(
                     self.memory,
                     agent,
                     self._session,
                     is_named=is_named,
                     caller=caller,
-                    since=self._since,
+                    since=self._since if connection is None else now - _STARTING,
                     log_fault=self.log_fault,
                     log_commit=self.log_commit,
                 )
-            return self._sessions[key]
+            self._sessions[key] = session, now
+            return session
+
+    def disconnect(self, connection: str) -> None:
+        """Close the sessions of *connection*, which its client ended."""
+        self._leave(lambda of, used: of == connection)
+
+    def leave_idle(self) -> None:
+        """Close the sessions without a call for a long time: their clients left without a word."""
+        since = self.memory.sources.now() - _IDLE
+        self._leave(lambda of, used: used < since)
 
     def leave(self) -> None:
         """Close every session that was opened."""
-        for session in self._sessions.values():
+        self._leave(lambda of, used: True)
+
+    def _leave(self, is_over: Callable[[str | None, datetime], bool]) -> None:
+        with self._lock:
+            over = [key for key, (_, used) in self._sessions.items() if is_over(key[-1], used)]
+            sessions = [self._sessions.pop(key)[0] for key in over]
+        for session in sessions:
             session.leave()
 
 

@@ -16,7 +16,9 @@ import h11
 import uvicorn
 from flask import Response as FlaskResponse
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import INVALID_REQUEST
 from mcp_types.methods import SPEC_CLIENT_METHODS
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -24,6 +26,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from jidomem.base.background import PeriodicTask
 from jidomem.errors import JidomemError, NotFound, NotServed, PolicyDenied
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import ApiToken
@@ -84,7 +87,9 @@ class McpMonitor:
             measures.refused(seen.refusal, seen.agent, self._project if route != NOWHERE else None)
         level = "error" if seen.refusal == "internal_error" else level_of(route, seen.status)
         if self._operation.log is not None and self._operation.log.is_logged(level):
-            self._operation.log_event(level, "request", {**_log_fields(scope, seen), "ms": round(1000 * seconds, 3)})
+            project = {} if route == NOWHERE else {"project": self._project}
+            fields = {**_log_fields(scope, seen), **project, "ms": round(1000 * seconds, 3)}
+            self._operation.log_event(level, "request", fields)
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Return the answer to a message, and record its method and refusal."""
@@ -144,6 +149,8 @@ class LibraryLog(logging.Handler):
 
 #: The paths of the protocol, the metrics and the liveness probe, and the seconds that requests get at the end.
 PATH, METRICS, HEALTH, GRACE = "/mcp", "/metrics", "/healthz", 10
+#: The seconds between two looks for sessions whose clients left without a word.
+_LOOK = 60
 
 
 def serve_http(
@@ -170,7 +177,7 @@ def serve_http(
     app = mcp_server.streamable_http_app(
         streamable_http_path=PATH, max_request_body_size=most, transport_security=unchecked
     )
-    gate = _Gate(app, RequestContext(sessions.memory, keyring, operation=operation), watch, hosts)
+    gate = _Gate(app, RequestContext(sessions.memory, keyring, operation=operation), watch, hosts, sessions)
     for name in ("uvicorn", "mcp"):
         logging.getLogger(name).addHandler(LibraryLog(operation))
         logging.getLogger(name).propagate = False
@@ -183,7 +190,9 @@ def serve_http(
         lifespan="on",
         access_log=False,
     )
+    idle = PeriodicTask(_LOOK, sessions.leave_idle, "jidomem-idle-sessions")
     uvicorn.Server(config).run(sockets=[listening])
+    idle.stop()
     leave_all(sessions, leave)
 
 
@@ -201,8 +210,10 @@ class _HttpProtocol(H11Protocol):
 class _Gate:
     """The gate before the protocol: it checks hosts, origins and, if needed, tokens, and counts requests."""
 
-    def __init__(self, app: ASGIApp, site: RequestContext, watch: McpMonitor, hosts: Collection[str]) -> None:
-        self._app, self._site, self._watch = app, site, watch
+    def __init__(
+        self, app: ASGIApp, site: RequestContext, watch: McpMonitor, hosts: Collection[str], sessions: ClientSessions
+    ) -> None:
+        self._app, self._site, self._watch, self._sessions = app, site, watch, sessions
         self._hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -220,6 +231,9 @@ class _Gate:
             elif (refusal := await run_in_threadpool(self._refusal, scope, seen)) is not None:
                 await refusal(scope, receive, sending)
             else:
+                if scope["method"] == "DELETE":
+                    connection = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
+                    await run_in_threadpool(self._sessions.disconnect, connection)
                 await self._app(scope, receive, sending)
         finally:
             self._watch.end(scope, seen, route)
@@ -243,12 +257,12 @@ class _Gate:
             caller = self._caller(scope, seen)
             if caller is not None and not caller.reaches(self._site.memory.project):
                 raise NotFound(
-                    "this token gives access to no project here",
-                    hint="ask for a token that names it",
+                    "this server serves one project, to which this token gives no access",
+                    hint=f"use the server of {' or '.join(caller.projects)}, or a token for the project of this one",
                     code="unknown_project",
                 )
         except JidomemError as error:
-            return _refused(error, seen)
+            return _refused(error, seen, is_message=scope["path"] == PATH)
         scope[CALLER] = caller
         return None
 
@@ -300,7 +314,13 @@ def _check_read(scope: Scope) -> None:
         raise NotServed(detail, hint="use one of: GET, HEAD", allow=["GET", "HEAD"])
 
 
-def _refused(error: JidomemError, seen: SeenCall) -> Response:
+def _refused(error: JidomemError, seen: SeenCall, *, is_message: bool = False) -> Response:
+    """Return the problem response for *error*; to a message of MCP it is an error of JSON-RPC too, for its client."""
     seen.refusal = error.code
-    response: FlaskResponse = wire.refused({**wire.described(error), "request_id": seen.id}, error)
+    problem = {**wire.described(error), "request_id": seen.id}
+    response: FlaskResponse = wire.refused(problem, error)
+    if is_message:
+        fault = {"code": INVALID_REQUEST, "message": "; ".join(filter(None, (error.detail, error.hint)))}
+        response.set_data(wire.dump({"jsonrpc": "2.0", "id": None, "error": fault, **problem}))
+        response.content_type = wire.JSON
     return Response(response.get_data(), response.status_code, dict(response.headers))

@@ -22,6 +22,7 @@ import mcp_types as types
 from mcp.server import Server
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
@@ -136,7 +137,8 @@ async def _in_client_session(
     """Run *work* with the session of the client in a thread; raises MCPError that names the *subject*."""
     client = ctx.session.client_params
     caller = None if ctx.request is None else ctx.request.scope.get(CALLER)
-    session = sessions.of(client.client_info.name if client else None, caller)
+    connection = None if ctx.request is None else ctx.request.headers.get(MCP_SESSION_ID_HEADER)
+    session = sessions.of(client.client_info.name if client else None, caller, connection)
     if ctx.request is not None and (seen := ctx.request.scope.get(SEEN)) is not None:
         seen.agent = session.agent
         _REQUEST_ID.set(seen.id)
@@ -393,8 +395,9 @@ def _ontology(session: ClientSession) -> str:
 
 
 def _briefing(session: ClientSession) -> str:
+    text = session.memory.briefing(agent=session.agent).for_tools().text
     session.is_briefed = True
-    return session.memory.briefing(agent=session.agent).for_tools().text
+    return text
 
 
 def _conflicts(session: ClientSession, by: str | None = None) -> str:

@@ -271,8 +271,8 @@ def _repaired_kinds(given: Arguments, error: JidomemError) -> Arguments | None:
 
 
 def _briefing(session: ClientSession, given: Arguments) -> ToolResult:
-    session.is_briefed = True
     briefing = session.memory.briefing(agent=session.agent, **given).for_tools()
+    session.is_briefed = True
     values = json_value(briefing.to_dict())
     sections = [*map(_section_in_brief, values.pop("sections"))]
     return ToolResult({**in_brief(values, ["text"]), "sections": sections}, briefing.text)
