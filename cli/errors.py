@@ -357,15 +357,20 @@ def acting(app: App) -> str:
     return _as_text({**_place(app), "--agent": app.agent})
 
 
-#: The commands that a text may suggest, and what separates them; those that are about another root, and the whole root.
+#: The commands that a text may suggest, and what separates them; those that are about another root, about the root of
+#: this folder, and about the whole root.
 _SUGGESTED, _BETWEEN = re.compile(r"\bjidomem((?: [a-z][a-z-]*)+)(?![\w=/.:-])"), re.compile(r"\n|; |&& |, or ")
-_ELSEWHERE = ("init", "setup", "demo", "completion", "root restore", "root migrate")
+_ELSEWHERE = ("demo", "completion", "root restore", "root migrate")
+_OF_FOLDER = ("init", "setup")
 _WHOLE = ("root backup", "root reindex")
 
 
 def in_place(text: str, app: App) -> str:
     """Return *text* with the options of `place` in its commands, and with the agent in those that write."""
     from jidomem_cli.main import cli  # which loads this module
+
+    running = click.get_current_context(silent=True)
+    changes_access = running is not None and " access " in running.command_path
 
     def with_options(match: re.Match[str]) -> str:
         command: click.Command = cli
@@ -378,9 +383,11 @@ def in_place(text: str, app: App) -> str:
         name = " ".join(path)
         if not path or name in _ELSEWHERE:
             return match[0]
-        agent = app.agent if getattr(command, "is_writing", False) and path[0] != "access" else None
+        is_agents = path[0] != "access" or changes_access  # a refused agent needs another one to change its access
+        agent = app.agent if getattr(command, "is_writing", False) and is_agents else None
         arguments = _BETWEEN.split(text[match.end() :], maxsplit=1)[0]
-        options = {**_place(app), "--agent": agent, **(dict.fromkeys(["--project"]) if name in _WHOLE else {})}
+        options = {**_place(app), "--agent": agent}
+        options |= dict.fromkeys(["--project"] * (name in _WHOLE) + ["--root", "--agent"] * (name in _OF_FOLDER))
         missing = {option: value for option, value in options.items() if f"{option} " not in arguments}
         return f"jidomem {name}{_as_text(missing)}{match[0].removeprefix(f'jidomem {name}')}"
 

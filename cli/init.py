@@ -530,7 +530,8 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
         _print_result(app, made, folder, address)
         if made["importable"]:
             app.info(f"found, and not imported: {', '.join(made['importable'])}")
-            app.info("next: jidomem init --from auto --dry-run shows the import; without --dry-run it is written")
+            command = f"jidomem init{f' {quote(str(folder))}' * is_named} --from auto --dry-run"
+            app.info(f"next: {command} shows the import; without --dry-run it is written")
         else:
             app.info(f"next: {'git add .jidomem, then: ' if _top_of(folder) else ''}{_first(made)}")
         return 0

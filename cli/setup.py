@@ -66,9 +66,9 @@ _SHELL_SECONDS = 5.0
 def setup(app: App, client: str, user: bool, server: str | None, remove: bool, check: bool, print_: bool) -> None:
     """Connect a client to the memory of this repository: its MCP server, and hooks for briefings and the guard.
 
-    The rest of its files is left untouched, byte for byte. A repository without a memory gets one. `git` installs a
-    pre-commit hook that calls the guard. With --server the client sends the token in $JIDOMEM_TOKEN, or asks for it; no
-    token is written into a file.
+    With --project they are of that project. The rest of its files is left untouched, byte for byte. A repository
+    without a memory gets one. `git` installs a pre-commit hook that calls the guard. With --server the client sends the
+    token in $JIDOMEM_TOKEN, or asks for it; no token is written into a file.
 
     Examples:
       jidomem setup claude
@@ -85,13 +85,21 @@ def setup(app: App, client: str, user: bool, server: str | None, remove: bool, c
         raise InvalidRequest("--remove needs no --server", hint=f"jidomem setup {client} --remove")
     url = None if server is None else _checked_url(app, server)
     folder = Path.home() if user else _folder()
-    changes = _changes(client, folder, user, remove, url)
-    present = None
-    if not (client == "git" or url or remove):
-        present = setups.remote_url(CLIENTS[client], (changes[0].before or "").removeprefix("\ufeff"))
+    project = app.project or os.environ.get("JIDOMEM_PROJECT") or None
+    changes = _changes(client, folder, user, remove, url, project)
+    present, name = (None, None) if url or remove else _present(client, changes[0])
     if present and check:
-        changes = _changes(client, folder, user, remove, present)
+        changes = _changes(client, folder, user, remove, present, None)
         app.info(f"{client} uses the server at {present}")
+    elif project is not None and url is not None:
+        app.warn(f"the project {project} is not written: a server over HTTP serves the project that it was started for")
+    elif project is not None and (folder / FOLDER).is_dir() and not remove:
+        with jidomem.open(folder / FOLDER, project=project) as memory:
+            memory.expected_project = None  # else it is one of the projects
+            app.warn_of_new(memory.settings, memory.projects)
+    elif name is not None and project is None:
+        changes = _changes(client, folder, user, remove, url, name)
+        app.info(f"{client} keeps the project {name}; for another: jidomem --project ID setup {client}")
     due = [change for change in changes if change.is_due]
     if print_:
         _print(app, changes)
@@ -145,8 +153,19 @@ def _folder() -> Path:
     return holder or next((folder for folder in above if (folder / ".git").exists()), working)
 
 
-def _changes(name: str, folder: Path, user: bool, removed: bool, url: str | None) -> list[FileChange]:
-    command = _command()
+def _present(name: str, change: FileChange) -> tuple[str | None, str | None]:
+    """Return the URL of the server in the first file of a client, or the project that its commands name."""
+    text = (change.before or "").removeprefix("\ufeff")
+    if name == "git":
+        return None, setups.named_project(setups.hook_command(text))
+    entry = setups.present_server(CLIENTS[name], text)
+    return entry.get("url"), setups.named_project(entry.get("args"))
+
+
+def _changes(
+    name: str, folder: Path, user: bool, removed: bool, url: str | None, project: str | None
+) -> list[FileChange]:
+    command = [_command(), *(() if project is None else ("--project", project))]
     if name == "git":
         if url is not None:
             raise InvalidRequest("git uses no server", hint="its hook checks the memory here: jidomem setup git")

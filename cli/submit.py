@@ -396,7 +396,8 @@ def _successor_hint(
     newer, withdrawal = present(item), dict[str, Any]()
     if isinstance(refusal, Conflict) and is_stale:
         withdrawal = corrected_instead(refusal, {"id": item}).get("set", {}) if newer == item else {}
-        fields |= {"reason": UNSAID} if refusal.needs_reason and not (confirm or "reason" in fields) else {}
+        is_explained = "reason" in fields or (confirm and not withdrawal)
+        fields |= {"reason": UNSAID} if refusal.needs_reason and not is_explained else {}
     if newer == item and not withdrawal:
         return ""
     others = [each for each in map(present, fields.pop("supersedes", [])) if confirm or each != newer]

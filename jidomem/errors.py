@@ -404,10 +404,8 @@ class Conflict(JidomemError):
                 if not is_withdrawn and [*replacing] == ["supersedes"] and len(replacing["supersedes"]) == 1:
                     ways.insert(0, Choice("new", {"supersedes": []}, (), _SPLIT))
                 return (Choice(next(iter(replacing)), replacing, needs, effect), *ways)
-            return (
-                Choice("new", replacing, (), "leave the named memory out: yours is recorded as a new memory"),
-                *ways,
-            )
+            new = Choice("new", replacing, (), "leave the named memory out: yours is recorded as a new memory")
+            return (new, *ways) if replacing else (*ways,)  # without it nothing is left of a withdrawal
         ways = [Choice("supersedes", replacing, needs, _REPLACED if needs else _OWN_REPLACED)]
         if len(self.conflicts) == 1 and (until := self.conflicts[0].until):
             command = f'jidomem edit {self.conflicts[0].iri} --set valid_until={until} --reason "{REASON}"'

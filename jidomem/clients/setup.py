@@ -8,8 +8,9 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote, split
 from typing import Any, NamedTuple
 
 from jidomem.clients import config_files
@@ -115,9 +116,14 @@ class FileChange(NamedTuple):
 
 
 def changes(
-    client: AgentProgram, place: Callable[[str], Path], command: str, *, url: str | None = None, removed: bool = False
+    client: AgentProgram,
+    place: Callable[[str], Path],
+    command: Sequence[str],
+    *,
+    url: str | None = None,
+    removed: bool = False,
 ) -> list[FileChange]:
-    """Return the files of *client* with the server, started by *command* or at *url*, added or removed.
+    """Return the files of *client* with the server, started by the words of *command* or at *url*, added or removed.
 
     With a *url* there are no hooks, which would read a memory here. *place* returns the path of a file. Raise
     Failed `invalid_config`, with file and line, for one that cannot be read or is not of the form its client reads.
@@ -130,26 +136,31 @@ def changes(
     return file_changes
 
 
-def server_of(client: AgentProgram, command: str, url: str | None) -> dict[str, Any]:
+def server_of(client: AgentProgram, command: Sequence[str], url: str | None) -> dict[str, Any]:
     """Return the configuration with which *client* starts the server, or reaches that at *url*."""
     if url is not None:
         return {"url": url, **client.remote}
-    words = {"command": command, "args": [*client.rooted, "mcp"]}
+    words = {"command": command[0], "args": [*client.rooted, *command[1:], "mcp"]}
     if client.servers.endswith(".toml"):
         return words
     return {"type": "stdio", **words, **(client.extra or {})}
 
 
-def remote_url(client: AgentProgram, text: str) -> str | None:
-    """Return the URL of our server in *text*, the valid file of servers of *client*; None if it is started here."""
+def present_server(client: AgentProgram, text: str) -> Mapping[str, Any]:
+    """Return the entry of our server in *text*, the valid file of servers of *client*; empty if there is none."""
     path = (client.key, SERVER)
     if client.servers.endswith(".toml"):
         entry: Any = config_files.toml_at(text, path)
     else:
         node = config_files.node_at(config_files.read(text), path) if text.strip() else None
         entry = None if node is None else node.value
-    url = entry.get("url") if isinstance(entry, dict) else None
-    return url if isinstance(url, str) else None
+    return entry if isinstance(entry, dict) else {}
+
+
+def named_project(words: object) -> str | None:
+    """Return the project that the *words* of a command of jidomem name; None for none, and for anything but words."""
+    pairs = pairwise(words) if isinstance(words, list) else ()
+    return next((str(word) for option, word in pairs if option == "--project"), None)
 
 
 def _with_server(client: AgentProgram, text: str, entry: Mapping[str, Any] | None) -> str:
@@ -184,7 +195,7 @@ def _with_input(client: AgentProgram, text: str, *, is_remote: bool) -> str:
     return config_files.append(text, ("inputs",), dict(client.token_input)) if is_remote else text
 
 
-def _with_hooks(client: AgentProgram, text: str, command: str, removed: bool) -> str:
+def _with_hooks(client: AgentProgram, text: str, command: Sequence[str], removed: bool) -> str:
     text = text or ("{\n}\n" if client.grouped else '{\n  "version": 1\n}\n')
     for hook in client.hooks:
         wanted = None if removed else _entry(client, hook, command)
@@ -192,9 +203,9 @@ def _with_hooks(client: AgentProgram, text: str, command: str, removed: bool) ->
     return text
 
 
-def _entry(client: AgentProgram, hook: Hook, command: str) -> dict[str, Any]:
+def _entry(client: AgentProgram, hook: Hook, command: Sequence[str]) -> dict[str, Any]:
     name = next(name for name, each in CLIENTS.items() if each is client)
-    call: dict[str, Any] = {"command": f"{quote(command)} {hook.words} --hook {name}"}
+    call: dict[str, Any] = {"command": f"{join(command)} {hook.words} --hook {name}"}
     matcher = {} if hook.matcher is None else {"matcher": hook.matcher}
     if not client.grouped:
         return {**call, **matcher}
@@ -275,8 +286,8 @@ _SHELL = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(?:\S*/)?(?:sh|bash|dash|ksh|zsh)
 _SHEBANG = "#!/bin/sh\n"
 
 
-def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> FileChange:
-    """Return the change of the pre-commit hook of the repository of *folder*; the hook calls *command*.
+def plan_hook_change(folder: Path, command: Sequence[str], *, removed: bool = False) -> FileChange:
+    """Return the change of the pre-commit hook of the repository of *folder*; the hook calls the words of *command*.
 
     The block comes first, before any exit of the script. Raise NotFound without a repository,
     Failed for a hook that is no shell script.
@@ -286,12 +297,12 @@ def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> Fi
     plain = _BLOCK.sub("", before) if before is not None else None
     if removed:
         return FileChange(path, before, None if plain is not None and plain.strip() == _SHEBANG.strip() else plain)
-    block = _hook_block(quote(command))
+    block = _hook_block(join(command))
     if plain is None or not plain.strip():
         return FileChange(path, before, _SHEBANG + block)
     shebang = _SHELL.match(plain)
     if shebang is None:
-        hint = f"let it call this, and stop if it exits with {_STOPPED}: {quote(command)} guard --staged"
+        hint = f"let it call this, and stop if it exits with {_STOPPED}: {join(command)} guard --staged"
         raise Failed(f"{path} is not a shell script, and is left unchanged", hint=hint, code="invalid_config")
     return FileChange(path, before, shebang[0] + block + plain[shebang.end() :])
 
@@ -302,18 +313,23 @@ def _hook_block(command: str) -> str:
     return f"{_OPENS}\n{command} guard --staged || {{ [ $? -ne {_STOPPED} ] || exit 1; {passed}; }}\n{_CLOSES}\n"
 
 
+def hook_command(text: str) -> list[str]:
+    """Return the words before the arguments of the guard in the block of the hook *text*; none without a block."""
+    block = _BLOCK.search(text)
+    return split(block[0].partition("\n")[2].partition(" guard ")[0]) if block else []
+
+
 def is_hook_current(folder: Path) -> bool | None:
     """Return whether the git hook of the repository of *folder* is the one of this version, whatever command it calls.
 
     None if there is no hook of jidomem, or no repository.
     """
     try:
-        block = _BLOCK.search(text_of(folder_of_hooks(folder) / NAME) or "")
+        text = text_of(folder_of_hooks(folder) / NAME) or ""
     except JidomemError:
         return None
-    if block is None:
-        return None
-    return block[0] == _hook_block(block[0].partition("\n")[2].partition(" guard ")[0])
+    command = hook_command(text)
+    return _hook_block(join(command)) in text if command else None
 
 
 def folder_of_hooks(folder: Path) -> Path:

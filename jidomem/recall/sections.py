@@ -142,6 +142,9 @@ class BriefingBuilder:
 
     def brief(self, budget: int = BUDGET) -> Briefing:
         """Return the briefing within *budget* tokens; raises InvalidRequest if that is too small."""
+        if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+            hint = f"give budget_tokens={BUDGET}, or leave it out"
+            raise InvalidRequest(f"budget_tokens={budget!r} is not a positive whole number", hint=hint)
         self._looked_at = min(MOST_CANDIDATES, 1 + budget // TOKENS_AN_ENTRY)
         files = self._files()
         binding, advised, general = self._conventions()

@@ -446,9 +446,11 @@ def corrected_instead(refusal: Conflict, given: Mapping[str, Any]) -> dict[str, 
     if not refusal.names_ended or not any(replacing.values()) or given.get("undo"):
         return {}
     changes, call = given.get("set", {}), {**given, "id": refusal.successor or given["id"]}
-    if "supersedes" in changes or not refusal.successor:
+    ends_others = "supersedes" in changes or not refusal.successor
+    if ends_others:
         call["set"] = {**changes, **replacing}
-    is_unsaid = refusal.needs_reason and not given.get("reason") and not given.get("confirm")
+    is_explained = given.get("reason") or (given.get("confirm") and not ends_others)
+    is_unsaid = refusal.needs_reason and not is_explained
     return call | ({"reason": REASON} if is_unsaid else {})
 
 

@@ -33,7 +33,7 @@ from jidomem.read.history import FeedEntry, entries, version_of
 from jidomem.read.lists import Page
 from jidomem.read.named_queries import text_columns
 from jidomem.read.playbook import Playbook, cell, tsv_line
-from jidomem.recall.briefing import markdown
+from jidomem.recall.briefing import BUDGET, markdown
 from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.records.active import corrected_instead
 from jidomem.records.intent import Version, parse_version
@@ -299,7 +299,7 @@ def briefing(site: RequestContext, project: str) -> Response:
         project,
         agent=site.listener(given.get("agent")),
         role=given.get("role"),
-        budget_tokens=wire.integer(given, "budget_tokens"),
+        budget_tokens=wire.integer(given, "budget_tokens", BUDGET),
         about=about,
         task=given.get("task"),
         as_of=given.get("as_of"),

@@ -141,6 +141,17 @@ def test_init_creates_a_project_in_a_root_that_has_others(repository):
     assert project_names(repository) == ["p", "parcel", "parcel2"]
 
 
+def test_the_import_that_init_suggests_is_into_the_new_project(repository):
+    (repository / "AGENTS.md").write_text("- Sign every commit\n")
+
+    made = run("init", "--project", "parcel2").stderr
+    command = re.search(r"next: jidomem (.*?) --dry-run", made)[1]
+    run(*shlex.split(command))
+
+    assert "Sign every commit" in run("review", "--project", "parcel2").stdout
+    assert project_names(repository) == ["p", "parcel", "parcel2"]
+
+
 def test_an_import_into_a_new_project_creates_it(repository):
     (repository / "AGENTS.md").write_text("- Sign every commit\n")
     dry = run("init", "--from", "auto", "--project", "parcels", "--dry-run")
@@ -195,6 +206,15 @@ def test_check_covers_all_projects_unless_one_is_named(repository):
     assert check_with_waiver("") == (True, ["holds"])  # a waiver that only one project uses is in use
     assert check_with_waiver('project = "billing"\n') == (True, ["holds"])
     assert check_with_waiver('project = "parcel"\n') == (False, ["unused"])
+
+
+def test_a_command_that_a_change_of_policy_suggests_is_of_its_agent(repository):
+    run("access", "policy", "grant", "rita", "admin", "--agent", "rita")
+    warned = run("access", "policy", "set", "propose", "--kind", "fact", "--agent", "rita").stderr
+    refused = run("access", "policy", "set", "assert", "--kind", "fact", "--agent", "bob").stderr
+
+    assert run(*shlex.split(re.search(r"to let curators: jidomem (.*)", warned)[1])).exit_code == 0
+    assert "--agent bob" not in refused
 
 
 def test_suggested_commands_repeat_the_root_project_and_agent_that_were_given(repository, monkeypatch):

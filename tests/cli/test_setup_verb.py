@@ -311,6 +311,31 @@ def test_an_invalid_combination_of_options_is_refused(repository, words):
     assert repository_files(repository) == {}
 
 
+@pytest.mark.parametrize("client", [*FILES, "git"])
+def test_a_project_is_written_into_each_command_and_kept_until_another_is_named(repository, client, monkeypatch):
+    for project in ("billing", "search"):
+        run("init", str(repository), "--project", project)
+
+    def written():
+        hook = (repository / ".git" / "hooks" / "pre-commit").read_text() if client == "git" else ""
+        return [hook, *(data.decode() for data in repository_files(repository).values())][client != "git" :]
+
+    named = run("--project", "search", "setup", client)
+    texts = written()
+    repeated, other = setup(client), run("--project", "billing", "setup", client, "--check")
+    misspelt = run("--project", "serch", "setup", client)
+    monkeypatch.setenv("JIDOMEM_PROJECT", "search")
+    current = run("setup", client, "--check")
+
+    assert (named.exit_code, other.exit_code, current.exit_code, misspelt.exit_code) == (0, 1, 0, 4)
+    assert all("--project" in text and "search" in text for text in texts)
+    assert written() == texts
+    assert "keeps the project search" in repeated.stderr
+    assert "did you mean --project search?" in misspelt.stderr
+    if client != "git":
+        assert "search is not written" in setup(client, "--server", "https://memory.example.org").stderr
+
+
 def test_the_configured_server_is_started_by_a_client_and_answers(repository):
     run("remember", "the build needs Rust 1.80")
     servers = set()

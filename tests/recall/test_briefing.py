@@ -204,6 +204,14 @@ def test_a_large_budget_omits_no_memory(memory):
     assert "Left out" not in briefing.text
 
 
+@pytest.mark.parametrize("budget", [-5, 0, True, 1.5])
+def test_a_budget_that_is_no_positive_whole_number_is_refused_with_one_that_is_accepted(populated, budget):
+    with pytest.raises(InvalidRequest, match=f"^budget_tokens={budget} is not a positive whole number") as refusal:
+        populated.briefing("p", budget_tokens=budget)
+
+    assert populated.briefing("p", budget_tokens=int(re.search(r"\d+", refusal.value.hint)[0])).text
+
+
 def test_a_budget_below_the_minimum_is_refused_with_the_minimum(populated):
     with pytest.raises(InvalidRequest, match="too few") as refusal:
         populated.briefing("p", budget_tokens=20)

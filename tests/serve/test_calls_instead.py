@@ -148,3 +148,21 @@ def test_a_second_withdrawal_has_no_call(memory):
 
     assert "stays withdrawn" in refused.text
     assert "the tool" not in refused.text
+    assert [choice["choice"] for choice in refused.values["choices"]] == ["keep"]
+
+
+def test_the_confirmation_of_what_another_agent_withdrew_asks_for_the_reason(memory):
+    place, runner = ["--root", memory.settings.place, "--project", "p", "--agent", "eve"], CliRunner()
+    session, old = ClientSession(memory, "eve"), ended(memory, HOST)
+
+    typed = runner.invoke(cli, ["edit", *place, old, "--confirm"])
+    refused = call(TOOL["revise"], session, {"id": old, "confirm": True})
+    command = shlex.split(re.search(r": jidomem (edit .*)", typed.stderr)[1])
+    arguments = json.loads(refused.values["hint"].partition("revise with ")[2])
+    unsaid = runner.invoke(cli, command)
+    arguments["reason"] = {"SAY WHY": "there is one again"}[arguments["reason"]]
+    accepted = call(TOOL["revise"], session, arguments)
+
+    assert "its reason" not in unsaid.stderr
+    assert (unsaid.exit_code, "SAY WHY" in unsaid.stderr, accepted.is_error) == (3, True, False)
+    assert HOST in active(memory)

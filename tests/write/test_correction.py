@@ -896,8 +896,9 @@ def test_a_change_of_an_ended_memory_is_refused_with_the_remaining_choices(memor
     with pytest.raises(Conflict) as refusal:
         memory.writer.correct("p", old, reason="again", **change)
 
-    first, last = refusal.value.choices
+    first, last = refusal.value.choices[0], refusal.value.choices[-1]
     resolution = {"supersedes": [marker]} if "supersede" in change else {}
+    assert len(refusal.value.choices) == 1 + len(resolution)
     assert (first.fields, last.effect) == (resolution, "submit nothing: it stays withdrawn")
     assert resolution == {} or first.effect.endswith("the withdrawal ends, and yours takes its place")
     assert "took" not in refusal.value.hint
