@@ -541,9 +541,10 @@ class _History:
         verdict, rule, kind = self._verdict(self._policy, agents[0], writes)
         if rule is not None:
             text = self._text(item, agents[0], verdict, rule, kind, severity)
-            if self._verdict(self._policy, agents[0], writes, _BY_TOKEN)[0] == "assert":
-                grant = f"jidomem access policy grant {quote(local_name(agents[0]))} {_BY_TOKEN}"
-                text += f"; or, if only a server's token made it a curator, grant that here: {grant}"
+            if self._verdict(self._policy, agents[-1], writes, _BY_TOKEN)[0] == "assert":
+                judge = quote(local_name(agents[-1]))
+                text += f"; or, if only a server's token made {judge} a curator, grant that here:"
+                text += f" jidomem access policy grant {judge} {_BY_TOKEN}"
             yield UnplacedFinding(item, PERMITTED, severity, text, _RESPONSIBLE[0], iri(agents[0]))
 
     def _text(self, item: Term, agent: str, verdict: str, rule: PolicyChange, kind: str, severity: Severity) -> str:

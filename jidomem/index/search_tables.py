@@ -24,7 +24,7 @@ from jidomem.index.projection import TABLES as PROJECTION_TABLES
 from jidomem.index.projection import IndexedProject, Projection
 from jidomem.index.search_documents import TURN, Document, rejected_at
 from jidomem.index.store import Watermark
-from jidomem.index.tallies import COMMIT_TABLES, EMPTY, LATER_AUTHORS, CommitList, Tallies
+from jidomem.index.tallies import COMMIT_TABLES, EMPTY, LATER_AUTHORS, LISTED_AGAIN, CommitList, Tallies
 from jidomem.index.tallies import TABLES as TALLY_TABLES
 from jidomem.index.timeline import FACET_INDEX, REJECTED_COLUMN
 from jidomem.rdf.terms import plain_value
@@ -209,9 +209,14 @@ class _FormerRow(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The write side of the file at *path*: memories with their words, and `passages`, their verbatim texts."""
 
-    FORM = 25
+    FORM = 26
     TABLES = _TABLES
-    UPGRADES: ClassVar[Mapping[int, str]] = {18: _LATER_TABLES + _STATED_AGAIN, 22: _OF_22, 23: LATER_AUTHORS}
+    UPGRADES: ClassVar[Mapping[int, str]] = {
+        18: _LATER_TABLES + _STATED_AGAIN,
+        22: _OF_22,
+        23: LATER_AUTHORS,
+        25: LISTED_AGAIN,
+    }
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, marker: int = 0) -> None:
         super().__init__(path, wait, marker)

@@ -319,12 +319,16 @@ CREATE TABLE authored (author INTEGER, at INTEGER, PRIMARY KEY (author, at)) WIT
 COMMIT_TABLES = f"CREATE TABLE committed (key TEXT PRIMARY KEY) WITHOUT ROWID;\n{_AUTHOR_TABLES}"
 #: Adds the authors to a file that lacks them: all commits are listed again.
 LATER_AUTHORS = f"{_AUTHOR_TABLES}DELETE FROM committed;\n"
+#: Lists all commits again, in a file with other authors of them.
+LISTED_AGAIN = "DELETE FROM committed;\n"
 _PUT_AUTHORED = "INSERT OR IGNORE INTO authored SELECT number, ? FROM author WHERE agent = ?"
 _AUTHORED = """SELECT at FROM authored JOIN author ON author = number WHERE agent = ? AND at <= ?
 ORDER BY at DESC LIMIT ?"""
 _IN_MOMENT = "SELECT key FROM committed WHERE key >= ? AND key < ? ORDER BY key"
 _PARENT, _IN, _ORDERED_BY = jido("parent"), jido("recordedIn"), jido("orderedBy")
-_AUTHOR = (_ASSERTED_BY, _SETTLED_BY, jido("causedBy"), jido("setBy"))
+#: The properties by which a node names the agent that wrote it.
+AUTHORS = tuple(map(jido, ("assertedBy", "causedBy", "setBy", "hasPrimaryAgent", "submittedBy")))
+_NAMED = {_SETTLED_BY, *AUTHORS}
 
 
 def recorded_between(index: OxigraphIndex, graph: str, start: Watermark, end: Watermark) -> list[Term] | None:
@@ -408,7 +412,7 @@ class CommitList:
         """Note the agents of a commit, and those of its nodes for each commit that describes the node."""
         by: dict[Term, set[Term]] = {commit: {agent for _, _, agent in index.triples(graph, commit, _ORDERED_BY)}}
         for node, _, _ in index.triples(graph, None, _IN, commit):
-            agents = {agent for name in _AUTHOR for _, _, agent in index.triples(graph, node, name)}
+            agents = {agent for _, name, agent in index.triples(graph, node) if name in _NAMED}
             for _, _, each in index.triples(graph, node, _IN):
                 by.setdefault(each, set()).update(agents)
         for each, agents in by.items():

@@ -18,6 +18,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.base.containers import grouped, reachable
 from jidomem.base.words import answer, beginning, sentences
 from jidomem.errors import InvalidRequest, NotFound
+from jidomem.index.tallies import AUTHORS
 from jidomem.journal.commit import Commit, advance
 from jidomem.rdf.terms import Term, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, LABEL, MARKER, TYPE, conv, graph_iri, jido, local_name
@@ -428,7 +429,7 @@ _SOME = 200
 _BROUGHT = f"""SELECT ?commit ?kind ?node ?agent ?session WHERE {{ VALUES ?commit {{ %s }}
 ?node {jido("recordedIn")} ?commit ; a ?kind .
 OPTIONAL {{ ?node {jido("settledBy")} ?settler }}
-OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")}|{jido("setBy")} ?author }}
+OPTIONAL {{ ?node {"|".join(AUTHORS)} ?author }}
 BIND(COALESCE(?settler, ?author) AS ?agent)
 OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session FILTER(!BOUND(?settler)) }} }}"""
 _ORDERED = f"""SELECT ?commit ?agent ?reason ?redacted ?aside WHERE {{ VALUES ?commit {{ %s }}

@@ -83,7 +83,6 @@ _SETTLER = f"?item {jido('settledBy')} ?settler"
 _LAST = f"""SELECT (MAX(?recorded) AS ?last) WHERE {{{{ VALUES ?by {{{{ {{agent}} }}}}
 {{{{ ?item {jido("assertedBy")} ?by MINUS {{{{ {_SETTLER} }}}} }}}} UNION {{{{ ?item {jido("settledBy")} ?by }}}}
 ?item {jido("recordedAt")} ?recorded FILTER(?recorded <= {{moment}}) }}}}"""
-_SETTLED = f"SELECT ?item ?settler WHERE {{{{ VALUES ?item {{{{ {{items}} }}}} {_SETTLER} }}}}"
 _NOTES = f"""SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE {{{{ ?item {jido("quarantined")} true ;
 {jido("hasAssertionStatus")} {jido("Proposed")} ; {jido("sourceDigest")} ?digest ; {jido("recordedAt")} ?at
 FILTER(?at <= {{moment}}) FILTER NOT EXISTS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end .
@@ -381,10 +380,7 @@ class BriefingBuilder:
         if last is None:
             return None
         rows, more = self._rows("timeline")
-        rows = [row for row in rows if row["recorded"] > last]
-        own = _SETTLED.format(items=" ".join(iri(row["item"]) for row in rows if row["agent"] == self._agent))
-        settled = {row["item"] for row in self._reader.select(self._project, own)}
-        new = {row["item"]: row for row in rows if row["agent"] != self._agent or row["item"] in settled}
+        new = {row["item"]: row for row in rows if row["recorded"] > last and row["agent"] != self._agent}
         return self._result([(name, local_name(row["kind"]), ()) for name, row in new.items()],
                            more and len(new) == self._looked_at)  # fmt: skip
 

@@ -115,6 +115,10 @@ class Keyring:
             )
         return matches[0] if matches else None
 
+    def agents(self) -> set[str]:
+        """Return the agents that have a token."""
+        return {token.agent for token in self.tokens}
+
     def has(self, token: ApiToken) -> bool:
         """Return whether *token* is valid: neither revoked nor expired."""
         self._catch_up()

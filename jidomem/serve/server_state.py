@@ -645,7 +645,8 @@ class RequestContext:
         if self.caller is None:
             return writer
         log_commit = partial(self.operation.log_commit, caller=self.caller, request_id=self.request_id)
-        return writer.acting_as(self.caller.agent, self.caller.role, log_commit, self.check_caller)
+        holders = self.keyring.agents if self.keyring is not None else tuple
+        return writer.acting_as(self.caller.agent, self.caller.role, log_commit, self.check_caller, holders)
 
     def projects(self) -> list[str]:
         """Return the projects that the caller may access."""

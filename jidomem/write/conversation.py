@@ -260,6 +260,8 @@ class _NewTurn(NamedTuple):
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         pipeline.check_other_write("description", self.agent, view, "answered_by")
+        if self.texts.asked_by is not None and pipeline.is_holder(self.texts.asked_by):
+            pipeline.check_other_write("description", self.texts.asked_by, view, "asked_by")
         if not view.types(self.session):
             name = plain_value(self.session)
             raise SessionNotOpened(f"no session {name}", hint="open it with: jidomem agent session start NAME")

@@ -210,7 +210,7 @@ class Corrections(WritePart):
             return Retry()
         agent = plain_value(pipeline.node(fields.get("asserted_by", self._context.agent), "agents"))
         permissions.check_author(agent, self._context.snapshot(project_id), pipeline.policy, pipeline.speaker)
-        return Retry(agent, key, correction_digest(way, item, reason, fields))
+        return Retry(agent, key, correction_digest(way, item, reason, fields), pipeline.sender)
 
     def _undone(
         self, project_id: str, item: str, retry: Retry, reason: str | None, fields: Mapping[str, Any], *, dry_run: bool

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from jidomem.base.clock import parse_moment
 from jidomem.base.containers import reachable
+from jidomem.base.regex import matches_every_line
 from jidomem.errors import IntentRefused, PolicyDenied, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import (
@@ -35,7 +36,7 @@ from jidomem.records.policy import CURATORS, DEFAULT_ROLE, OTHER_WRITES, PRESETS
 from jidomem.schema.ontology import EffectiveRules, Schema
 from jidomem.write.canonical import is_absolute
 from jidomem.write.snapshot import WriteSnapshot
-from jidomem.write.triples import alternative_nodes
+from jidomem.write.triples import alternative_nodes, participant_stubs
 from jidomem.write.validate import WRITER_TERMS
 
 _CHANGE = jido("PolicyChange")
@@ -61,6 +62,7 @@ class AuthenticatedAgent(NamedTuple):
 
     With *by_rule* it is the writer itself, which carries out a rule of the policy. `on_commit` is called with the id of
     each commit of the agent, in the thread that submitted it. `check` raises Unauthenticated once its token is revoked.
+    `holders` returns the names of the agents with a token.
     """
 
     agent: str
@@ -68,13 +70,18 @@ class AuthenticatedAgent(NamedTuple):
     by_rule: bool = False
     on_commit: Callable[[str], object] | None = None
     check: Callable[[], object] | None = None
+    holders: Callable[[], Collection[str]] = tuple
 
 
 class Permission(NamedTuple):
-    """The permission of an intent: asserted, or only `proposed_because` of a reason; and whether by a curator."""
+    """The permission of an intent: asserted, or only `proposed_because` of a reason; and whether by a curator.
+
+    `judge` is the agent with that role: the author, or the agent of the token that writes for the author.
+    """
 
     is_curator: bool
     proposed_because: str | None = None
+    judge: str | None = None
 
 
 def authority(view: WriteSnapshot, policy: Policy) -> AccessPolicy:
@@ -104,10 +111,10 @@ def permitted(
     role = role_in_use(agent, rules, speaker)
     if speaker is not None and speaker.by_rule:
         return Permission(is_curator=False)
-    is_curator = role in CURATORS
+    is_curator, judge = role in CURATORS, agent if speaker is None else speaker.agent
     reason = curated_end(intent.revives, intent.supersedes, rules, view) if intent.revives and not is_curator else None
     if rules.is_open and role != "MemoryReader":
-        return Permission(is_curator, reason)
+        return Permission(is_curator, reason, judge)
     for kinds, places, scope in _judged_kinds(intent, view, effective.schema):
         verdict, rule = rules.verdict(agent, role, kinds, places, scope)
         if verdict == "deny":
@@ -116,7 +123,7 @@ def permitted(
             )
         if verdict == "propose" and not _withdraws_own_proposals(intent, view):
             reason = f"{BY_POLICY}{rule}"
-    return Permission(is_curator, reason)
+    return Permission(is_curator, reason, judge)
 
 
 def curator_grant_command(rule: PolicyChange, rules: AccessPolicy) -> str | None:
@@ -224,6 +231,29 @@ CHECKS = tuple(map(jido, ("forbidsPattern", "requiresPattern", "checkCommand")))
 _JUDGED_CHECK = (*CHECKS, jido("about"), jido("hasEnforcementLevel"))
 
 
+_CHECK_WAITS = "its check waits for a curator: the guard applies it once one accepts or confirms it"
+_CHECK_NOT_APPLIED = "its check stops no edit: the guard applies the checks of Strict conventions only"
+#: The warning for a pattern that matches every line, by its property.
+_BROAD = {
+    f"{vocab.JIDO}{name}Pattern": f"its pattern matches every line, so it {effect}; to narrow it: give `{name}`"
+    for name, effect in (("forbids", "stops each edit"), ("requires", "requires nothing"))
+}
+
+
+def check_warnings(
+    intent: MemoryUpdateIntent, judge: str | None, view: WriteSnapshot, policy: Policy, *, is_asserted: bool
+) -> list[str]:
+    """Return the warnings for checks: not applied as of advice, or until a curator accepts it; of every line."""
+    own = (triple[1:] for triple in intent.extra_triples if triple[0] == intent.iri)
+    checks = [(name, value["@value"]) for name, value in own if iri(name) in CHECKS]
+    if not checks or vocab.local_name(intent.enforcement_level or "") != "Strict":
+        return [_CHECK_NOT_APPLIED] if checks else []
+    curators = authority(view, policy).curators
+    waits = is_asserted and curators and {intent.asserted_by, judge}.isdisjoint(curators)
+    warnings = [_CHECK_WAITS] if waits else []
+    return warnings + [_BROAD[name] for name, text in checks if name in _BROAD and matches_every_line(text)]
+
+
 def check_waits(item: Term, view: WriteSnapshot, curators: Iterable[str]) -> bool:
     """Return whether the check of the convention *item* waits for one of *curators*, IRIs of agents; without any, not.
 
@@ -296,7 +326,7 @@ def proposal_reason(
     item = iri(intent.iri or "")
     untrusted = untrusted_reason(described, item, view)
     if untrusted and permission.is_curator and permission.proposed_because is None and not waits:
-        return None, [(item, _CONFIRMED, iri(intent.asserted_by or ""))]
+        return None, [(item, _CONFIRMED, iri(permission.judge or ""))]
     if untrusted and confirmed and permission.proposed_because is None and not waits:
         return None, [(item, _CONFIRMED, curator) for curator in confirmed]
     ends_none = not (intent.supersedes or intent.invalidates)
@@ -306,6 +336,12 @@ def proposal_reason(
     for node in [item, *alternative_nodes(intent)] if untrusted else ():
         marks.append((node, _QUARANTINED, boolean(True)))
     return reason, marks
+
+
+def settlement(intent: MemoryUpdateIntent, judge: str, view: WriteSnapshot, policy: Policy) -> list[Triple]:
+    """Return the triples that record *judge*, the agent of a token that writes *intent* for its author."""
+    settled = (iri(intent.iri or ""), jido("settledBy"), iri(judge))
+    return [settled, *participant_stubs([iri(judge)], iri(intent.applies_to_project or ""), view, policy)]
 
 
 def near_reason(
@@ -435,8 +471,8 @@ def _article(role: str) -> str:
     return f"{'an' if role[0] in 'AI' else 'a'} {role}"
 
 
-def check_promotion(intent: MemoryUpdateIntent, view: WriteSnapshot, is_curator: bool) -> MemoryUpdateIntent:
-    """Return the normal *intent*; a fact made of a hypothesis or an assumption needs evidence or a curator.
+def check_promotion(intent: MemoryUpdateIntent, view: WriteSnapshot, curator: str | None) -> MemoryUpdateIntent:
+    """Return the normal *intent*; a fact made of a hypothesis or an assumption needs evidence or the *curator*.
 
     Raises IntentRefused where it has neither.
     """
@@ -449,8 +485,8 @@ def check_promotion(intent: MemoryUpdateIntent, view: WriteSnapshot, is_curator:
     kinds = {other: vocab.local_name(min(kind)).lower() for other, kind in guesses if kind}
     if not kinds:
         return intent
-    if is_curator:
-        agent = vocab.local_name(intent.asserted_by or "")
+    if curator is not None:
+        agent = vocab.local_name(curator)
         return replace(intent, evidence=[f"judged by {agent}" + (f": {intent.reason}" if intent.reason else "")])
     other, kind = next(iter(kinds.items()))
     message = f"{other[1:-1]} is an {kind}: " if kind == "assumption" else f"{other[1:-1]} is a {kind}: "

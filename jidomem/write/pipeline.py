@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from jidomem.base.clock import parse_moment
-from jidomem.base.regex import matches_every_line
 from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, NotFound, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
@@ -64,14 +63,6 @@ from jidomem.write.triples import WRITER_AGENT, restated_in
 _EVIDENCE = jido("Evidence")
 #: The prefix of the warning with the reason why a memory is only proposed.
 PROPOSED_PREFIX = "proposed, not asserted: "
-_CHECK_WAITS = "its check waits for a curator: the guard applies it once one accepts or confirms it"
-_CHECK_NOT_APPLIED = "its check stops no edit: the guard applies the checks of Strict conventions only"
-#: The warning for a pattern that matches every line, by its property; the properties of all checks of the guard.
-_BROAD = {
-    f"{vocab.JIDO}{name}Pattern": f"its pattern matches every line, so it {effect}; to narrow it: give `{name}`"
-    for name, effect in (("forbids", "stops each edit"), ("requires", "requires nothing"))
-}
-_CHECKS = {*_BROAD, f"{vocab.JIDO}checkCommand"}
 STATUS_NAMES = {triples.ASSERTED: "asserted", triples.PROPOSED: "proposed"}
 _STORED_ELSEWHERE = "leave it out, and say where it is stored; if it is not a secret, word it differently"
 WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
@@ -162,6 +153,15 @@ class Pipeline:
         """Return the present policy of the root."""
         return self.rules.policy
 
+    @property
+    def sender(self) -> str | None:
+        """Return the agent of the token, None without one."""
+        return self.speaker.agent if self.speaker is not None else None
+
+    def is_holder(self, agent: Term) -> bool:
+        """Return whether *agent* has a token, which tells what it says from what others say of it."""
+        return self.speaker is not None and any(self.node(name, "agents") == agent for name in self.speaker.holders())
+
     def check_speaker(self) -> None:
         """Raise the refusal of the `check` of the speaker, called before each submission is judged."""
         if self.speaker is not None and self.speaker.check is not None:
@@ -196,7 +196,7 @@ class Pipeline:
         try:
             draft = self._normalise(submission, view, now)
             permissions.check_author(draft.intent.asserted_by, view, self.rules.policy, self.speaker)
-            if draft.request and (first := first_receipt(draft.intent, draft.request, view)) is not None:
+            if draft.request and (first := first_receipt(draft.intent, draft.request, view, self.sender)) is not None:
                 return Decision(first)
             draft, permission = self._validate(draft, submission, view)
             intent, statements = draft.intent, self.describe(draft.intent, options, view, now)
@@ -248,7 +248,8 @@ class Pipeline:
         intent = resolve(draft.intent, view, partial(self.find, project))
         permission = permissions.permitted(intent, view, self.rules, self.speaker)
         ids, is_recorded = partial(self.ids, project), intent.iri in options.recorded
-        intent = intent if is_recorded else permissions.check_promotion(intent, view, permission.is_curator)
+        if not is_recorded:
+            intent = permissions.check_promotion(intent, view, permission.judge if permission.is_curator else None)
         validate.require_fields(intent, project)
         attributed = options.attributed(intent) if is_recorded else intent
         validate.check_references(attributed, view, self.rules, ids, is_recorded=is_recorded)
@@ -285,7 +286,11 @@ class Pipeline:
         status = triples.PROPOSED if warnings else status
         if status == triples.ASSERTED and intent.iri not in options.recorded:
             permissions.check_reason(intent, statements.described, view)
-        warnings += self._check_warnings(intent, status, view) if intent.extra_triples else ()
+        if intent.extra_triples:
+            is_asserted, policy = status == triples.ASSERTED, self.rules.policy
+            warnings += permissions.check_warnings(intent, permission.judge, view, policy, is_asserted=is_asserted)
+        if permission.judge not in (None, intent.asserted_by):
+            marks = [*marks, *permissions.settlement(intent, permission.judge or "", view, self.rules.policy)]
         return Comparison(status, conflicts, marks, [*warnings, *close])
 
     def _decide(
@@ -422,12 +427,13 @@ class Pipeline:
             described += file_anchor_triples(item, intent.about, options.blobs or {})
         if intent.extra_triples:
             described += validate.declare_objects(intent, view, schema)
-        declared = triples.stubs(intent, view, self.rules.policy, now)
+        declared, ended = triples.stubs(intent, view, self.rules.policy, now)
         links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]
         try:
             keep_values = options.imported or options.restates
             warnings = validate.check_terms(described, view, schema, self.rules.policy, keep_values=keep_values)
             warnings += validate.judge_shapes([*described, *declared, *links], view, self.rules.schema)
+            warnings += [] if keep_values else ended
         except IntentRefused as refusal:  # the author does not know the new id
             faults = [replace(fault, message=fault.message.replace(plain_value(item), "this memory"))
                       for fault in refusal.violations]  # fmt: skip
@@ -465,17 +471,6 @@ class Pipeline:
             needs_reason = bool(faults_of(permissions.check_reason, replacing, described, view))
             raise Conflict(conflicts, items=items, needs_reason=needs_reason)
         return triples.PROPOSED if policy == "propose" else triples.ASSERTED
-
-    def _check_warnings(self, intent: MemoryUpdateIntent, status: Term, view: WriteSnapshot) -> list[str]:
-        """Return the warnings for checks: not applied as of advice, or until a curator accepts it; of every line."""
-        own = (triple[1:] for triple in intent.extra_triples if triple[0] == intent.iri)
-        checks = [(name, value["@value"]) for name, value in own if name in _CHECKS]
-        if not checks or vocab.local_name(intent.enforcement_level or "") != "Strict":
-            return [_CHECK_NOT_APPLIED] if checks else []
-        curators = permissions.authority(view, self.rules.policy).curators
-        waits = status == triples.ASSERTED and curators and intent.asserted_by not in curators
-        warnings = [_CHECK_WAITS] if waits else []
-        return warnings + [_BROAD[name] for name, text in checks if name in _BROAD and matches_every_line(text)]
 
     def _is_functional(self, prop: Term) -> bool:
         declared = self.rules.schema.properties.get(prop)

@@ -235,9 +235,12 @@ def submission_triples(node: Term, intent: MemoryUpdateIntent, request: str, rec
     ]
 
 
-def first_receipt(intent: MemoryUpdateIntent, request: str, view: WriteSnapshot) -> Receipt | None:
+def first_receipt(
+    intent: MemoryUpdateIntent, request: str, view: WriteSnapshot, sender: str | None = None
+) -> Receipt | None:
     """Return the receipt of the first intent with the key of *intent*; None without a key, and for a new one.
 
+    *sender* is the agent of the token: a memory that it wrote for its author is settled by it.
     Raises IdempotencyMismatch when the key was used for another request, RequestRedacted for one whose digest is gone.
     """
     if not intent.idempotency_key or not intent.asserted_by:
@@ -246,7 +249,8 @@ def first_receipt(intent: MemoryUpdateIntent, request: str, view: WriteSnapshot)
     for node in view.subjects(_KEY, literal(intent.idempotency_key)):
         by = [view.objects(node, jido(name)) for name in ("submittedBy", "settledBy", "assertedBy")]
         owner = next(filter(None, by), [])  # none if the name of the agent was redacted, whom nothing names any more
-        if agent not in owner and (owner or view.types(agent)):
+        is_sent = bool(sender) and iri(sender or "") in by[1] and agent in by[2]
+        if agent not in owner and not is_sent and (owner or view.types(agent)):
             continue
         first_request = view.first(node, _DIGEST)
         if first_request is None:
@@ -295,19 +299,20 @@ def undone_already(item: str, by: Term, changes: Collection[str], view: WriteSna
 class Retry(NamedTuple):
     """How a correction of *agent* with the idempotency *key* is recognised when it is sent again, by its *request*.
 
-    One without a key is not recognised.
+    One without a key is not recognised. *sender* is the agent of the token.
     """
 
     agent: str = ""
     key: str = ""
     request: str = ""
+    sender: str | None = None
 
     def first(self, view: WriteSnapshot) -> Receipt | None:
         """Return the receipt of the first one; None for a new one.
 
         Raises IdempotencyMismatch when the key was used for another request.
         """
-        return first_receipt(self._intent, self.request, view)
+        return first_receipt(self._intent, self.request, view, self.sender)
 
     def triples(self, receipt: Receipt) -> list[Triple]:
         """Return the triples that let a retry get *receipt*."""

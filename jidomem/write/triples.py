@@ -148,10 +148,13 @@ def is_judged_to_stay(item: Term, by: Term, view: WriteSnapshot) -> bool:
     return literal(judgement_keys(plain_value(item), stays=True)[1]) in view.objects(by, CONFLICT_KEY)
 
 
-def stubs(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, now: datetime) -> list[Triple]:
+def stubs(
+    intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, now: datetime
+) -> tuple[list[Triple], list[str]]:
     """Return the descriptions of the project, agents and session that this intent is the first to name.
 
-    The session starts *now*, as the date of a memory may be that of an imported record.
+    The session starts *now*, as the date of a memory may be that of an imported record. The second list has a warning
+    for a session that has ended.
     """
     assert intent.applies_to_project
     assert intent.asserted_by
@@ -159,9 +162,14 @@ def stubs(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, now: 
     project, author, session = iri(intent.applies_to_project), iri(intent.asserted_by), iri(intent.asserted_in)
     agents = (author, iri(intent.assigned_to)) if intent.assigned_to else (author,)
     triples = participant_stubs(agents, project, view, policy)
-    if not view.describes(session):
+    known = view.properties(session)
+    if not known:
         triples += session_stub(session, project, author, format_timestamp(now))
-    return triples
+    return triples, [_HAS_ENDED.format(vocab.local_name(session))] if _ENDED_AT in known else []
+
+
+_ENDED_AT = jido("endedAt")
+_HAS_ENDED = "the session {0} has ended; open another one: jidomem agent session start NAME --continues {0}"
 
 
 def participant_stubs(agents: Iterable[Term], project: Term, view: WriteSnapshot, policy: Policy) -> list[Triple]:

@@ -145,17 +145,19 @@ class MemoryWriter(Descriptions, WorkSessions, ConversationWriter, Rollbacks):
         role: str,
         on_commit: Callable[[str], object] | None = None,
         check: Callable[[], object] | None = None,
+        holders: Callable[[], Collection[str]] = tuple,
     ) -> Self:
         """Return this writer for *agent*, which a server identified by a token, in *role*.
 
         *role* replaces the role that the project gives the agent; with `agent` that role stays, unless it is a
         curator's. An agent that is no curator writes in its own name only. *on_commit* is called with the id of each
         commit of this writer, whatever author it names. *check* is called before each submission is judged, also in
-        the middle of a batch, and raises its refusal. Raises InvalidRequest for an unknown role.
+        the middle of a batch, and raises its refusal. *holders* returns the agents with a token: no other token but a
+        curator's records what they asked. Raises InvalidRequest for an unknown role.
         """
         own_role = None if role == "agent" else role_named(role)
         node = plain_value(self._pipeline.node(agent, "agents"))
-        speaker = permissions.AuthenticatedAgent(node, own_role, on_commit=on_commit, check=check)
+        speaker = permissions.AuthenticatedAgent(node, own_role, on_commit=on_commit, check=check, holders=holders)
         return self._with(self._context._replace(agent=agent, pipeline=replace(self._pipeline, speaker=speaker)))
 
     def speaking_for(self, agent: str) -> Self:

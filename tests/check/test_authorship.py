@@ -171,19 +171,25 @@ def test_what_the_configuration_permits_since_the_revision_is_a_violation_until_
     assert {each["severity"] for each in problems("--since", "HEAD~1")} == {"warning"}
 
 
-def test_a_decision_of_a_curator_by_token_is_allowed_by_the_grant_that_the_finding_names(repository):
+@pytest.mark.parametrize("author", ["rita", "bob"])
+def test_a_decision_of_a_curator_by_token_is_allowed_by_the_grant_that_the_finding_names(repository, author):
     run("access", "policy", "grant", "ana", "admin")
     run("access", "policy", "set", "--preset", "curated")
     with jidomem.open(repository / ".jidomem") as memory:
         writer = memory.writer.acting_as("rita", "curator")
         made = writer.remember(
-            memory.project, "Use SQLite", type="architectural_decision", topic="store", rationale="r"
+            memory.project,
+            "Use SQLite",
+            type="architectural_decision",
+            topic="store",
+            rationale="r",
+            asserted_by=author,
         )
     assert made.status == "asserted"
 
     (problem,) = problems(code=1)
     words, _, grant = problem["message"].rpartition(": ")
-    assert words.endswith("if only a server's token made it a curator, grant that here")
+    assert words.endswith("if only a server's token made rita a curator, grant that here")
     run(*grant.split()[1:])
     assert problems() == []
 

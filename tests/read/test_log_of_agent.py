@@ -23,13 +23,16 @@ AGENTS = "https://jido.ai/agents/"
 
 @pytest.fixture
 def memory(tmp_path):
-    """A memory with all kinds of authors: ben proposed, cleo settled, dora redacted, eve wrote a turn."""
+    """A memory with all kinds of authors: ben proposed, cleo settled, dora redacted, eve wrote a
+    turn, fay opened a session, and hal repeated a fact."""
     with jidomem.open(tmp_path / "root", project="p", agent="ana", sources=fixed_sources()) as memory:
         memory.writer.submit_intent("p", intent(summary="the door is blue", asserted_by="ana"))
         proposal = memory.writer.submit_intent("p", intent(summary="it is red", asserted_by="ben"), propose=True)
         memory.writer.acting_as("cleo", "curator").settle("p", proposal.iri, "accept")
         memory.writer.submit_intent("p", intent(summary="the code is 4711", asserted_by="ben"))
         memory.conversation("talk", "p").record("which door?", "the blue one", asked_by="eve", answered_by="ana")
+        memory.writer.start_session("p", "night", agent="fay")
+        memory.writer.submit_intent("p", intent(summary="the door is blue", asserted_by="hal", idempotency_key="k"))
         memory.maintenance.redact(memory.maintenance.plan("p", None, texts=["4711"]), agent="dora", reason="a code")
         memory.writer.change_policy("p", [PolicyChange(kind="convention", allows="propose")])
         yield memory
@@ -38,7 +41,7 @@ def memory(tmp_path):
 def test_the_log_of_an_agent_has_the_commits_that_name_it(memory):
     whole = memory.reader.log("p").rows
     agents = {agent for row in whole for agent in row["agents"]}
-    assert {f"{AGENTS}{name}" for name in ("ana", "ben", "cleo", "dora")} <= agents
+    assert {f"{AGENTS}{name}" for name in ("ana", "ben", "cleo", "dora", "fay", "hal")} <= agents
 
     for agent in agents:
         expected = [row for row in whole if agent in row["agents"]]

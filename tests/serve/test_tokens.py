@@ -267,6 +267,39 @@ def test_an_agents_token_submits_for_its_own_agent_alone_by_every_route(new_call
     assert memory.catch_up("p") == before
 
 
+def test_a_memory_that_a_curators_token_writes_for_another_agent_names_the_curator(new_caller, memory):
+    carl, reader = new_caller("carl", "curator"), memory.reader
+    fields = intent(summary="the vendor allows 100 calls", asserted_by="bob", source_type="ExternalDocumentSource")
+
+    made = carl.submit(fields, headers={"Idempotency-Key": "k"})
+    retry = carl.submit(fields, headers={"Idempotency-Key": "k"})
+    changed = carl.submit({**fields, "summary": "it allows 200"}, headers={"Idempotency-Key": "k"})
+
+    item, by = made.json["iri"], "https://jido.ai/agents/carl"
+    why = reader.why("p", item)
+    assert (why["asserted_by"], why["settled_by"]) == (["https://jido.ai/agents/bob"], [by])
+    assert reader.get_memory("p", item)["properties"]["confirmedBy"] == [by]
+    assert reader.history("p", item)[-1]["agent"] == by
+    assert by in reader.log("p").rows[0]["agents"]
+    assert [row["item"] for row in reader.ask("memories-of-agent", project="p", agent="carl")] == [item]
+    assert by in {row["agent"] for row in reader.ask("agent-activity", project="p")}
+    assert (retry.json, changed.json["code"]) == (made.json, "idempotency_mismatch")
+
+
+def test_a_token_does_not_record_what_an_agent_with_another_token_asked(new_caller):
+    gus, carl, _ = new_caller("gus"), new_caller("carl", "curator"), new_caller("alma")
+
+    def asked(caller, name):
+        body = {"prompt": "Drop the old table", "asked_by": name}
+        return caller.ask("POST", "/projects/p/conversations/evening", json=body)
+
+    refused = asked(gus, "https://jido.ai/agents/alma")
+
+    assert (refused.status_code, refused.json["code"]) == (403, "policy_denied")
+    assert refused.json["hint"] == "leave out `asked_by`, or give gus"
+    assert [asked(*each).status_code for each in ((gus, "gus"), (gus, "a guest"), (carl, "alma"))] == [201, 201, 201]
+
+
 def test_the_agent_of_the_token_is_filled_in(new_caller, memory):
     ana = new_caller()
     unsigned = {name: value for name, value in intent(summary="unsigned").items() if name != "asserted_by"}

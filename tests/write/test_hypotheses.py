@@ -11,7 +11,7 @@ from jidomem.write.snapshot import WriteSnapshot
 
 KINDS = {kind: MEMORY + kind.lower() for kind in ("Assumption", "Hypothesis", "Fact")}
 GUESSES = [*KINDS][:2]
-BY_A_CURATOR = {"asserted_by": "https://jido.ai/agents/ana"}
+CURATOR = "https://jido.ai/agents/ana"
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def fact(**fields):
 @pytest.mark.parametrize("kind", GUESSES)
 def test_a_fact_that_replaces_a_guess_without_evidence_is_refused(view, kind, field):
     (violation,) = refusal(
-        check_promotion, fact(**{field: ["0190", KINDS["Fact"], KINDS[kind]]}), view, False
+        check_promotion, fact(**{field: ["0190", KINDS["Fact"], KINDS[kind]]}), view, None
     ).violations
     article = {"Assumption": "an", "Hypothesis": "a"}[kind]
     assert violation.message == (
@@ -41,10 +41,10 @@ def test_a_fact_that_replaces_a_guess_without_evidence_is_refused(view, kind, fi
 
 @pytest.mark.parametrize("kind", GUESSES)
 def test_a_guess_that_a_curator_promotes_gets_the_judgement_as_evidence(view, kind):
-    fact_intent = fact(supersedes=[KINDS[kind]], **BY_A_CURATOR)
-    assert check_promotion(fact_intent, view, True).evidence == ["judged by ana"]
-    fact_intent = fact(supersedes=[KINDS[kind]], reason="seen it", **BY_A_CURATOR)
-    assert check_promotion(fact_intent, view, True).evidence == ["judged by ana: seen it"]
+    fact_intent = fact(supersedes=[KINDS[kind]], asserted_by=CURATOR)
+    assert check_promotion(fact_intent, view, CURATOR).evidence == ["judged by ana"]
+    fact_intent = fact(supersedes=[KINDS[kind]], reason="seen it", asserted_by=CURATOR)
+    assert check_promotion(fact_intent, view, CURATOR).evidence == ["judged by ana: seen it"]
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_a_guess_that_a_curator_promotes_gets_the_judgement_as_evidence(view, ki
     ],
 )  # fmt: skip
 def test_intents_with_evidence_or_without_a_guess_are_unchanged(view, fields):
-    for is_curator in (False, True):
+    for curator in (None, CURATOR):
         fact_intent = fact(**fields)
-        assert check_promotion(fact_intent, view, is_curator) is fact_intent
+        assert check_promotion(fact_intent, view, curator) is fact_intent
 
 
 def test_a_guess_of_two_classes_is_named_by_one_of_them(view):
     view.add([(iri(KINDS["Hypothesis"]), TYPE, jido("Assumption"))])
-    (violation,) = refusal(check_promotion, fact(supersedes=[KINDS["Hypothesis"]]), view, False).violations
+    (violation,) = refusal(check_promotion, fact(supersedes=[KINDS["Hypothesis"]]), view, None).violations
     assert "is an assumption: " in violation.message

@@ -170,6 +170,18 @@ def test_the_activity_query_counts_by_recording_agent(memory):
     assert {row["agent"].rpartition("/")[2]: row["items"] for row in rows} == {"ana": 1, "ben": 1, "cleo": 1}
 
 
+def test_the_memories_of_an_agent_include_the_work_and_the_facts_of_others_that_it_settled(memory):
+    task, known = record(memory, summary="move the bills", type="task"), record(memory, summary="the cap is 100")
+    done = memory.writer.correct("p", task, changes={"status": "Completed"}).iri
+    confirmed = memory.writer.confirm("p", known).iri
+
+    def items_of(agent):
+        return {row["item"] for row in memory.reader.ask("memories-of-agent", project="p", agent=agent)}
+
+    assert items_of("ben") == items_of("ana") == {done, confirmed}
+    assert {row["agent"].rpartition("/")[2] for row in memory.reader.ask("timeline", project="p")} == {"ben"}
+
+
 def test_an_agent_that_revives_a_memory_does_not_become_its_author(memory):
     old = record(memory, summary="one")
     memory.writer.invalidate("p", old, reason="looked wrong")

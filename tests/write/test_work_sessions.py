@@ -23,6 +23,17 @@ def events(memory, name):
     ]
 
 
+def test_a_memory_of_an_ended_session_has_a_warning_with_the_command_for_its_successor(memory):
+    memory.writer.start_session("p", "s")
+    first = memory.writer.remember("p", "the port is 80", asserted_in="s")
+    memory.writer.move_session("p", "s", status="closed")
+
+    late = memory.writer.remember("p", "the gate is shut", asserted_in="s")
+
+    hint = "the session s has ended; open another one: jidomem agent session start NAME --continues s"
+    assert (first.warnings, late.status, late.warnings) == ((), "asserted", (hint,))
+
+
 @pytest.mark.parametrize("final_status", ["Closed", "Abandoned"])
 def test_an_ended_session_is_not_moved_and_the_refusal_names_its_successor_command(memory, final_status):
     memory.writer.start_session("p", "s")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -72,19 +72,22 @@ class ClientSession:
         since: datetime | None = None,
         log_fault: Callable[[JidomemError, str], None] = lambda error, agent: None,
         log_commit: Callable[[str, ApiToken], None] = lambda commit, caller: None,
+        holders: Callable[[], Collection[str]] = tuple,
     ) -> None:
         """Work for *agent*, whose name was given by the operator if *is_named*, or for the *caller*.
 
         A *session* given by the operator is neither opened nor closed here. With a briefing of its client after *since*
         the agent gets no other one. *log_fault* logs an error of which the
-        caller is told the code only, *log_commit* a commit of the caller.
+        caller is told the code only, *log_commit* a commit of the caller. *holders* returns the agents with a token.
         """
         self.memory = memory
         own = memory.writer
         if caller is None:
             self.writer = own.speaking_for(agent)
         else:
-            self.writer = own.acting_as(caller.agent, caller.role, lambda commit: log_commit(commit, caller))
+            self.writer = own.acting_as(
+                caller.agent, caller.role, lambda commit: log_commit(commit, caller), holders=holders
+            )
         self.agent = agent
         self._caller, self._is_named, self._log_fault = caller, is_named, log_fault
         log = memory.read_log
@@ -189,6 +192,7 @@ class ClientSessions:
         self.memory = memory
         self.log_fault: Callable[[JidomemError, str], None] = lambda error, agent: None
         self.log_commit: Callable[[str, ApiToken], None] = lambda commit, caller: None
+        self.holders: Callable[[], Collection[str]] = tuple
         self._agent, self._session = agent, session
         self._sessions: dict[tuple[str, str | None, str | None], tuple[ClientSession, datetime]] = {}
         self._since = memory.sources.now() - _STARTING
@@ -222,6 +226,7 @@ class ClientSessions:
                     since=self._since if connection is None else now - _STARTING,
                     log_fault=self.log_fault,
                     log_commit=self.log_commit,
+                    holders=self.holders,
                 )
             self._sessions[key] = session, now
             return session

@@ -168,7 +168,7 @@ def serve_http(
     """
     sessions.memory.journal.on_durable = operation.measures.committed
     sessions.memory.journal.watch()
-    keyring.on_fault = operation.log_fault
+    keyring.on_fault, sessions.holders = operation.log_fault, keyring.agents
     watch = McpMonitor(operation, [tool.name for tool in tools], sessions.memory.project)
     mcp_server = create_server(sessions, tools, operation)
     mcp_server.middleware.append(watch)
