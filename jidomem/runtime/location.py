@@ -367,8 +367,8 @@ class SharedLocation:
 
 
 def open_place(given: str | os.PathLike[str] | None, wait: float) -> FolderPlace | SharedLocation:
-    """Return the location of the root in *given*, or of the one found; raises the errors of `settings`."""
+    """Return the location of the root in *given*, or of the one found, whose content `settings.load` checks."""
     if (address := settings.address_of(given)) is None:
-        return FolderPlace(settings.find(given)[0])
+        return FolderPlace(settings.locate(given)[0])
     log, home = open_current_log(address, wait)
     return SharedLocation(log, address, home)

@@ -249,12 +249,13 @@ def find(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
 
     Raises Failed `invalid_config` for a root with a symbolic link, InvalidRequest for an invalid address.
     """
-    folder, found = _located(given)
+    folder, found = locate(given)
     check_root(folder)
     return folder, found
 
 
-def _located(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
+def locate(given: str | os.PathLike[str] | None) -> tuple[Path, str]:
+    """Return the same as `find`, without a check of what is in the folder."""
     if given is not None:
         return _folder(given), NAMED[0]
     if env := os.environ.get("JIDOMEM_ROOT"):
