@@ -100,11 +100,15 @@ class Corrections(WritePart):
                 hint=f"to renew it: jidomem edit {item} --confirm --set valid_until=DATE{reasoned}",
             )
         if view.is_proposed(iri(item)):
-            self.check_asserted(view, self._submit(project_id, values, dry_run=True))
+            agents = {self._context.pipeline.node(values["asserted_by"], "agents"), *view.recorded_by(iri(item))}
+            try:
+                self.check_asserted(view, self._submit(project_id, values, dry_run=True))
+            except Conflict as error:  # ACCEPTED is no reason to end the memory of another
+                ends = map(iri, error.conflicts[0].resolve_with.get("supersedes", ()))
+                error.needs_reason |= any(permissions.unexplained(end, agents, view, "reason") for end in ends)
+                raise
             old = restated_in(view, plain_value(conflict.first_proposed(iri(item), view)))
             if not (reason or old.get("reason") or old.get("rationale")):
-                acting = self._context.pipeline.node(values["asserted_by"], "agents")
-                agents = {acting, *view.recorded_by(iri(item))}
                 ended = {*values["supersedes"], *values.get("invalidates", ())} - {item}
                 permissions.check_explained(ended, agents, view)
         return self._submit(project_id, values, SubmitOptions(request=retry.request), dry_run=dry_run)

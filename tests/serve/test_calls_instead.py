@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import jidomem
 from jidomem.errors import Conflict
+from jidomem.records.policy import PolicyChange
 from jidomem.serve.app import create_app
 from jidomem.serve.mcp.client_session import ClientSession, call
 from jidomem.serve.mcp.tools import TOOLS
@@ -149,6 +150,23 @@ def test_a_second_withdrawal_has_no_call(memory):
     assert "stays withdrawn" in refused.text
     assert "the tool" not in refused.text
     assert [choice["choice"] for choice in refused.values["choices"]] == ["keep"]
+
+
+def test_the_acceptance_of_a_proposal_that_another_curator_rejected_asks_for_the_reason(memory):
+    for curator in ("carl", "rita"):
+        memory.writer.change_policy("p", [PolicyChange(curator, grants="Curator")])
+    memory.writer.change_policy("p", [PolicyChange(role="Implementer", kind="convention", allows="propose")])
+    bob, carl = memory.writer.speaking_for("bob"), memory.writer.speaking_for("carl")
+    item = bob.remember("p", "Prefix helpers", type="convention").iri
+    carl.invalidate("p", item, reason="noise")
+    session = ClientSession(memory, "rita", is_named=True)
+
+    refused = call(TOOL["revise"], session, {"id": item, "confirm": True})
+    arguments = json.loads(refused.values["hint"].partition("revise with ")[2])
+    arguments["reason"] = {"SAY WHY": "it is none"}[arguments["reason"]]
+
+    assert not call(TOOL["revise"], session, arguments).is_error
+    assert "Prefix helpers" in active(memory)
 
 
 def test_the_confirmation_of_what_another_agent_withdrew_asks_for_the_reason(memory):
