@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import NotFound
 from jidomem.rdf.terms import Term, iri, literal
-from jidomem.rdf.vocab import BASE, MARKER, TRUST, TRUST_OF_SOURCE, graph_iri, local_name
+from jidomem.rdf.vocab import MARKER, TRUST, TRUST_OF_SOURCE, graph_iri, local_name
+from jidomem.read.named_queries import nodes_of
 from jidomem.records.active import INVALIDATED, PENDING, REJECTED, SUPERSEDED, UNACCEPTED
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.records.policy import PRESETS, AccessPolicy, Policy, PolicyChange, unsettled
@@ -201,8 +202,8 @@ def sessions(reader: MemoryReader, project: str, *, ended: bool = False) -> Rows
 
 def session(reader: MemoryReader, project: str, name: str) -> dict[str, object]:
     """Return one session, by its name or IRI; raises NotFound if it was never opened."""
-    node = to_term(name if ":" in name else f"{BASE}sessions/{name}", "iri", "session")
-    for row in reader.select(project, _SESSIONS % f" VALUES ?session {{ {node} }}"):
+    rows = reader.select(project, _SESSIONS % f" VALUES ?session {{ {' '.join(nodes_of('sessions', name))} }}")
+    for row in rows:
         return row
     raise NotFound(
         f"{project} has no session {name!r}", hint="open it first, or list them: jidomem agent session list --all"

@@ -400,7 +400,7 @@ def resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) -> 
         given = ((graph, of, literal(plain)) for graph in graphs for of in _TEXTS[folder])
         if any(any(index.triples(graph, None, of, text, most=1)) for graph, of, text in given):
             return plain
-        for node in _nodes(folder, plain):
+        for node in nodes_of(folder, plain):
             for graph in graphs:
                 if any(index.triples(graph, None, None, node, most=1)) or any(index.triples(graph, node, most=1)):
                     return plain_value(node)
@@ -414,7 +414,7 @@ def resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) -> 
     raise NotFound(f"{project} has no {folder[:-1]} {name!r}", hint=hint)
 
 
-def _nodes(folder: str, name: str) -> Iterator[Term]:
+def nodes_of(folder: str, name: str) -> Iterator[Term]:
     """Yield the IRIs that an agent or session of this *name* may have; raises InvalidRequest for an invalid one."""
     if name.startswith(_SCHEMES):
         yield to_term(name, "iri", folder[:-1])

@@ -355,6 +355,15 @@ def test_a_session_is_opened_moved_and_closed(client):
     assert client.get("/projects/p/sessions/noon").json["code"] == "not_found"
 
 
+def test_a_session_is_found_by_the_name_that_it_was_opened_with(client):
+    for name in ("thread:abc", "7 a.m."):
+        client.post("/projects/p/sessions", json={"name": name, "agent": "bo"})
+        shown = client.get(f"/projects/p/sessions/{quote(name)}")
+
+        assert (shown.status_code, shown.json.get("agent")) == (200, "https://jido.ai/agents/bo")
+    assert client.get("/projects/p/sessions/thread:ab").json["code"] == "not_found"
+
+
 def test_a_project_shows_its_counts_and_its_version_is_awaited(client):
     shown = client.get("/projects/p").json
     receipt = client.post("/projects/p/intents", json=intent()).json
