@@ -104,7 +104,7 @@ class UnvalidatedPipeline(Pipeline):
     """The write pipeline without the checks of terms and shapes, for memories that are known to be valid."""
 
     def describe(self, intent: Any, options: Any, view: Any, now: Any) -> Statements:
-        return Statements(triples.describe(intent), triples.stubs(intent, view, self.policy, now), [])
+        return Statements(triples.describe(intent), triples.stubs(intent, view, self.policy, now)[0], [])
 
 
 def build(

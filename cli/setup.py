@@ -27,6 +27,7 @@ from jidomem.clients import setup as setups
 from jidomem.clients.config_files import check_inside, write
 from jidomem.clients.setup import CLIENTS, MODE, TOKEN_VARIABLE, AgentProgram, FileChange, plan_hook_change
 from jidomem.errors import InvalidRequest
+from jidomem.journal.journal import Stream
 from jidomem.runtime import location
 from jidomem.runtime.settings import FOLDER
 from jidomem_cli.options import App, Command, pass_app
@@ -86,6 +87,8 @@ def setup(app: App, client: str, user: bool, server: str | None, remove: bool, c
     url = None if server is None else _checked_url(app, server)
     folder = Path.home() if user else _folder()
     project = app.project or os.environ.get("JIDOMEM_PROJECT") or None
+    if project is not None:
+        Stream(project)  # raises for an invalid id, before a file is written
     changes = _changes(client, folder, user, remove, url, project)
     present, name = (None, None) if url or remove else _present(client, changes[0])
     if present and check:
@@ -159,7 +162,8 @@ def _present(name: str, change: FileChange) -> tuple[str | None, str | None]:
     if name == "git":
         return None, setups.named_project(setups.hook_command(text))
     entry = setups.present_server(CLIENTS[name], text)
-    return entry.get("url"), setups.named_project(entry.get("args"))
+    url = entry.get("url")
+    return url if isinstance(url, str) else None, setups.named_project(entry.get("args"))
 
 
 def _changes(

@@ -336,6 +336,13 @@ def test_a_project_is_written_into_each_command_and_kept_until_another_is_named(
         assert "search is not written" in setup(client, "--server", "https://memory.example.org").stderr
 
 
+def test_an_invalid_project_is_refused_before_a_file_is_written(repository):
+    refused = run("--project", "A B", "setup", "claude")
+
+    assert (refused.exit_code, repository_files(repository)) == (4, {})
+    assert "A B" in refused.stderr
+
+
 def test_the_configured_server_is_started_by_a_client_and_answers(repository):
     run("remember", "the build needs Rust 1.80")
     servers = set()

@@ -382,7 +382,7 @@ def test_the_console_answers_refusals_as_json_and_its_form_as_a_page(browser, it
 @pytest.mark.parametrize(
     ("question", "query", "field", "message"),
     [
-        ("tasks-of-agent", "agent=%3Cx%3E:y", "agent", "is not an IRI"),
+        ("tasks-of-agent", "agent=https://%3Cx%3E", "agent", "is not an IRI"),
         ("derived", "item=nothing+of+the+kind", "item", "no memory"),
     ],
 )

@@ -203,7 +203,7 @@ def test_the_verbs_run_on_a_shared_root_and_show_no_password(address, tmp_path):
 
 
 def test_no_command_prints_the_password_of_the_address_in_its_arguments(address, tmp_path, monkeypatch):
-    monkeypatch.setattr(similar, "DEFAULT", "ask")
+    monkeypatch.setattr(similar.ReceiptSearch, "default", "ask")
     monkeypatch.chdir(tmp_path)
     environment, outputs = {"JIDOMEM_HOME": str(tmp_path / "home")}, {}
 
