@@ -281,7 +281,8 @@ class Pipeline:
             statements.described, intent, permission, view, waits=status == triples.PROPOSED, confirmed=confirmed
         )
         if options.near and proposed_because is None and status == triples.ASSERTED:
-            proposed_because, marks = permissions.near_reason(intent, options.near, view)
+            proposed_because, near_marks = permissions.near_reason(intent, options.near, view)
+            marks = marks if proposed_because is None else near_marks
         warnings = [] if proposed_because is None else [f"{PROPOSED_PREFIX}{proposed_because}"]
         status = triples.PROPOSED if warnings else status
         if status == triples.ASSERTED and intent.iri not in options.recorded:
