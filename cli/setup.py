@@ -29,7 +29,7 @@ from jidomem.clients.setup import CLIENTS, MODE, TOKEN_VARIABLE, AgentProgram, F
 from jidomem.errors import InvalidRequest
 from jidomem.journal.journal import Stream
 from jidomem.runtime import location
-from jidomem.runtime.settings import FOLDER
+from jidomem.runtime.settings import FOLDER, requested_project
 from jidomem_cli.options import App, Command, pass_app
 from jidomem_cli.output import show_json
 
@@ -86,7 +86,7 @@ def setup(app: App, client: str, user: bool, server: str | None, remove: bool, c
         raise InvalidRequest("--remove needs no --server", hint=f"jidomem setup {client} --remove")
     url = None if server is None else _checked_url(app, server)
     folder = Path.home() if user else _folder()
-    project = app.project or os.environ.get("JIDOMEM_PROJECT") or None
+    project = requested_project(app.project)
     if project is not None:
         Stream(project)  # raises for an invalid id, before a file is written
     changes = _changes(client, folder, user, remove, url, project)

@@ -285,11 +285,15 @@ def _counted(
     late = [triple for triple in overruled if triple not in triples]
     records: dict[Term, dict[str, list[Triple]]] = {item: {} for item, name, _ in late if name not in OF_THE_IMPORT}
     for head, rows in commits if records else ():
-        for item in {subject for subject, name, _ in rows if name == _RECORDED_IN and subject in records}:
-            records[item][head.id] = [triple for triple in rows if triple[0] == item]
-    for item, of_commits in records.items():
-        removed, added = separate_records(item, of_commits, single)
-        triples = {triple: None for triple in triples if triple not in removed} | dict.fromkeys(added)
+        recorded = records.keys() & {subject for subject, name, _ in rows if name == _RECORDED_IN}
+        for triple in rows if recorded else ():
+            if triple[0] in recorded:
+                records[triple[0]].setdefault(head.id, []).append(triple)
+    changes = [separate_records(item, of_commits, single) for item, of_commits in records.items()]
+    if changes:
+        removed = {triple for rows, _ in changes for triple in rows}
+        triples = {triple: None for triple in triples if triple not in removed}
+        triples |= dict.fromkeys(triple for _, rows in changes for triple in rows)
     return list(triples), late
 
 

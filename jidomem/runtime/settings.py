@@ -102,6 +102,11 @@ class Settings:
         return addresses.without_secrets(self.address)
 
 
+def requested_project(project: str | None) -> str | None:
+    """Return the given *project*, else that of $JIDOMEM_PROJECT; None without either."""
+    return project or os.environ.get("JIDOMEM_PROJECT") or None
+
+
 def load(
     root: str | os.PathLike[str] | None = None,
     project: str | None = None,
@@ -123,7 +128,7 @@ def load(
     own = own_config()
     config = root_config.read(folder / CONFIG, own)
     user = user_config.read(own) if own.exists() else UserConfig()
-    requested = project or os.environ.get("JIDOMEM_PROJECT") or None
+    requested = requested_project(project)
     repository = _repository() if found == OWN and not config.get("project") else None
     if repository is not None:
         default = _own_project(folder, repository, requested)
