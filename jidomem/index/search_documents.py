@@ -84,8 +84,8 @@ def touched_memories(index: TripleReader, graph: str, changes: Mapping[Term, Col
 
 def other_records(index: TripleReader, graph: str, items: Collection[Term]) -> dict[Term, Term]:
     """Return the further records of the memories *items* that branches wrote differently, each with its memory."""
-    rows = index.triples(graph, None, jido("conflictsWith"))
-    return {record: item for record, _, item in rows if item in items and is_record_of(record, item)}
+    rows = (row for item in items for row in index.triples(graph, None, jido("conflictsWith"), item))
+    return {record: item for record, _, item in rows if is_record_of(record, item)}
 
 
 def memory_document(index: TripleReader, graph: str, item: Term) -> Document | None:

@@ -668,7 +668,8 @@ class Texts:
             changes.pop(iri(commit.iri), None)
         source, reader = self._project(stream), READERS[stream.name]
         source.refresh()
-        records = other_records(source, stream.graph, changes) if stream.name == "memory" else {}
+        described = [node for node, names in changes.items() if _SUMMARY in names] if stream.name == "memory" else []
+        records = other_records(source, stream.graph, described)
         changes.update((record, {*BEGINS}) for record in records)
         new = file.projection.missing(sorted(changes)) if fills and stream.name == "memory" else []
         new = [name for name in new if not records or name not in {*records, *records.values()}]
