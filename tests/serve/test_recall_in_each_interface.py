@@ -32,7 +32,7 @@ OF_MEMORIES = {
     "since": ({"since": MOMENT}, {"new"}),
     "until": ({"until": MOMENT}, {"alpha", "beta"}),
     "as_of": ({"as_of": MOMENT}, {"alpha", "beta"}),
-    "valid_at": ({"valid_at": "2026-12-24"}, {"beta", "new"}),
+    "valid_at": ({"valid_at": "2096-12-24"}, {"beta", "new"}),
     "include_inactive": ({"include_inactive": True}, {*ALL, "old"}),
     "budget_tokens": ({"budget_tokens": 90}, {"beta"}),
     "explain": ({"explain": True}, ALL),
@@ -76,7 +76,7 @@ def middle_moment(memory):
 
     submit = memory.writer.submit_intent
     submit("p", intent(summary="quagga alpha", asserted_by="ana", asserted_in="s-1", about=["src/a.py"],
-                       valid_until="2026-12-01", evidence=[]))  # fmt: skip
+                       valid_until="2096-12-01", evidence=[]))  # fmt: skip
     submit("p", intent(summary="quagga beta", asserted_by="ben", asserted_in="s-2", evidence=[]))
     record("of ana", "ana")
     record("of ben", "ben", metadata={"namespace": "acme"})
