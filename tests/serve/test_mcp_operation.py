@@ -63,10 +63,10 @@ def talk(process, use, *, mode, secret=None):
     return anyio.run(main)
 
 
-def fetch(process, path="/metrics", *, method="GET", **headers):
+def fetch(process, path="/metrics", *, method="GET", body=None, **headers):
     """Status, headers and text of an answer."""
     try:
-        with urlopen(Request(f"{process.url}{path}", method=method, headers=headers), timeout=30) as answer:
+        with urlopen(Request(f"{process.url}{path}", body, headers, method=method), timeout=30) as answer:
             return answer.status, answer.headers, answer.read().decode()
     except HTTPError as error:
         with error:
@@ -225,6 +225,36 @@ def test_a_write_error_is_logged_with_its_path_and_reported_to_a_token_without_i
     assert str(root) not in answer.model_dump_json()
     (fault,) = [line for line in process.lines if line["event"] == "fault"]
     assert (fault["agent"], fault["code"], str(root) in fault["detail"]) == ("ana", "write_failed", True)
+
+
+def test_a_connection_is_used_and_ended_by_the_token_that_opened_it_alone(tmp_path):
+    root = tmp_path / "root"
+    ring = Keyring(own_config(), root)
+    ana, bob = (ring.issue(name, "agent", ["p"], Sources())[0] for name in ("ana", "bob"))
+
+    def send(secret, method, params=None, connection=None, http_method="POST"):
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json",
+                   "Accept": "application/json, text/event-stream",
+                   **({"Mcp-Session-Id": connection} if connection else {})}  # fmt: skip
+        return fetch(process, "/mcp", method=http_method, body=body, **headers)
+
+    def remember(secret, connection):
+        answer = send(secret, "tools/call", {"name": "remember", "arguments": {"text": Sources().new_id()}}, connection)
+        return answer[0], *re.findall(r'"asserted_in": ?"([^"]+)"', answer[2].replace("\\", ""))[:1]
+
+    with serving(root) as process:
+        start = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        connection = send(ana, "initialize", start)[1]["Mcp-Session-Id"]
+        first = remember(ana, connection)
+        by_another = [send(bob, "", None, connection, "DELETE")[0], *remember(bob, connection)]
+        second = remember(ana, connection)
+        ended = [send(ana, "", None, connection, "DELETE")[0], *remember(ana, connection)]
+
+    assert by_another == [404, 404]
+    assert first == second
+    assert (first[0], len(first)) == (200, 2)
+    assert ended == [200, 404]
 
 
 @pytest.mark.parametrize("option", [

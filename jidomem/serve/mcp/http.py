@@ -15,6 +15,8 @@ from typing import Any
 import h11
 import uvicorn
 from flask import Response as FlaskResponse
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.transport_security import TransportSecuritySettings
@@ -231,10 +233,10 @@ class _Gate:
             elif (refusal := await run_in_threadpool(self._refusal, scope, seen)) is not None:
                 await refusal(scope, receive, sending)
             else:
-                if scope["method"] == "DELETE":
+                await self._app(scope, receive, sending)
+                if scope["method"] == "DELETE" and seen.status < 400:
                     connection = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
                     await run_in_threadpool(self._sessions.disconnect, connection)
-                await self._app(scope, receive, sending)
         finally:
             self._watch.end(scope, seen, route)
 
@@ -264,6 +266,8 @@ class _Gate:
         except JidomemError as error:
             return _refused(error, seen, is_message=scope["path"] == PATH)
         scope[CALLER] = caller
+        if caller is not None:  # the SDK lets only the user that opened a connection use it
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=caller.digest, scopes=[]))
         return None
 
     def _figures(self, scope: Scope, seen: SeenCall) -> Response:
