@@ -117,7 +117,7 @@ class Stream:
         if not isinstance(self.project, str) or not _PROJECT.fullmatch(self.project):
             suggestion = re.sub(r"[^a-z0-9_-]+", "-", str(self.project).casefold()).strip("-_")[:64]
             raise NotFound(
-                f"{self.project!r} is not a project id",
+                f"{self.project!r:.200} is not a project id",
                 code="invalid_project",
                 hint=f"use lower-case letters, digits, - and _, at most 64: {suggestion or 'my-project'}",
             )

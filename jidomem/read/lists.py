@@ -232,11 +232,17 @@ def fingerprint(query: NamedQuery, project: str, bindings: Mapping[str, Term]) -
     return _digest(json.dumps([query.text, project, sorted(bindings.items())]).encode()).hex()
 
 
+#: The most rows of a page: a greater limit asks for all.
+_MOST_ROWS = 10**9
+
+
 def page_size(limit: object) -> int:
-    """Return *limit*; raises InvalidRequest unless it is a positive whole number."""
+    """Return *limit*, at most _MOST_ROWS; raises InvalidRequest unless it is a positive whole number."""
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        raise InvalidRequest(f"limit={limit!r} is not a positive whole number", hint="give limit=50, or leave it out")
-    return limit
+        raise InvalidRequest(
+            f"limit={limit!r:.200} is not a positive whole number", hint="give limit=50, or leave it out"
+        )
+    return min(limit, _MOST_ROWS)
 
 
 def first_moment(bindings: Mapping[str, Term], newest: str) -> Term:

@@ -406,18 +406,18 @@ def _missing(index: OxigraphIndex, project: str, unknown: str) -> NotFound:
     if not best and (alike := _alike(index, project, unknown)):
         listed = " or ".join(f'{short_id(item)} "{shortened(summary, _SUMMARY_CHARS)[0]}"' for item, summary in alike)
         return NotFound(
-            f"{project} has no memory {unknown!r}",
+            f"{project} has no memory {unknown!r:.200}",
             hint=f"did you mean {listed}?",
             candidates=[item for item, _ in alike],
         )
     hint = f"did you mean {' or '.join(best)}?" if best else _HOW
-    return NotFound(f"{project} has no memory {unknown!r}", hint=hint, candidates=best)
+    return NotFound(f"{project} has no memory {unknown!r:.200}", hint=hint, candidates=best)
 
 
 def _recorded_later(project: str, name: str, moments: Iterable[str]) -> NotFound:
     """Return the error for a memory that was first recorded after the requested moment; *moments* are recordings."""
     return NotFound(
-        f"{project} has no memory {name!r} as of then",
+        f"{project} has no memory {name!r:.200} as of then",
         hint=f"it was recorded at {min(moments)}: ask as of that moment or a later one",
     )
 

@@ -373,7 +373,9 @@ class NamedQueries:
         if prefix in spaces:
             return spaces[prefix] + local
         near = misspelling_of(prefix, spaces)
-        message = f"{param}={name!r} has an undeclared prefix" + (f"; did you mean '{near}:{local}'?" if near else "")
+        message = f"{param}={name!r:.200} has an undeclared prefix" + (
+            f"; did you mean '{near}:{local}'?" if near else ""
+        )
         raise InvalidRequest(message, hint=f"give an IRI, or a name with a prefix of {', '.join(spaces)}")
 
     def _kind(self, name: str, param: str) -> str:
@@ -385,7 +387,7 @@ class NamedQueries:
             return name
         kinds = [*map(schema.compact, schema.all_own_kinds), *CLASS_OF_TYPE]
         near = misspelling_of(name, kinds)
-        message = f"{param}={name!r} is not a kind of memory" + (f"; did you mean {near!r}?" if near else "")
+        message = f"{param}={name!r:.200} is not a kind of memory" + (f"; did you mean {near!r}?" if near else "")
         raise InvalidRequest(message, hint=f"give one of {', '.join(kinds)}, or the IRI of another class")
 
 
@@ -411,7 +413,7 @@ def resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) -> 
     else:
         more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
         hint = f"there are: {', '.join(known[:_LISTED])}{more}" if known else "nothing is recorded yet"
-    raise NotFound(f"{project} has no {folder[:-1]} {name!r}", hint=hint)
+    raise NotFound(f"{project} has no {folder[:-1]} {name!r:.200}", hint=hint)
 
 
 def nodes_of(folder: str, name: str) -> Iterator[Term]:

@@ -36,11 +36,13 @@ from jidomem.recall.briefing import (
 from jidomem.recall.governing import anchors_by_item, rank, related_memories
 from jidomem.recall.nearness import FORCES, disagreement, is_about, is_general, nearness
 from jidomem.records.active import ACTIVE, DUE, FINISHED, OUTCOME, UNTIL, dates_text, outcome_text, state_text
+from jidomem.records.entry import fault_of_text
 from jidomem.records.file_anchor import Anchor
 from jidomem.records.named_query import FOREVER, judged_at, to_term
 from jidomem.records.recall import DifferingMemory
 from jidomem.repository.freshness import GONE, UNCHANGED, Freshness, freshness
 from jidomem.repository.worktree import Worktree
+from jidomem.write.canonical import is_absolute
 
 #: The most characters of a summary, and of the excerpt of a decision.
 MAX_SUMMARY_CHARS, MAX_EXCERPT_CHARS = 320, 200
@@ -116,7 +118,7 @@ class BriefingBuilder:
         *now*.
 
         *related* are the memories recalled for its *task*, best first; *contrasts* finds the near memories from which
-        some differ in a value. Raises InvalidRequest for more than MOST_FILES files.
+        some differ in a value. Raises InvalidRequest for an agent that is no text, and more than MOST_FILES files.
         """
         self._reader, self._index, self._tree, self._project = reader, index, tree, project
         self._moment: dict[str, Any] = {"as_of": as_of, "valid_at": valid_at}
@@ -125,7 +127,9 @@ class BriefingBuilder:
         self._moved: dict[Anchor, Freshness] = {}
         self._as_of = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
         self._now = judged_at(now, as_of, valid_at)
-        self._agent = None if agent is None else agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
+        if agent and (fault := fault_of_text(agent)):
+            raise InvalidRequest(f"agent {fault}", hint="give the name of the agent, or leave it out")
+        self._agent = None if agent is None else agent if is_absolute(agent) else f"{BASE}agents/{slug(agent)}"
         self._role = _role(role) if role else self._declared_role()
         self._about = tuple(dict.fromkeys(about))
         self._related = {name: place for place, name in enumerate(related)}

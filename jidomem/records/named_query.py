@@ -13,6 +13,7 @@ from jidomem.base.json_values import is_unicode
 from jidomem.base.regex import lazy
 from jidomem.base.words import misspelling_of
 from jidomem.errors import Failed, InvalidRequest
+from jidomem.rdf.statements import to_iri
 from jidomem.rdf.terms import XSD, Term, boolean, date_time, decimal, integer, iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, TYPE, TYPE_ALIASES, jido
 from jidomem.records.active import STATUSES
@@ -462,10 +463,10 @@ def to_term(value: object, kind: str, name: str) -> Term:
     if term is None:
         if kind == "dateTime":
             reason = impossible_day(value)
-            fault = f"{name}={value!r} is not a date or time" + (f": {reason}" if reason else "")
+            fault = f"{name}={value!r:.200} is not a date or time" + (f": {reason}" if reason else "")
             raise InvalidRequest(fault, hint=moment_hint(name))
         hint = f"give {name} as {_described(kind, name)}"
-        raise InvalidRequest(f"{name}={value!r} is not {_ARTICLE[kind]}", hint=hint)
+        raise InvalidRequest(f"{name}={value!r:.200} is not {_ARTICLE[kind]}", hint=hint)
     return term
 
 
@@ -492,12 +493,12 @@ def _term(value: object, kind: str) -> Term | None:
     if not is_unicode(value):
         return None
     if kind in ("iri", "item"):
-        return iri(value) if _IRI.fullmatch(value) else None
+        return to_iri(iri(value)) if _IRI.fullmatch(value) else None
     if kind == "status":
         return literal(value) if value in STATUSES else None
     if kind == "kind":
         name = CLASS_OF_TYPE.get(TYPE_ALIASES.get(value, value))
-        return jido(name) if name else iri(value) if _IRI.fullmatch(value) else None
+        return jido(name) if name else to_iri(iri(value)) if _IRI.fullmatch(value) else None
     return literal(value)
 
 

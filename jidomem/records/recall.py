@@ -16,7 +16,7 @@ from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
 from jidomem.rdf.vocab import short_id
 from jidomem.records.active import ACTIVE, Inactive
 from jidomem.records.differences import differences, is_much_longer, share_half
-from jidomem.records.entry import Entry, fields_from, frozen_metadata
+from jidomem.records.entry import Entry, fault_of_text, fields_from, frozen_metadata
 from jidomem.records.interfaces import NAMESPACE, CorpusStats
 
 SCOPES = ("agent", "session")
@@ -94,7 +94,9 @@ class RecallRequest:
         for name in ("agent_id", "query"):
             if not (isinstance(getattr(self, name), str) and getattr(self, name).strip()):
                 raise _invalid(f"{name} is missing or empty", f"give {name} as text")
-        if self.session_id is not None and not (isinstance(self.session_id, str) and self.session_id.strip()):
+        if fault := fault_of_text(self.agent_id):
+            raise _invalid(f"agent_id {fault}", "give the name of an agent")
+        if self.session_id is not None and fault_of_text(self.session_id):
             raise _invalid("session_id is not a name", "give the name of a session, or leave it out")
         if self.scope not in SCOPES:
             raise _invalid(f"scope={self.scope!r} is not a scope", f"use one of: {', '.join(SCOPES)}")
@@ -163,11 +165,11 @@ class RecallFilters:
         """Raise InvalidRequest for a field of another type."""
         for name in ("kinds", "about"):
             value = getattr(self, name)
-            if isinstance(value, str) or not isinstance(value, Sequence) or not all(map(_is_text, value)):
+            if isinstance(value, str) or not isinstance(value, Sequence) or any(map(fault_of_text, value)):
                 raise _invalid(f"{name}={value!r} is not a list of texts", f'give {name}=["..."]')
             object.__setattr__(self, name, tuple(value))
         for name in ("agent", "session"):
-            if getattr(self, name) is not None and not _is_text(getattr(self, name)):
+            if getattr(self, name) is not None and fault_of_text(getattr(self, name)):
                 raise _invalid(f"{name}={getattr(self, name)!r} is not a name", f"give a name, or leave {name} out")
         for name in ("include_inactive", "explain"):
             if not isinstance(getattr(self, name), bool):
@@ -423,10 +425,6 @@ def parse_request(
         return request, filters
     given = {name: value for name, value in more.items() if name in request_fields}
     return RecallRequest(query=request, **{"agent_id": agent, **given}), filters
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _invalid(detail: str, hint: str) -> InvalidRecall:

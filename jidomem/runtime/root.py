@@ -237,7 +237,7 @@ class Jidomem:
             made = "its first memory makes it; jidomem init --from auto also takes in what the folder has"
             hint = f"there is {near}: give one of these as `project`" if near else made
             hint = f"this folder has no memory: {made}" if self.settings.found == settings.OWN else hint
-            raise NotFound(f"no project {project!r} in {self.settings.place}", hint=hint, code="unknown_project")
+            raise NotFound(f"no project {project!r:.200} in {self.settings.place}", hint=hint, code="unknown_project")
         return versions.get(Stream(project).name, Version())
 
     def _claim(self, project: str) -> None:

@@ -386,7 +386,7 @@ def flag(given: Mapping[str, str], name: str) -> bool:
     """Return the boolean argument *name*, by default False; raise InvalidRequest for any other value."""
     value = given.get(name, "false")
     if value not in _TRUTHS:
-        raise InvalidRequest(f"{name}={value!r} is not true or false", hint=f"give {name}=1, or leave it out")
+        raise InvalidRequest(f"{name}={value!r:.200} is not true or false", hint=f"give {name}=1, or leave it out")
     return _TRUTHS[value]
 
 
@@ -400,7 +400,7 @@ def integer(given: Mapping[str, str], name: str, example: int = 50) -> int | Non
         return None
     if not (value.isascii() and value.isdigit() and len(value) < 10):
         hint = f"give {name}={example}, or leave it out"
-        raise InvalidRequest(f"{name}={value!r} is not a whole number", hint=hint)
+        raise InvalidRequest(f"{name}={value!r:.200} is not a whole number from 0 to 999,999,999", hint=hint)
     return int(value)
 
 

@@ -216,6 +216,27 @@ def test_an_invalid_argument_is_refused(reader, arguments, message):
     assert refusal.value.hint
 
 
+@pytest.mark.parametrize("value", ["urn:%zz", "http://[", "http://h:8a/x", "http://ex/\x7f", "http://ex/\ud800", "\0"])
+@pytest.mark.parametrize(("query", "parameter"), [
+    ("memories-of-session", "session"), ("memories-of-agent", "agent"), ("related", "item"),
+    ("memories-of-kind", "kind"),
+])  # fmt: skip
+def test_a_parameter_that_is_no_iri_is_refused_with_it(reader, query, parameter, value):
+    with pytest.raises((InvalidRequest, NotFound)) as refusal:
+        reader.ask(query, project="demo", **{parameter: value})
+    assert repr(value) in refusal.value.detail
+    assert parameter in refusal.value.detail or parameter == "item"  # the id of a memory is an "iri" there
+    assert refusal.value.hint
+
+
+def test_a_refusal_does_not_repeat_a_long_value_and_a_huge_limit_asks_for_all_rows(reader):
+    with pytest.raises(InvalidRequest) as refusal:
+        reader.ask("facts", project="demo", as_of="x" * 100_000)
+    assert len(str(refusal.value)) < 1000
+    facts = reader.ask("facts", project="demo")
+    assert reader.ask("facts", project="demo", limit=10**30) == facts
+
+
 def test_a_query_without_include_inactive_refuses_it(reader):
     with pytest.raises(InvalidRequest, match="has no parameter 'include_inactive'"):
         reader.code.elixir_modules("demo", include_inactive=True)

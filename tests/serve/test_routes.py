@@ -543,6 +543,10 @@ def test_a_briefing_is_given_as_json_or_markdown(client, memory):
     assert (text.text, text.content_type) == (briefing.text, "text/markdown; charset=utf-8")
     for wrong in ({"budget": "5"}, {"role": "boss"}, {"budget_tokens": "5"}, {"budget_tokens": "many"}):
         assert client.get("/projects/p/briefing", query_string=wrong).status_code == 400
+    negative = client.get("/projects/p/briefing", query_string={"budget_tokens": "-5"})
+    assert negative.json["detail"] == "budget_tokens='-5' is not a whole number from 0 to 999,999,999"
+    for agent in ("urn:%zz", "10:30"):  # a name with a colon is no IRI
+        assert client.get("/projects/p/briefing", query_string={"agent": agent}).status_code == 200
     assert client.get("/projects/none/briefing").status_code == 404
 
 
