@@ -7,7 +7,6 @@ are notified of each change.
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
@@ -114,10 +113,6 @@ def _loaded(batch: list[Commit], load: Future[None]) -> list[Commit]:
     """Return *batch* once its *load* has ended; raise the error of the load."""
     load.result()
     return batch
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 _TYPED = '"^^<'
@@ -270,10 +265,8 @@ class PendingCommits:
 
 T = TypeVar("T")
 
-#: Bytes of commits in all bulk loads at once, which take some 12 times as much memory while they run.
+#: Bytes of commits in a bulk load, which takes some 12 times as much memory while it runs.
 BATCH_BYTES = 16_000_000
-#: The most bulk loads at once: three take as long as the verification of as many commits, which one thread does.
-MAX_LOADS = 3
 #: Bytes of commits from which on a bulk load, which writes its own files, costs half as much as a load on disk.
 BULK_LOAD_BYTES = 200_000
 #: Bytes of commits after which a store on disk is flushed: buffered, they take 60 times as much memory.
@@ -662,18 +655,19 @@ class OxigraphIndex:
     def _bulk_load(self, graph: str, commits: Iterable[Commit]) -> Iterator[list[Commit]]:
         """Load *commits*, and yield them in order, in batches that are in the store.
 
-        The engine loads in threads beside this one, which verifies the next batch: most of a load needs no Python.
+        The engine loads in a thread beside this one, which verifies the next batch: most of a load needs no Python.
+        One load runs at a time: RocksDB reads freed memory, and the process crashes, if a load adds its files while
+        another one waits to do so and a compaction ends.
         """
         from concurrent.futures import ThreadPoolExecutor  # slow to load, and not needed for a small journal
 
-        threads = min(_cores(), MAX_LOADS)
         loading: deque[tuple[list[Commit], Future[None]]] = deque()
-        with ThreadPoolExecutor(threads, thread_name_prefix="jidomem bulk load") as pool:
-            for batch in in_batches(commits, BATCH_BYTES // threads):
+        with ThreadPoolExecutor(1, thread_name_prefix="jidomem bulk load") as pool:
+            for batch in in_batches(commits, BATCH_BYTES):
                 load = partial(self._store.bulk_load, trig(graph, batch), ox.RdfFormat.TRIG, lenient=True)
                 loading.append((batch, pool.submit(load)))
                 self._bulk_loads += 1
-                if len(loading) > threads:
+                if len(loading) > 1:
                     yield _loaded(*loading.popleft())
             while loading:
                 yield _loaded(*loading.popleft())

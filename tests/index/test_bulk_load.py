@@ -3,6 +3,7 @@
 from contextlib import suppress
 from itertools import pairwise
 from threading import Event, Thread
+from time import sleep
 
 import pyoxigraph as ox
 import pytest
@@ -65,10 +66,8 @@ def test_a_concurrent_query_sees_whole_commits_and_never_fewer(tmp_path, monkeyp
     assert len(list(index.triples(STREAM.graph, predicate="<urn:p>"))) == COMMITS * SUBJECTS
 
 
-@pytest.mark.parametrize("cores", [1, 2, 8])
-def test_many_commits_are_loaded_in_order_while_the_next_are_read(tmp_path, monkeypatch, cores):
-    monkeypatch.setattr(oxigraph, "BATCH_BYTES", 3 * len(commits()[0].data) * cores)
-    monkeypatch.setattr(oxigraph.os, "sched_getaffinity", lambda process: range(cores))
+def test_many_commits_are_loaded_in_order_while_the_next_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(oxigraph, "BATCH_BYTES", 3 * len(commits()[0].data))
     store, plain, follower = ox.Store(tmp_path / "store"), OxigraphIndex(), Follower()
     index, loaded = OxigraphIndex(store), []
     index.observers.append(follower)
@@ -85,7 +84,37 @@ def test_many_commits_are_loaded_in_order_while_the_next_are_read(tmp_path, monk
     assert index.marks == plain.marks
     assert follower.told == [commit.triples for commit in commits()]
     assert loaded[0] is False
-    assert cores == 8 or any(loaded)
+    assert any(loaded)
+
+
+class CountingLoads:
+    """A store that counts the bulk loads that run at the same time."""
+
+    def __init__(self, path):
+        self._store, self._running, self.most = ox.Store(path), 0, 0
+
+    def __len__(self):
+        return len(self._store)
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def bulk_load(self, *arguments, **options):
+        self._running += 1
+        self.most = max(self.most, self._running)
+        sleep(0.002)  # as long as the next commits take to be read
+        self._store.bulk_load(*arguments, **options)
+        self._running -= 1
+
+
+def test_one_bulk_load_runs_at_a_time(tmp_path, monkeypatch):
+    """Two at once read freed memory of RocksDB, about once in a thousand loads."""
+    monkeypatch.setattr(oxigraph, "BATCH_BYTES", 1)
+    store = CountingLoads(tmp_path / "store")
+
+    OxigraphIndex(store).bulk_load(STREAM.graph, commits())
+
+    assert store.most == 1
 
 
 class FailingBulkLoad:

@@ -21,7 +21,7 @@ def kill_workers(root, actions, seconds):
         for action in actions
     ]
     for worker in workers:
-        assert worker.stdout.read(1) == b".", worker.stderr.read().decode()
+        assert worker.stdout.read(1) == b".", (worker.wait(), worker.stderr.read().decode())
     time.sleep(seconds)
     for worker in workers:
         worker.kill()

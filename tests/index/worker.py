@@ -5,14 +5,14 @@ from pathlib import Path
 
 from index_world import STREAM, commit_on, index_triples, journal_triples, open_tail
 
-from jidomem.index import follower, store
+from jidomem.index import follower
 from jidomem.index import follower as limits
 
 
 def main(root, action):
     limits.ON_DISK_BYTES, limits.SNAPSHOT_COMMITS = 3_000, 0
     limits.WRITER_SNAPSHOT_BYTES, limits.MAX_TRIPLES_IN_MEMORY = 0, 30
-    follower.STEP, store.BATCH_BYTES = 2_000, 6_000
+    follower.STEP = 2_000
     while True:
         tail = open_tail(root)
         if action == "reindex":

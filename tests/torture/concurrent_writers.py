@@ -40,7 +40,7 @@ def rebuild(memory, writers):
 def main(root, rounds):
     for name, value in SMALL.items():
         setattr(follower, name, value)
-    store.BULK_LOAD_BYTES, store.MAX_BUFFERED_BYTES = 3_000, 20_000
+    store.MAX_BUFFERED_BYTES = 20_000
     results = []
     with jidomem.open(Path(root)) as memory, jidomem.open(Path(root)) as other:
         memory.writer.remember("p", "the first")
