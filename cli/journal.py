@@ -163,11 +163,11 @@ def redact(
     memory = app.read()
     if again:
         if item or properties or texts or parts or dry_run:
-            hint = "leave out all options but --reason and --anchor"
-            raise InvalidRequest("--again repeats the former redaction", hint=hint)
+            raise InvalidRequest("--again repeats a redaction", hint="leave out all options but --reason and --anchor")
         anchored = read_anchor(anchor, Stream(memory.project)).redactions if anchor is not None else {}
-        if anchor is not None and not anchored:
-            raise InvalidRequest(f"{anchor} has no redactions", hint="give a FILE of: jidomem journal verify --json")
+        if anchor is not None and not any(anchored.values()):
+            hint = "leave --anchor out, or give a FILE that jidomem journal verify --json wrote after the redaction"
+            raise InvalidRequest(f"{anchor} has no redactions to repeat", hint=hint)
         made = memory.maintenance.redact_again(
             memory.project, agent=memory.writer.agent, reason=_required(reason, "redaction"), anchored=anchored
         )

@@ -270,7 +270,11 @@ def test_a_redaction_is_previewed_then_executed_and_names_unreached_copies(repos
         (["--reason", "x"], 2, "--text"),
         ([FACT, "--text", "GiB", "--property", "summary"], 2, "leave one of them out"),
         ([FACT, "--again", "--reason", "x"], 2, "leave out all options but --reason"),
-        (["--again", "--anchor", "1-0123456789ab", "--reason", "x"], 2, "FILE of: jidomem journal verify --json"),
+        (
+            ["--again", "--anchor", "1-0123456789ab", "--reason", "x"],
+            2,
+            "FILE that jidomem journal verify --json wrote",
+        ),
         ([FACT, "--property", "topic", "--reason", "x"], 4, "it has: "),
         ([FACT, "--property", "summary", "--reason", "the cache holds 2 GiB"], 2, "leave that text out"),
         (["--text", "not said by anybody", "--reason", "x"], 4, "look for other spellings"),
@@ -335,6 +339,10 @@ def test_a_restored_older_backup_lacks_the_redactions_of_an_anchor_and_its_comma
     assert all("by https://jido.ai/agents/curator at " in each["detail"] for each in of_texts)
     assert any(named[-8:] in each["detail"] and "her request" in each["detail"] for each in of_texts)
     assert (of_state["severity"], "his request" in of_state["detail"]) == ("warning", True)
+    older = tmp_path / "older.json"  # as it was written before redactions were in it
+    older.write_text(re.sub(r'"redactions": ?\[[^]]*\]', '"earlier": []', anchor.read_text()))
+    refused = run("journal", "redact", "--again", "--anchor", older, "--reason", "r", "--root", restored)
+    assert (refused.exit_code, f"{older} has no redactions to repeat" in refused.stderr) == (2, True)
     (command,) = {each["hint"].partition(";")[0] for each in of_texts}
     assert run(*command.split()[1:-1], "her request", "--root", restored).exit_code == 0
 
