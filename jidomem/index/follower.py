@@ -228,7 +228,8 @@ def past(journal: FileJournal, ontology: Iterable[Triple], project: str, moment:
         commits = list(_limited(left, recorded))
         left -= sum(len(commit.data) for commit in commits)
         index.bulk_load(stream.graph, after_clearing(stream, commits))
-        separate_memories(index, journal, stream)
+        if len(index.mark(stream.graph).version.heads) > 1 or any(len(commit.parents) > 1 for commit in commits):
+            separate_memories(index, journal, stream)
     return index
 
 

@@ -167,6 +167,8 @@ def test_each_record_of_a_memory_that_two_branches_wrote_has_its_own_text_author
             history = [row["summary"] for row in memory.reader.history("p", ITEM)]
             assert history == ["it needs Rust 1.80", "it needs Rust 1.90"]
             assert memory.reader.get_memory("p", ITEM)["properties"]["summary"] == ["it needs Rust 1.80"]
+            summary = f"SELECT ?summary {{ <{ITEM}> <https://jido.ai/ontology#summary> ?summary }}"
+            assert memory.reader.select("p", summary, as_of="2099-01-01") == [{"summary": "it needs Rust 1.80"}]
 
 
 @pytest.mark.parametrize(("action", "text"), [("accept", "it needs Rust 1.80"), ("reject", "it needs Rust 1.90")])
