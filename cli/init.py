@@ -533,7 +533,7 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
             command = f"jidomem init{f' {quote(str(folder))}' * is_named} --from auto --dry-run"
             app.info(f"next: {command} shows the import; without --dry-run it is written")
         else:
-            app.info(f"next: {'git add .jidomem, then: ' if _top_of(folder) else ''}{_first(made)}")
+            app.info(f"next: {'git add .jidomem, then: ' if _top_of(folder) else ''}{_FIRST}")
         return 0
     return _adopt(app, folder, sources, address, dry_run)
 
@@ -659,12 +659,7 @@ def _init_named(app: App) -> None:
     made = _make(app, root)
     show_result(app, made, made["root"])
     app.info(f"project {made['project']}: {_made(made)}")
-    app.info(f"next: {_first(made)} --root {quote(made['root'])}")
-
-
-def _first(made: dict[str, Any]) -> str:
-    is_default = made["project"] == settings.load(made["root"]).project
-    return _FIRST if is_default else f"{_FIRST} --project {made['project']}"
+    app.info(f"next: {_FIRST}")
 
 
 def _made(made: dict[str, Any], known: str = _KNOWN) -> str:

@@ -84,9 +84,9 @@ def test_init_makes_the_root_of_a_path_and_its_projects_and_spares_a_folder_of_s
     assert json.loads(run("init", "--root", repository / "more", "--json").stdout)["project"] == "more"
     assert [each.exit_code for each in (first, again, other, refused, doubled)] == [0, 0, 0, 2, 2]
     assert first.stdout == f"{new}\n"
-    assert f'next: jidomem remember "what an agent should know" --root {new}\n' in first.stderr
+    assert f'next: jidomem remember --root {new} "what an agent should know"\n' in first.stderr
     assert "it exists already, nothing changed" in again.stderr
-    assert f'should know" --project kitchen --root {new}\n' in other.stderr
+    assert f'remember --root {new} --project kitchen "what an agent should know"\n' in other.stderr
     assert (new / "config.toml").exists()
     assert [path.name for path in full.iterdir()] == ["page.md"]
     assert "has files that are not of a memory" in refused.stderr
