@@ -275,9 +275,8 @@ class MemoryRecall(RecallResult):
 
     @property
     def vectors_notice(self) -> str:
-        """Return the sentence on the texts that may have no vector yet."""
-        pending = self.metadata.get("vectors", {}).get("pending") or 0
-        return f"{pending:,} {'text' if pending == 1 else 'texts'} may not be compared by meaning yet" * bool(pending)
+        """Return `vectors_notice` of the project."""
+        return vectors_notice(self.metadata)
 
     def sessions_notice(self, option: str = "session=") -> str:
         """Return the sentence on the entries in sessions that were not searched, and the *option* that searches one."""
@@ -406,6 +405,16 @@ def matching_named_queries(query: str) -> list[str]:
     [['recent-decisions'], []]
     """
     return [name for name, words in _LISTS.items() if words.search(query)]
+
+
+def vectors_notice(lag: Mapping[str, Any]) -> str:
+    """Return the sentence on the texts that may have no vector yet; *lag* has the state of the vectors.
+
+    >>> vectors_notice({"vectors": {"pending": 2}}), vectors_notice({})
+    ('2 texts may not be compared by meaning yet', '')
+    """
+    pending = lag.get("vectors", {}).get("pending") or 0
+    return f"{pending:,} {'text' if pending == 1 else 'texts'} may not be compared by meaning yet" * bool(pending)
 
 
 def parse_request(

@@ -270,7 +270,8 @@ def conflicts(site: RequestContext, project: str) -> Response:
     curators = site.memory.writer.authority(project).curators
     page = queued(site.memory.reader, project, now, near, limit=limit, cursor=cursor, by=by, curators=curators)
     rows = [one.to_dict() for one in with_endings(site.memory.reader, project, page.waiting)]
-    return _with_next_link(wire.answer({"rows": rows, "cursor": page.cursor}), cursor=page.cursor)
+    lag = {} if by is not None else site.memory.lag(project)
+    return _with_next_link(wire.answer({"rows": rows, "cursor": page.cursor, **lag}), cursor=page.cursor)
 
 
 def sessions(site: RequestContext, project: str) -> Response:

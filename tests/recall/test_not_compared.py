@@ -1,5 +1,6 @@
 """A text without a vector is recalled by its words beside others compared by vectors."""
 
+import json
 from threading import Event
 
 import pytest
@@ -8,6 +9,9 @@ from conftest import ToyEmbedder, intent, wait_until
 import jidomem
 from jidomem.recall.briefing import markdown
 from jidomem.records.entry import Entry, WriteRequest
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSession
+from jidomem.serve.mcp.server import resource_text
 
 QUERY = "payout time"
 
@@ -87,6 +91,17 @@ def test_an_entry_just_written_is_found_first_among_many_of_its_form(held_memory
     for text, question in zip(NEW, QUESTIONS, strict=True):
         held_memory.entries.write(WriteRequest(entry=Entry(agent_id="ana", content=text)))
         assert held_memory.recall(question, kinds=["entry"], agent_id="ana").entries[0].content == text
+
+
+def test_the_review_says_how_many_texts_are_not_compared_yet(held_memory):
+    client, sentence = create_app(held_memory).test_client(), "2 texts may not be compared by meaning yet"
+    for text in NEW[:2]:
+        held_memory.remember(text)
+
+    assert client.get("/projects/p/conflicts").json["vectors"]["pending"] == 2
+    _, over_mcp = resource_text(ClientSession(held_memory, "ana"), "memory://conflicts")
+    assert json.loads(over_mcp) == [{"hint": f"{sentence}: near pairs may be missing"}]
+    assert sentence in client.get("/ui/p/review").text
 
 
 def test_few_words_of_the_question_do_not_stand_for_its_meaning(held_memory):

@@ -16,6 +16,7 @@ from jidomem.rdf.vocab import JIDO, SCOPE, UNDATED
 from jidomem.read.memory_detail import has_ended
 from jidomem.records.active import ACTIVE, PENDING
 from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS, ONLY_FOR, Receipt
+from jidomem.records.recall import vectors_notice
 from jidomem.write.corrections import OWN, without_verified
 from jidomem.write.settlement import ACCEPT_ONE, Settlement
 from jidomem.write.triples import level_of
@@ -198,6 +199,7 @@ def show(page: PageRequest) -> Mapping[str, Any]:
     page.memory.catch_up(page.project)
     shown: dict[str, Any] = {
         "total": None,
+        "notice": "",
         "waiting": [],
         "next": None,
         "looked_at": None,
@@ -224,6 +226,7 @@ def show(page: PageRequest) -> Mapping[str, Any]:
     return {
         **shown,
         "total": listed.total,
+        "notice": vectors_notice(page.memory.lag(page.project)),
         "waiting": [
             {
                 **one.to_dict(),
