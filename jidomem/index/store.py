@@ -656,8 +656,8 @@ class OxigraphIndex:
         """Load *commits*, and yield them in order, in batches that are in the store.
 
         The engine loads in a thread beside this one, which verifies the next batch: most of a load needs no Python.
-        One load runs at a time: RocksDB reads freed memory, and the process crashes, if a load adds its files while
-        another one waits to do so and a compaction ends.
+        One load runs at a time: RocksDB reads a level that does not exist, and the process crashes, if a load adds its
+        files while another one waits to do so and a compaction ends.
         """
         from concurrent.futures import ThreadPoolExecutor  # slow to load, and not needed for a small journal
 

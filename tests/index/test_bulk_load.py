@@ -108,7 +108,7 @@ class CountingLoads:
 
 
 def test_one_bulk_load_runs_at_a_time(tmp_path, monkeypatch):
-    """Two at once read freed memory of RocksDB, about once in a thousand loads."""
+    """Two at once can crash RocksDB, which happens about once in a thousand loads."""
     monkeypatch.setattr(oxigraph, "BATCH_BYTES", 1)
     store = CountingLoads(tmp_path / "store")
 

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from collections import Counter
+from datetime import timedelta
 
 import anyio
 import pytest
@@ -368,10 +369,10 @@ def test_memories_that_expire_between_two_pages_stay_on_the_second(repository):
     clock = [now()]
     with jidomem.open(sources=Sources(now=lambda: clock[0])) as memory:
         for number in range(3):
-            end_date = clock[0].replace(year=clock[0].year + 1)
+            end_date = clock[0] + timedelta(days=365)
             memory.writer.submit_intent("p", decision_named(f"n {number}", valid_until=end_date.isoformat()))
         first = memory.reader.ask_page("decisions", project="p", limit=2)
-        clock[0] = clock[0].replace(year=clock[0].year + 2)
+        clock[0] += timedelta(days=730)
         second = memory.reader.ask_page("decisions", project="p", limit=2, cursor=first.cursor)
 
         assert (len(first.rows), len(second.rows)) == (2, 1)
