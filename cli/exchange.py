@@ -29,7 +29,7 @@ from jidomem.exchange.documents import DocumentFormat
 from jidomem.exchange.importer import ImportedEntry, ImportReport, SourceFile, import_document
 from jidomem.exchange.sync_plan import CHANGES
 from jidomem.exchange.synchroniser import SourceScan, Synchronisation
-from jidomem.index.follower import after_clearing
+from jidomem.index.follower import after_clearing, merged_records
 from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.read.history import node_texts
@@ -204,11 +204,15 @@ def _rdf(memory: Jidomem, form: str, moment: str | None) -> bytes:
         while commits:  # each is parsed when it is serialised, and then freed
             yield commits.pop()
 
+    merged = partial(merged_records, memory.index, memory.journal, moment=moment)
     if form == "nquads":
         streams = [Stream(memory.project, name) for name in NAMES]
-        return exporting.nquads({stream.graph: uncleared(stream) for stream in streams})
-    write = exporting.turtle if form == "turtle" else exporting.jsonld
-    return write(memory.project, commits_until(Stream(memory.project, "memory")), memory.schema.version)
+        return exporting.nquads(
+            {stream.graph: uncleared(stream) for stream in streams},
+            {stream.graph: merged(stream) for stream in streams},
+        )
+    write, stream = exporting.turtle if form == "turtle" else exporting.jsonld, Stream(memory.project)
+    return write(memory.project, commits_until(stream), memory.schema.version, merged(stream))
 
 
 def _active_export(app: App, memory: Jidomem, form: str, moment: str | None) -> bytes:

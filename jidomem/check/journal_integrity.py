@@ -29,7 +29,7 @@ from jidomem.check.report import JOURNAL, SECRET, Problem, UnplacedFinding
 from jidomem.check.sources import by_subject, line_in, statements_of
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged, NotFound
 from jidomem.exchange import documents
-from jidomem.index.follower import BulkLoader, IndexFollower
+from jidomem.index.follower import BulkLoader, IndexFollower, merged_records
 from jidomem.index.snapshots import STORE_ERRORS, Clones
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.branches import Revision, head_of, vanished
@@ -594,7 +594,9 @@ def _snapshots(root: Path, index: Path, ontology: Iterable[Triple]) -> Iterator[
 
 
 def _exported(follower: IndexFollower, project: str, ontology_version: str) -> str:
-    data = documents.turtle(project, follower.journal.read(Stream(project)), ontology_version)
+    stream = Stream(project)
+    merged = merged_records(follower.index, follower.journal, stream)
+    data = documents.turtle(project, follower.journal.read(stream), ontology_version, merged)
     return blake2b(data, digest_size=32).hexdigest()
 
 

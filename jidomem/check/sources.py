@@ -41,7 +41,7 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, is_iri, moment_in, plain_value, short_parse_error
 from jidomem.rdf.turtle import LocatedTriple, UnsupportedTurtle, statements
 from jidomem.rdf.vocab import BASE, PREFIXES, TYPE, jido, local_name, short_id
-from jidomem.records.active import OF_THE_IMPORT, separate_records
+from jidomem.records.active import OF_THE_IMPORT, is_record_of, separate_all
 from jidomem.records.file_anchor import ANCHOR, anchors_of, plain_path
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
 from jidomem.schema.ontology import OURS, Schema
@@ -283,18 +283,10 @@ def _counted(
             rows = [triple for triple in rows if triple not in overruled]
         triples |= dict.fromkeys(rows)
     late = [triple for triple in overruled if triple not in triples]
-    records: dict[Term, dict[str, list[Triple]]] = {item: {} for item, name, _ in late if name not in OF_THE_IMPORT}
-    for head, rows in commits if records else ():
-        recorded = records.keys() & {subject for subject, name, _ in rows if name == _RECORDED_IN}
-        for triple in rows if recorded else ():
-            if triple[0] in recorded:
-                records[triple[0]].setdefault(head.id, []).append(triple)
-    changes = [separate_records(item, of_commits, single) for item, of_commits in records.items()]
-    if changes:
-        removed = {triple for rows, _ in changes for triple in rows}
-        triples = {triple: None for triple in triples if triple not in removed}
-        triples |= dict.fromkeys(triple for _, rows in changes for triple in rows)
-    return list(triples), late
+    items = {item for item, name, _ in late if name not in OF_THE_IMPORT}
+    removed, added = separate_all(((head.id, rows) for head, rows in commits), items, single) if items else ((), ())
+    gone = frozenset(removed)
+    return [*(triple for triple in triples if triple not in gone), *added], late
 
 
 def statements_of(document: str, about: Collection[Term], before: int) -> Iterator[LocatedTriple]:
@@ -368,11 +360,14 @@ def problem(finding: UnplacedFinding, path: str | None, line: int | None) -> Pro
 
 
 def redacted_pairs(source: TripleSource) -> set[tuple[Term, Term]]:
-    """Return the nodes and properties that lost a value by the records of redactions."""
+    """Return the nodes and properties that lost a value by the records of redactions; of a memory also its records."""
+    links = ((item, record) for record, _, item in source.of(jido("conflictsWith")) if is_record_of(record, item))
+    records = grouped(links)
     return {
-        (item, name)
+        (node, name)
         for order, _, item in source.of(jido("redactedItem"))
         for name in source.values(order, jido("redactedProperty"))
+        for node in (item, *records.get(item, ()))
     }
 
 

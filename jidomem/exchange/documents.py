@@ -18,6 +18,7 @@ from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import groupby
 from sys import intern
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -188,28 +189,33 @@ BOOKKEEPING = frozenset(
 _AT_ONCE = 10_000
 
 
-def turtle(project: str, commits: Iterable[Commit], ontology_version: str) -> bytes:
+#: The statements of commits that an index has not, and those in their place (`index.follower.merged_records`).
+Merged = tuple[Collection[Triple], Collection[Triple]]
+_UNMERGED: Merged = ((), ())
+
+
+def turtle(project: str, commits: Iterable[Commit], ontology_version: str, merged: Merged = _UNMERGED) -> bytes:
     """Return `<project>_memory.ttl`: an owl:Ontology that imports the memory ontology, and all content of the memory.
 
     The bytes depend on the content alone, not on the grouping or order of the commits.
     """
-    rows = _document(project, commits, ontology_version)
+    rows = _document(project, commits, ontology_version, merged)
     texts = ("\n".join(map(ntriples_line, rows[at : at + _AT_ONCE])) for at in range(0, len(rows), _AT_ONCE))
     quads = (quad for text in texts for quad in ox.parse(text, format=ox.RdfFormat.N_TRIPLES))
     triples = (ox.Triple(quad.subject, quad.predicate, quad.object) for quad in quads)
     return ox.serialize(triples, format=ox.RdfFormat.TURTLE, prefixes=PREFIXES) or b""
 
 
-def jsonld(project: str, commits: Iterable[Commit], ontology_version: str) -> bytes:
+def jsonld(project: str, commits: Iterable[Commit], ontology_version: str, merged: Merged = _UNMERGED) -> bytes:
     """Return the same document as JSON-LD 1.1 with its context: one object for each subject, sorted."""
-    rows = _document(project, commits, ontology_version)
+    rows = _document(project, commits, ontology_version, merged)
     schemes = {term[1:].partition(":")[0] for row in rows for term in row if is_iri(term)}
     context = {prefix: whole for prefix, whole in PREFIXES.items() if prefix not in schemes}  # jido:x may be an IRI
     graph = [_node(subject, statements, context) for subject, statements in groupby(rows, key=lambda row: row[0])]
     return orjson.dumps({"@context": context, "@graph": graph}, option=orjson.OPT_INDENT_2) + b"\n"
 
 
-def nquads(graphs: Mapping[str, Iterable[Commit]]) -> bytes:
+def nquads(graphs: Mapping[str, Iterable[Commit]], merged: Mapping[str, Merged] = MappingProxyType({})) -> bytes:
     """Return the content of the commits of *graphs* (bare IRI -> commits), one statement a line with its graph.
 
     What a redaction left of an entry, which goes as a whole, is no content.
@@ -217,7 +223,7 @@ def nquads(graphs: Mapping[str, Iterable[Commit]]) -> bytes:
     lines = (
         f"{ntriples_line(row)[:-2]} {iri(graph)} .\n"
         for graph in sorted(graphs)
-        for row in _without_rest_of_entries(_asserted_triples(graphs[graph]))
+        for row in _without_rest_of_entries(_asserted_triples(graphs[graph], merged.get(graph, _UNMERGED)))
     )
     return "".join(lines).encode()
 
@@ -229,7 +235,7 @@ def _without_rest_of_entries(rows: list[Triple]) -> Iterator[Triple]:
     return (row for row in rows if row[0] not in rests)
 
 
-def _document(project: str, commits: Iterable[Commit], ontology_version: str) -> list[Triple]:
+def _document(project: str, commits: Iterable[Commit], ontology_version: str, merged: Merged) -> list[Triple]:
     own = iri(f"{vocab.BASE}projects/{project}/memory")
     header = [
         (own, TYPE, iri(OWL + "Ontology")),
@@ -237,14 +243,16 @@ def _document(project: str, commits: Iterable[Commit], ontology_version: str) ->
         (own, iri(OWL + "imports"), jido("JidoMemoryOntology")),
         (own, iri(OWL + "versionInfo"), literal(ontology_version)),
     ]
-    return [*header, *_asserted_triples(commits)]
+    return [*header, *_asserted_triples(commits, merged)]
 
 
-def _asserted_triples(commits: Iterable[Commit]) -> list[Triple]:
+def _asserted_triples(commits: Iterable[Commit], merged: Merged) -> list[Triple]:
     """Return the content of *commits*, sorted; equal terms are one object, so that it takes a third of the memory."""
     records: list[Commit] = []
     rows = (triple for commit in _noting(records, commits) for triple in commit.triples if _is_content(triple))
     content = {(intern(subject), intern(name), intern(value)) for subject, name, value in rows}
+    content.difference_update(merged[0])
+    content.update(row for row in merged[1] if _is_content(row) and row[1] != jido("conflictsWith"))  # it is superseded
     named = {item for record in records for _, predicate, item in record.triples if predicate == REDACTED_ITEM}
     memories = {item for item, predicate, _ in content if predicate == ITEM_MARK and item in named} if named else ()
     content.update(row for record in records for row in _redaction(record, memories))

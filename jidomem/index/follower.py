@@ -17,7 +17,7 @@ from threading import Lock, RLock
 from typing import Any
 
 from jidomem.base.background import BackgroundTask
-from jidomem.base.containers import grouped, reachable
+from jidomem.base.containers import reachable
 from jidomem.errors import NotFound, TooLarge
 from jidomem.index.results import Solutions
 from jidomem.index.snapshots import STORE_ERRORS, Clones, PrivateClone, Snapshot
@@ -26,7 +26,7 @@ from jidomem.journal.commit import COMMIT, Commit, identity_in, is_redaction_rec
 from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import ONTOLOGY_GRAPH, TYPE, jido
-from jidomem.records.active import separate_records
+from jidomem.records.active import is_record_of, separate_all
 from jidomem.records.intent import Version
 
 #: Bytes of commits applied in one step.
@@ -73,8 +73,8 @@ def batches_until_clear(stream: Stream, commits: Iterable[Commit], clearing: lis
 
 
 #: The memories that several commits describe, each with these.
-_SEVERAL = f"""SELECT ?item ?commit {{ ?item {jido("recordedIn")} ?commit , ?other ; {jido("summary")} ?summary
-FILTER(?commit != ?other) }}"""
+_SEVERAL = f"""SELECT ?item ?commit {{ ?item {jido("recordedIn")} ?commit , ?other
+; {jido("hasAssertionStatus")} ?status FILTER(?commit != ?other) }}"""
 _SINGLE = (ONTOLOGY_GRAPH, None, TYPE, iri("http://www.w3.org/2002/07/owl#FunctionalProperty"))
 
 
@@ -84,18 +84,46 @@ def separate_memories(index: OxigraphIndex, journal: FileJournal, stream: Stream
         return
     answer = index.query(_SEVERAL, graphs=[stream.graph])
     assert isinstance(answer, Solutions)
-    commits_of = grouped((item or "", plain_value(commit or "").removeprefix(COMMIT)) for item, commit in answer.rows)
-    wanted = {commit for commits in commits_of.values() for commit in commits}
-    records: dict[Term, dict[str, list[Triple]]] = {}
-    for commit in journal.matching(stream, lambda document: identity_in(document) in wanted) if wanted else ():
-        for triple in commit.triples:
-            if commit.id in commits_of.get(triple[0], ()):
-                records.setdefault(triple[0], {}).setdefault(commit.id, []).append(triple)
-    single = {name for name, _, _ in index.triples(*_SINGLE)} if records else ()
-    changes = [separate_records(item, of_commits, single) for item, of_commits in records.items()]
-    removed, added = ([triple for change in changes for triple in change[at]] for at in (0, 1))
+    removed, added = _separated(index, journal, stream, [(item or "", commit or "") for item, commit in answer.rows])
     if added:
         index.change(stream.graph, removed, added)
+
+
+def merged_records(
+    index: OxigraphIndex, journal: FileJournal, stream: Stream, moment: str | None = None
+) -> tuple[list[Triple], list[Triple]]:
+    """Return the statements of the commits of *stream* that *index* has not, and those that it has in their place.
+
+    They are those about memories that branches wrote differently, as recorded by *moment* (default: now).
+    """
+    links = [
+        (row[0], row[2])
+        for row in index.triples(stream.graph, None, jido("conflictsWith"))
+        if is_record_of(row[0], row[2])
+    ]
+    rows = [
+        (item, commit)
+        for record, item in links
+        for node in (item, record)
+        for _, _, commit in index.triples(stream.graph, node, jido("recordedIn"))
+    ]
+    return _separated(index, journal, stream, rows, moment)
+
+
+def _separated(
+    index: OxigraphIndex,
+    journal: FileJournal,
+    stream: Stream,
+    recorded: Collection[tuple[Term, Term]],
+    moment: str | None = None,
+) -> tuple[list[Triple], list[Triple]]:
+    """Return the statements to remove and to add for memories *recorded* in several commits, by *moment* if given."""
+    wanted = {plain_value(commit).removeprefix(COMMIT) for _, commit in recorded}
+    if not wanted:
+        return [], []
+    commits = journal.matching(stream, lambda document: identity_in(document) in wanted)
+    by_then = ((one.id, one.triples) for one in commits if moment is None or one.recorded_at <= moment)
+    return separate_all(by_then, {item for item, _ in recorded}, {name for name, _, _ in index.triples(*_SINGLE)})
 
 
 def steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:

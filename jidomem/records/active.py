@@ -45,7 +45,9 @@ OUTCOME = "outcome"
 WITHDRAWAL = "withdrawal"
 #: The properties that differ if two branches import one source; they are no contradiction.
 OF_THE_IMPORT = frozenset({jido("hasTimestamp"), jido("isUndated")})
-_RECORDS = "/records/"
+_RECORDS, _RECORDED_IN = "/records/", jido("recordedIn")
+#: The end of the IRI of another record of a memory, as a regular expression; empty for the memory itself.
+OTHER_RECORD = f"(?:{_RECORDS}[0-9a-f]{{12}})?"
 #: Every state of a memory; the first that applies is its state.
 STATES = (*ENDED, PENDING, *UNACCEPTED, EXPIRED, SCHEDULED, ACTIVE)
 #: Every status of a decision by which a list can be filtered: its own, that of its end, or that of a proposal.
@@ -64,12 +66,30 @@ def separate_records(
     removed, added = list[Triple](), list[Triple]()
     for commit in others:
         own = [triple for triple in records[commit] if triple not in records[first]]
-        is_memory = any(name == jido("summary") for _, name, _ in records[commit])
+        is_memory = any(name == jido("hasAssertionStatus") for _, name, _ in records[commit])
         if is_memory and any(name in single and name not in OF_THE_IMPORT for _, name, _ in own):
             record = iri(f"{plain_value(item)}{_RECORDS}{commit[:12]}")
             removed += own
             added += [(record, name, value) for _, name, value in records[commit]]
             added += [(record, jido("supersededBy"), item), (record, jido("conflictsWith"), item)]
+    return removed, added
+
+
+def separate_all(
+    commits: Iterable[tuple[str, Collection[Triple]]], items: Collection[Term], single: Collection[Term]
+) -> tuple[list[Triple], list[Triple]]:
+    """Return the statements that `separate_records` removes and adds for the memories *items* together.
+
+    *commits* are the ids and statements of the commits that record them, the earliest first.
+    """
+    records: dict[Term, dict[str, list[Triple]]] = {}
+    for commit, triples in commits:
+        recorded = {subject for subject, name, _ in triples if name == _RECORDED_IN and subject in items}
+        for triple in triples if recorded else ():
+            if triple[0] in recorded:
+                records.setdefault(triple[0], {}).setdefault(commit, []).append(triple)
+    changes = [separate_records(item, of_commits, single) for item, of_commits in records.items()]
+    removed, added = ([triple for change in changes for triple in change[at]] for at in (0, 1))
     return removed, added
 
 

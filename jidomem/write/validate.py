@@ -18,7 +18,7 @@ from jidomem.rdf import vocab
 from jidomem.rdf.statements import NUMERIC
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import DECISIONS, TYPE, jido
-from jidomem.records.active import FINISHED, REASON
+from jidomem.records.active import FINISHED, OTHER_RECORD, REASON
 from jidomem.records.file_anchor import with_slashes
 from jidomem.records.intent import FIELD_PROPERTIES, INTENT_FIELDS, ONLY_FOR, WRITER_ONLY, MemoryUpdateIntent
 from jidomem.records.policy import Policy
@@ -333,7 +333,7 @@ _FIELD_OF_NAME: Mapping[str, str] = {
 def _own_iri(intent: MemoryUpdateIntent, view: WriteSnapshot, schema: Schema) -> Iterable[Violation]:
     own = intent.iri or ""
     memory = vocab.BASE + "memory/"
-    if own.startswith(RESERVED) and not (own.startswith(memory) and "/" not in own[len(memory) :] and own != memory):
+    if own.startswith(RESERVED) and not re.fullmatch(rf"{memory}[^/]+{OTHER_RECORD}", own):
         message = f"{own} is in a namespace of jidomem: leave iri out, or use {memory}<id> or your own namespace"
         yield Violation("invalid_iri", message, field="iri", value=own, repair=put("iri", None))
     elif view.properties(iri(own)) or iri(own) in schema.classes or iri(own) in schema.properties:

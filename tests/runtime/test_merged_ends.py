@@ -6,6 +6,7 @@ from itertools import combinations
 from random import Random
 
 import pytest
+from click.testing import CliRunner
 from conftest import intent
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.runtime.location import init
+from jidomem_cli.main import cli
 
 STALE = "stale_supersession"
 
@@ -199,3 +201,39 @@ def test_the_redaction_of_a_memory_that_two_branches_wrote_removes_the_texts_of_
         memory.maintenance.redact(memory.maintenance.plan("p", ITEM), agent="ana", reason="r")
         assert all("it needs" not in str(row["summary"]) for row in memory.reader.ask("timeline", project="p"))
     assert not [commit for commit in left.commits() if b"it needs Rust" in commit.data]
+
+
+def test_the_redaction_of_one_record_leaves_the_other_as_it_is(rewritten):
+    with rewritten[0].open(20) as memory:
+        memory.maintenance.redact(memory.maintenance.plan("p", None, texts=["1.90"]), agent="ana", reason="r")
+
+        (pair,) = queue(memory.reader, "p", memory.sources.now())
+        assert (pair.why, pair.other_summary) == ("written_differently", "(redacted); confidence: High")
+        assert records(memory) == [
+            ("it needs Rust 1.80", "ana", 10, "active"),
+            ("what both know", "architect", 0, "active"),
+        ]
+        assert len([problem for problem in memory.check("p").problems if problem.severity == "violation"]) == 1
+
+
+@pytest.mark.parametrize("form", ["turtle", "jsonld", "nquads"])
+def test_an_export_has_each_record_of_a_memory_that_two_branches_wrote(rewritten, form, tmp_path):
+    exported, new = tmp_path / f"exported.{form}", ("--root", str(tmp_path / "new"), "--project", "p")
+
+    def run(*words):
+        result = CliRunner().invoke(cli, [*map(str, words)])
+        assert result.exit_code == 0, result.output
+
+    run("root", "export", "--format", form, "-o", exported, "--root", rewritten[0].root)
+    if form == "turtle":
+        run("check", exported)
+    run("root", "import", form, exported, *new)
+    run("check", *new)
+    with jidomem.open(tmp_path / "new", project="p") as memory:
+        rows = memory.reader.ask("timeline", project="p", include_inactive=True)
+
+    assert {(row["summary"], row["agent"].rpartition("/")[2], row["status"]) for row in rows} == {
+        ("it needs Rust 1.80", "ana", "active"),
+        ("it needs Rust 1.90", "bea", "superseded"),
+        ("what both know", "architect", "active"),
+    }
