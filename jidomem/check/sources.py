@@ -41,7 +41,7 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, is_iri, moment_in, plain_value, short_parse_error
 from jidomem.rdf.turtle import LocatedTriple, UnsupportedTurtle, statements
 from jidomem.rdf.vocab import BASE, PREFIXES, TYPE, jido, local_name, short_id
-from jidomem.records.active import OF_THE_IMPORT, is_record_of, separate_all
+from jidomem.records.active import OF_THE_IMPORT, is_record_of, separate_records
 from jidomem.records.file_anchor import ANCHOR, anchors_of, plain_path
 from jidomem.records.intent import CONFLICT_KEY, IDENTICAL, CommitRef
 from jidomem.schema.ontology import OURS, Schema
@@ -284,7 +284,7 @@ def _counted(
         triples |= dict.fromkeys(rows)
     late = [triple for triple in overruled if triple not in triples]
     items = {item for item, name, _ in late if name not in OF_THE_IMPORT}
-    removed, added = separate_all(((head.id, rows) for head, rows in commits), items, single) if items else ((), ())
+    removed, added = separate_records(((head.id, rows) for head, rows in commits), items, single) if items else ((), ())
     gone = frozenset(removed)
     return [*(triple for triple in triples if triple not in gone), *added], late
 

@@ -189,7 +189,7 @@ BOOKKEEPING = frozenset(
 _AT_ONCE = 10_000
 
 
-#: The statements of commits that an index has not, and those in their place (`index.follower.merged_records`).
+#: The statements of commits that `index.follower.merged_records` replaces, and their replacements.
 Merged = tuple[Collection[Triple], Collection[Triple]]
 _UNMERGED: Merged = ((), ())
 

@@ -26,7 +26,7 @@ from jidomem.journal.commit import COMMIT, Commit, identity_in, is_redaction_rec
 from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import ONTOLOGY_GRAPH, TYPE, jido
-from jidomem.records.active import is_record_of, separate_all
+from jidomem.records.active import is_record_of, separate_records
 from jidomem.records.intent import Version
 
 #: Bytes of commits applied in one step.
@@ -92,9 +92,9 @@ def separate_memories(index: OxigraphIndex, journal: FileJournal, stream: Stream
 def merged_records(
     index: OxigraphIndex, journal: FileJournal, stream: Stream, moment: str | None = None
 ) -> tuple[list[Triple], list[Triple]]:
-    """Return the statements of the commits of *stream* that *index* has not, and those that it has in their place.
+    """Return the statements of commits that *index* replaced to separate records, and their replacements.
 
-    They are those about memories that branches wrote differently, as recorded by *moment* (default: now).
+    They are those about the memories of *stream* that branches wrote differently, recorded by *moment* (default: now).
     """
     links = [
         (row[0], row[2])
@@ -123,7 +123,7 @@ def _separated(
         return [], []
     commits = journal.matching(stream, lambda document: identity_in(document) in wanted)
     by_then = ((one.id, one.triples) for one in commits if moment is None or one.recorded_at <= moment)
-    return separate_all(by_then, {item for item, _ in recorded}, {name for name, _, _ in index.triples(*_SINGLE)})
+    return separate_records(by_then, {item for item, _ in recorded}, {name for name, _, _ in index.triples(*_SINGLE)})
 
 
 def steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:

@@ -54,7 +54,7 @@ STATES = (*ENDED, PENDING, *UNACCEPTED, EXPIRED, SCHEDULED, ACTIVE)
 STATUSES = (*DECISION_STATUS, PENDING, *ENDED)
 
 
-def separate_records(
+def _separate_item(
     item: Term, records: Mapping[str, Collection[Triple]], single: Collection[Term]
 ) -> tuple[list[Triple], list[Triple]]:
     """Return the statements to remove and to add where several commits describe the memory *item* differently.
@@ -75,12 +75,13 @@ def separate_records(
     return removed, added
 
 
-def separate_all(
+def separate_records(
     commits: Iterable[tuple[str, Collection[Triple]]], items: Collection[Term], single: Collection[Term]
 ) -> tuple[list[Triple], list[Triple]]:
-    """Return the statements that `separate_records` removes and adds for the memories *items* together.
+    """Return the statements to remove and to add so that each record of the memories *items* has a node of its own.
 
-    *commits* are the ids and statements of the commits that record them, the earliest first.
+    *commits* are the ids and statements of the commits that record them, the earliest first. Of a memory the earliest
+    record counts; each other one with another value of a property *single* is a node that the memory superseded.
     """
     records: dict[Term, dict[str, list[Triple]]] = {}
     for commit, triples in commits:
@@ -88,7 +89,7 @@ def separate_all(
         for triple in triples if recorded else ():
             if triple[0] in recorded:
                 records.setdefault(triple[0], {}).setdefault(commit, []).append(triple)
-    changes = [separate_records(item, of_commits, single) for item, of_commits in records.items()]
+    changes = [_separate_item(item, of_commits, single) for item, of_commits in records.items()]
     removed, added = ([triple for change in changes for triple in change[at]] for at in (0, 1))
     return removed, added
 

@@ -479,8 +479,8 @@ ROUTES: tuple[Route, ...] = (
           headers={wire.KEY: "A retry gets the first receipt."}, reads={JSON: "Correction"},
           statuses={201: "Written; the receipt.", 200: "Nothing new was written; the receipt."}, writes=True),
     Route("GET", "/projects/{project}/conflicts", memories.conflicts,
-          "List the review queue by priority: conflicts, proposals and memories that are due; near pairs lack"
-          " `vectors.pending` texts", gives={JSON: "Page"},
+          "List the review queue by priority: conflicts, proposals and memories that are due; `vectors.pending` texts"
+          " are not in near pairs yet", gives={JSON: "Page"},
           takes={"limit": "Rows of one page, at most.", "cursor": "The cursor of the page before.",
                  "by": "Only the proposals of this agent.", **AT}),
     Route("GET", "/projects/{project}/check", memories.check,
