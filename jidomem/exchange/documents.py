@@ -386,7 +386,7 @@ def read(rows: Sequence[Triple], schema: Schema, *, defaults: Mapping[str, Any],
         plain_value(node): Records(
             (*filter(_is_record, about[node]), *redacted),
             frozenset(_lost(redacted, about)),
-            any(row[1] in LINKS for row in about[node]),
+            frozenset(row[2] for row in about[node] if row[1] in LINKS),
         )
         for node in items
         if any(predicate == ITEM_MARK for _, predicate, _ in about[node])

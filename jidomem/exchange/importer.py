@@ -511,7 +511,7 @@ def _bring_in(
     ]
     new = [statement for statement, wanted in zip(statements, is_new, strict=True) if wanted]
     recorded = {
-        str(each.intent["iri"]): each.records._replace(has_ended=each.records.has_ended and wanted)
+        str(each.intent["iri"]): each.records if wanted else each.records._replace(ended_by=frozenset())
         for each, wanted in zip(statements, is_new, strict=True)
         if each.records is not None
     }

@@ -270,17 +270,17 @@ class Revisions:
         """Return the `event` that made a version, its `reason`, its `changes`, and the memories `also_superseded`.
 
         The changes, each with field, before and after, are those from the version that it replaced: the one with the
-        same content, else the newest; the first version has none. A field that is not set is None. With *lineage*, only
-        a memory in it is a version. The event is asserted, revised, confirmed, superseded (by a version of another
-        memory), revived or withdrawn (by a marker, or of one of *named*), for a proposal also proposed, accepted or
-        rejected; None if there is no such memory. Each other asserted memory that the version superseded has iri and
-        summary.
+        same content, else the newest by its date, a superseded one before a revived one; the first version has none. A
+        field that is not set is None. With *lineage*, only a memory in it is a version. The event is asserted, revised,
+        confirmed, superseded (by a version of another memory), revived or withdrawn (by a marker, or of one of
+        *named*), for a proposal also proposed, accepted or rejected; None if there is no such memory. Each other
+        asserted memory that the version superseded has iri and summary.
         """
         memory = self._memory(item)
         if memory is None:
             return _event_row()
         superseded, withdrawn, revived = (
-            [each for each in map(self._memory, _values(memory, name)) if each is not None]
+            sorted(filter(None, map(self._memory, _values(memory, name))), key=_date_and_iri, reverse=True)
             for name in ("supersedes", "invalidates", "revives")
         )
         back = {each["iri"] for each in revived}
@@ -289,7 +289,6 @@ class Revisions:
             for each in (*superseded, *revived)
             if each["class"] != MARKER and back.isdisjoint(_values(each, "invalidates"))
         ]
-        replaced.sort(key=lambda each: each["recorded_at"], reverse=True)
         versions = [each for each in replaced if lineage is None or each["iri"] in lineage] or replaced
         changes = {each["iri"]: self.changes(each, memory) for each in (versions if revived else replaced)}
         restated = [] if revived else [each for each in replaced if _is_same(changes[each["iri"]])]
@@ -368,6 +367,11 @@ def _also_superseded(memory: Memory, before: Memory, replaced: Sequence[Memory])
         for each in replaced
         if each["iri"] not in earlier and not _is_proposed(each)
     ]
+
+
+def _date_and_iri(memory: Memory) -> tuple[list[str], str]:
+    """Return the date of a memory and its IRI, which an import keeps, unlike the time of recording."""
+    return _values(memory, "hasTimestamp"), memory["iri"]
 
 
 def _is_proposed(memory: Memory) -> bool:

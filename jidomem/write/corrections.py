@@ -24,7 +24,7 @@ from jidomem.write.normalize import FieldNormalizer
 from jidomem.write.pipeline import PROPOSED_PREFIX, Pipeline
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.submission import DEFAULT_OPTIONS, Decision, Retry, Submission, SubmitOptions, correction_digest
-from jidomem.write.triples import next_review, restated_in, with_other_triples
+from jidomem.write.triples import next_review, restated_in, successor_links, with_other_triples
 
 _MAX_SUMMARY_CHARS = 10_000  # characters of a summary that a marker of its withdrawal repeats
 #: The fields of identity and relations, which a successor does not inherit.
@@ -68,8 +68,8 @@ class Corrections(WritePart):
             raise InvalidRequest(f"no field of {item} is changed", hint=hint)
         view = self._context.snapshot(project_id)
         changes = with_other_triples(view, item, changes, self._context.pipeline.schema)
-        values = self._carried(view, item, changes)
-        values |= {"supersedes": [item], "reason": reason} | changed_fields(values, changes)
+        values = self._carried(view, item, changes) | successor_links(view, item) | {"reason": reason}
+        values |= changed_fields(values, changes)
         options = replace(self._as_seen(view, iri(item), changes), under=under)
         try:
             return self._submit(project_id, values, options, dry_run=dry_run)
@@ -140,12 +140,9 @@ class Corrections(WritePart):
         if "expires_on" not in fields and "expires_on" in old:
             command = command or f"jidomem edit {item} --confirm"
             values["expires_on"] = next_review(old, view, self._context.now(), command)
-        values["supersedes"] = [item]
+        values |= successor_links(view, item)
         if view.is_proposed(iri(item)):
-            values["invalidates"] = old.get("invalidates", [])
-            values["revives"] = [each for each in old.get("revives", ()) if not view.is_proposed(iri(each))]
-            values["supersedes"] = [item, *old.get("supersedes", [])]
-            values["reason"] = values["reason"] or ACCEPTED
+            values["reason"] = reason or ACCEPTED
         end = parse_moment(values.get("valid_until"))
         has_ended = end is not None and end <= self._context.now()
         if not has_ended and self._context.is_curator(view, values["asserted_by"]):

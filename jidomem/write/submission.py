@@ -48,13 +48,13 @@ class Records(NamedTuple):
     """The records of a writer on a memory that it recorded elsewhere.
 
     `lost` are the subjects and properties of the statements that a redaction removed, which have placeholders in the
-    intent; the records of these redactions are among the `rows`. One that is new here and `has_ended` elsewhere ends
-    with the memories that replaced it.
+    intent; the records of these redactions are among the `rows`. `ended_by` are the memories that ended it elsewhere:
+    one that is new here ends with them.
     """
 
     rows: Sequence[Triple] = ()
     lost: frozenset[tuple[Term, Term]] = frozenset()
-    has_ended: bool = False
+    ended_by: frozenset[Term] = frozenset()
 
 
 NO_RECORDS = Records()
@@ -113,9 +113,9 @@ class SubmitOptions:
         return replace(intent, **known)
 
     def _with_ends(self, given: Iterable[Triple], view: WriteSnapshot) -> list[Triple]:
-        """Return the rows *given* with the ends of imported memories that a proposal ended by them had replaced.
+        """Return the rows *given* with the ends of imported memories that a memory ended by them had ended elsewhere.
 
-        A proposal ends none: what a withdrawn version had replaced would be active, or offered, again.
+        As a proposal here, it ends none: what a withdrawn version had replaced would be active, or offered, again.
         """
         rows, done = [*given], set[Term]()
         for old, link, end in rows:
@@ -123,7 +123,7 @@ class SubmitOptions:
                 continue
             replaced = (*view.objects(old, jido("supersedes")), *view.objects(old, jido("invalidates")))
             for each in replaced if old not in done and view.is_proposed(old) else ():
-                if self.recorded.get(plain_value(each), NO_RECORDS).has_ended and not view.has_ended(each):
+                if old in self.recorded.get(plain_value(each), NO_RECORDS).ended_by and not view.has_ended(each):
                     rows.append((each, link, end))
             done.add(old)
         return rows

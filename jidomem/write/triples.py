@@ -357,6 +357,18 @@ def restated_in(view: WriteSnapshot, item: str) -> dict[str, Any]:
     return restate(iri(item), rows, labels)
 
 
+def successor_links(view: WriteSnapshot, item: str) -> dict[str, list[str]]:
+    """Return the links of a successor of *item*: it supersedes it, and replaces what a proposal was to replace."""
+    if not view.is_proposed(iri(item)):
+        return {"supersedes": [item]}
+    old = restated_in(view, item)
+    return {
+        "supersedes": [item, *old.get("supersedes", ())],
+        "invalidates": old.get("invalidates", []),
+        "revives": [each for each in old.get("revives", ()) if not view.is_proposed(iri(each))],
+    }
+
+
 def with_other_triples(view: WriteSnapshot, item: str, changes: Mapping[str, Any], schema: Schema) -> Mapping[str, Any]:
     """Return *changes* of *item* with its extra triples that they do not replace.
 

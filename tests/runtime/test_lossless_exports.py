@@ -171,6 +171,12 @@ STEPS = {
     proposed=[(4, 1), (8, 0), (12, 2)],
     steps=[("accept", 3, 0), ("supersede", 4, 0), ("keep-both", 5, 1), ("reject", 3, 0), ("undo", 0, 0)],
 )
+@example(start=[(0, 0)], proposed=[], steps=[("propose a withdrawal", 0, 0), ("another rationale", 1, 0)])
+@example(
+    start=[(0, 0), (0, 0)],
+    proposed=[(0, 3)],
+    steps=[("edit", 2, 0), ("undo for a reason", 2, 0), ("undo for a reason", 3, 0)],
+)
 @given(
     start=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=4),
     proposed=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3),

@@ -135,6 +135,33 @@ def test_a_coexisting_memory_is_later_superseded_by_a_confirmation(memory):
     assert statuses(memory, first, second) == ["superseded", "superseded"]
 
 
+def test_an_edited_proposal_replaces_what_the_proposal_was_to_replace(memory):  # C008
+    first, second = recorded(memory, summary="the port is 80"), recorded(memory, summary="the disk is full")
+    marker = intent(type="deleted_marker", summary="Withdrawn", rationale="moved", invalidates=[first])
+    withdrawal = memory.writer.submit_intent("p", marker, propose=True).iri
+    successor = intent(summary="the disk is half full", supersedes=[second], reason="measured")
+    change = memory.writer.submit_intent("p", successor, propose=True).iri
+
+    edited = [revised(memory, withdrawal, rationale="it moved to 90"), revised(memory, change, summary="it is empty")]
+
+    assert statuses(memory, first, second, *edited) == ["invalidated", "superseded", "withdrawal", "active"]
+    with pytest.raises(Conflict, match=f"{first} is already invalidated by {edited[0]}"):
+        revised(memory, withdrawal, rationale="a second edit")
+
+
+def test_an_edit_of_what_may_only_be_proposed_is_a_proposal_with_the_same_links(memory):  # C008
+    old = recorded(memory, summary="the port is 80")
+    change = recorded(memory, summary="it is 90", supersedes=[old], reason="r", source_type="ExternalDocumentSource")
+
+    edited = revised(memory, change, summary="it is 91")
+
+    assert statuses(memory, old, edited) == ["active", "pending"]
+    assert {*memory.writer.restated("p", edited)["supersedes"]} == {change, old}
+    memory.writer.agent = "rita"
+    accepted = memory.writer.settle("p", edited, "accept").iri
+    assert statuses(memory, old, change, edited, accepted) == ["superseded", "superseded", "superseded", "active"]
+
+
 def test_an_undo_of_a_curators_settlement_by_an_agent_is_proposed(memory):
     first, other, revised_item = (
         recorded(memory, summary=text) for text in ("the port is 80", "the port is the 80", "three")
