@@ -72,9 +72,14 @@ def batches_until_clear(stream: Stream, commits: Iterable[Commit], clearing: lis
     return steps(until_clear())
 
 
-#: The memories that several commits describe, each with these.
-_SEVERAL = f"""SELECT ?item ?commit {{ ?item {jido("recordedIn")} ?commit , ?other
-; {jido("hasAssertionStatus")} ?status FILTER(?commit != ?other) }}"""
+#: The memories that several commits describe, with the commits of each and of the records separated from it.
+SEVERAL = f"""SELECT ?item ?commit ?record {{
+  {{ SELECT DISTINCT ?item {{
+    ?item {jido("recordedIn")} ?one , ?other ; {jido("hasAssertionStatus")} ?status FILTER(?one != ?other)
+  }} }}
+  {{ ?item {jido("recordedIn")} ?commit }}
+  UNION {{ ?record {jido("conflictsWith")} ?item ; {jido("recordedIn")} ?commit }}
+}}"""
 _SINGLE = (ONTOLOGY_GRAPH, None, TYPE, iri("http://www.w3.org/2002/07/owl#FunctionalProperty"))
 
 
@@ -82,10 +87,12 @@ def separate_memories(index: OxigraphIndex, journal: FileJournal, stream: Stream
     """Separate the records of each memory of *stream* that branches wrote differently (`separate_records`)."""
     if stream.name != "memory":
         return
-    answer = index.query(_SEVERAL, graphs=[stream.graph])
+    answer = index.query(SEVERAL, graphs=[stream.graph])
     assert isinstance(answer, Solutions)
-    removed, added = _separated(index, journal, stream, [(item or "", commit or "") for item, commit in answer.rows])
-    if added:
+    removed, added = separated(answer.rows, journal, stream, {name for name, _, _ in index.triples(*_SINGLE)})
+    removed = [row for row in removed if any(index.triples(stream.graph, *row))]
+    added = [row for row in added if not any(index.triples(stream.graph, *row))]
+    if removed or added:
         index.change(stream.graph, removed, added)
 
 
@@ -96,34 +103,42 @@ def merged_records(
 
     They are those about the memories of *stream* that branches wrote differently, recorded by *moment* (default: now).
     """
-    links = [
-        (row[0], row[2])
-        for row in index.triples(stream.graph, None, jido("conflictsWith"))
-        if is_record_of(row[0], row[2])
-    ]
     rows = [
-        (item, commit)
-        for record, item in links
+        (item, commit, record)
+        for record, _, item in index.triples(stream.graph, None, jido("conflictsWith"))
+        if is_record_of(record, item)
         for node in (item, record)
         for _, _, commit in index.triples(stream.graph, node, jido("recordedIn"))
     ]
-    return _separated(index, journal, stream, rows, moment)
+    return separated(rows, journal, stream, {name for name, _, _ in index.triples(*_SINGLE)}, moment)
 
 
-def _separated(
-    index: OxigraphIndex,
+def separated(
+    rows: Iterable[Sequence[Term | None]],
     journal: FileJournal,
     stream: Stream,
-    recorded: Collection[tuple[Term, Term]],
+    single: Collection[Term],
     moment: str | None = None,
 ) -> tuple[list[Triple], list[Triple]]:
-    """Return the statements to remove and to add for memories *recorded* in several commits, by *moment* if given."""
-    wanted = {plain_value(commit).removeprefix(COMMIT) for _, commit in recorded}
+    """Return the statements to remove and to add for the *rows* of SEVERAL, of commits by *moment* if given.
+
+    Statements that a memory lost to a record, and keeps now that an earlier record counts, are added again.
+    """
+    known = [(item or "", commit or "", record) for item, commit, record in rows]
+    known = [row for row in known if row[2] is None or is_record_of(row[2], row[0])]
+    wanted, items = {plain_value(commit).removeprefix(COMMIT) for _, commit, _ in known}, {row[0] for row in known}
     if not wanted:
         return [], []
     commits = journal.matching(stream, lambda document: identity_in(document) in wanted)
-    by_then = ((one.id, one.triples) for one in commits if moment is None or one.recorded_at <= moment)
-    return separate_records(by_then, {item for item, _ in recorded}, {name for name, _, _ in index.triples(*_SINGLE)})
+    by_then = [
+        (commit.id, [row for row in commit.triples if row[0] in items])
+        for commit in commits
+        if moment is None or commit.recorded_at <= moment
+    ]
+    removed, added = separate_records(by_then, items, single)
+    had_records, gone = {item for item, _, record in known if record is not None}, frozenset(removed)
+    kept = (row for _, triples in by_then for row in triples if row[0] in had_records and row not in gone)
+    return removed, [*added, *kept]
 
 
 def steps(commits: Iterable[Commit]) -> Iterator[list[Commit]]:

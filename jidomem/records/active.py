@@ -60,19 +60,26 @@ def _separate_item(
     """Return the statements to remove and to add where several commits describe the memory *item* differently.
 
     *records* has the statements of each commit about *item* by its id, the earliest first. That record counts. Each
-    other one with another value of a property *single* becomes a memory of its own, which *item* superseded.
+    other one with another value of a property *single* becomes a memory of its own, which *item* superseded; one
+    without is no memory of its own, also if it was one before an earlier record came.
     """
     first, *others = records
-    removed, added = list[Triple](), list[Triple]()
+    separate = [commit for commit in others if _is_separate(records[commit], records[first], single)]
+    kept = {triple for commit in records if commit not in separate for triple in records[commit]}
+    removed = [triple for commit in separate for triple in records[commit] if triple not in kept]
+    added = list[Triple]()
     for commit in others:
-        own = [triple for triple in records[commit] if triple not in records[first]]
-        is_memory = any(name == jido("hasAssertionStatus") for _, name, _ in records[commit])
-        if is_memory and any(name in single and name not in OF_THE_IMPORT for _, name, _ in own):
-            record = iri(f"{plain_value(item)}{_RECORDS}{commit[:12]}")
-            removed += own
-            added += [(record, name, value) for _, name, value in records[commit]]
-            added += [(record, jido("supersededBy"), item), (record, jido("conflictsWith"), item)]
+        record = iri(f"{plain_value(item)}{_RECORDS}{commit[:12]}")
+        own = [(record, name, value) for _, name, value in records[commit]]
+        own += [(record, jido("supersededBy"), item), (record, jido("conflictsWith"), item)]
+        (added if commit in separate else removed).extend(own)
     return removed, added
+
+
+def _is_separate(record: Collection[Triple], first: Collection[Triple], single: Collection[Term]) -> bool:
+    is_memory = any(name == jido("hasAssertionStatus") for _, name, _ in record)
+    names = {name for _, name, _ in set(record).difference(first)}
+    return is_memory and not names.isdisjoint(set(single) - OF_THE_IMPORT)
 
 
 def separate_records(

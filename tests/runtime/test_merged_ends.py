@@ -237,3 +237,26 @@ def test_an_export_has_each_record_of_a_memory_that_two_branches_wrote(rewritten
         ("it needs Rust 1.90", "bea", "superseded"),
         ("what both know", "architect", "active"),
     }
+
+
+def test_an_earlier_record_that_arrives_last_counts_as_in_a_rebuilt_index(branches, tmp_path):
+    left, right = branches
+    third = Branch(tmp_path / "third", 3)
+    shutil.copytree(left.folder, third.folder)
+    left.write(10, iri=ITEM, summary="it needs Rust 1.80", asserted_by="ana")
+    right.write(11, iri=ITEM, summary="it needs Rust 1.90", asserted_by="bea", confidence="medium")
+    third.write(9, iri=ITEM, summary="it needs Rust 1.90", asserted_by="bea", confidence="medium")
+
+    def arrive(branch):
+        shutil.copytree(branch.root / "projects", left.root / "projects", dirs_exist_ok=True)
+        return sorted(map(str, memory.reader.select("p", "SELECT ?s ?p ?o { ?s ?p ?o }")))
+
+    with left.open(20) as memory:
+        arrive(right)
+        first = records(memory)[0]
+        stepwise = arrive(third), records(memory), records(memory, limit=9)
+        memory.follower.rebuild()
+        assert stepwise == (arrive(third), records(memory), records(memory, limit=9))
+
+    assert first == ("it needs Rust 1.80", "ana", 10, "active")
+    assert stepwise[1][0] == ("it needs Rust 1.90", "bea", 9, "active")
