@@ -80,7 +80,16 @@ SEVERAL = f"""SELECT ?item ?commit ?record {{
   {{ ?item {jido("recordedIn")} ?commit }}
   UNION {{ ?record {jido("conflictsWith")} ?item ; {jido("recordedIn")} ?commit }}
 }}"""
-_SINGLE = (ONTOLOGY_GRAPH, None, TYPE, iri("http://www.w3.org/2002/07/owl#FunctionalProperty"))
+_FUNCTIONAL = iri("http://www.w3.org/2002/07/owl#FunctionalProperty")
+
+
+def single_properties(ontology: Iterable[Triple]) -> set[Term]:
+    """Return the properties of *ontology* with one value."""
+    return {name for name, predicate, kind in ontology if (predicate, kind) == (TYPE, _FUNCTIONAL)}
+
+
+def _single(index: OxigraphIndex) -> set[Term]:
+    return single_properties(index.triples(ONTOLOGY_GRAPH, None, TYPE, _FUNCTIONAL))
 
 
 def separate_memories(index: OxigraphIndex, journal: FileJournal, stream: Stream) -> None:
@@ -89,7 +98,7 @@ def separate_memories(index: OxigraphIndex, journal: FileJournal, stream: Stream
         return
     answer = index.query(SEVERAL, graphs=[stream.graph])
     assert isinstance(answer, Solutions)
-    removed, added = separated(answer.rows, journal, stream, {name for name, _, _ in index.triples(*_SINGLE)})
+    removed, added = separated(answer.rows, journal, stream, _single(index))
     removed = [row for row in removed if any(index.triples(stream.graph, *row))]
     added = [row for row in added if not any(index.triples(stream.graph, *row))]
     if removed or added:
@@ -110,7 +119,7 @@ def merged_records(
         for node in (item, record)
         for _, _, commit in index.triples(stream.graph, node, jido("recordedIn"))
     ]
-    return separated(rows, journal, stream, {name for name, _, _ in index.triples(*_SINGLE)}, moment)
+    return separated(rows, journal, stream, _single(index), moment)
 
 
 def separated(

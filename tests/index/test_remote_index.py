@@ -1,5 +1,6 @@
 """A store behind an endpoint that is stopped, wiped, restored, redacted, shared or unfit."""
 
+import shutil
 import time
 from itertools import count
 from threading import Event, Thread
@@ -102,6 +103,25 @@ def test_a_graph_of_an_earlier_version_is_written_again(memory, project, update)
 
     assert facts(memory, project) == ["one topic of several words"]
     assert "conflictKey" in stored_text(memory, project)
+
+
+def test_records_of_a_memory_that_branches_wrote_are_separate_as_in_the_local_index(root, oxigraph_server, project):
+    item, query = "https://example.org/items/one", "SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?s ?p ?o"
+    earliest, first, second = branches = [root.with_name(name) for name in ("earliest", "first", "second")]
+    with jidomem.open(root) as memory:
+        remember(memory, project, "what all know")
+    for branch, summary in zip(branches, ("it needs 1.90", "it needs 1.80", "it needs 1.90"), strict=True):
+        shutil.copytree(root, branch)
+        with jidomem.open(branch) as memory:
+            record = intent(iri=item, summary=summary, asserted_by=branch.name, applies_to_project=project)
+            memory.writer.submit_intent(project, record)
+
+    with jidomem.open(root, index=oxigraph_server) as memory:
+        for branch, summary in ((first, "it needs 1.80"), (second, "it needs 1.80"), (earliest, "it needs 1.90")):
+            shutil.copytree(branch / "projects", root / "projects", dirs_exist_ok=True)
+            assert facts(memory, project) == [summary, "what all know"]
+            with jidomem.open(root) as local:
+                assert memory.reader.select(project, query) == local.reader.select(project, query)
 
 
 def test_a_store_restored_from_before_a_redaction_discloses_nothing(memory, project, update):

@@ -10,7 +10,7 @@ of this process.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -21,7 +21,14 @@ from typing import NamedTuple
 import pyoxigraph as ox
 
 from jidomem.errors import Failed, JidomemError
-from jidomem.index.follower import batches_until_clear, cleared_by, redacted_since
+from jidomem.index.follower import (
+    SEVERAL,
+    batches_until_clear,
+    cleared_by,
+    redacted_since,
+    separated,
+    single_properties,
+)
 from jidomem.index.results import solutions
 from jidomem.index.store import MARKS, WATERMARK, Watermark, trig
 from jidomem.journal.commit import Commit, is_redaction_record
@@ -39,8 +46,9 @@ CLAIM_TIMEOUT = 120.0
 _LIFE, _NEWEST, _ORIGIN, _LACKS, _FORM = (
     f"urn:jidomem:index:{name}" for name in ("life", "newest", "origin", "lacks", "form")
 )
-#: The form of the triples: with the conflict keys that the commits lack. A graph of another form is written again.
-FORM = "2"
+#: The form of the triples: with the conflict keys that the commits lack, and with each record of a memory that branches
+#: wrote differently by itself. A graph of another form is written again.
+FORM = "3"
 _POSITION = f"<{JIDO}position>"
 _STATE = (
     f"SELECT ?g ?p ?o ?n WHERE {{ GRAPH <{MARKS}> {{ ?g ?p ?o }} FILTER(?g IN (%s)) "
@@ -138,10 +146,29 @@ class RemoteGraphs:
                 self._add(data, batch)
             self._change(marks)
 
-    def put(self, graph: str, watermark: RemoteWatermark, commits: Sequence[Commit]) -> RemoteWatermark:
+    def insert(self, graph: str, watermark: RemoteWatermark, commits: Sequence[Commit]) -> None:
+        """Write the triples of *commits*, which `put` applies afterwards."""
+        for batch in self._batches(_commit_lines(graph, commits)):
+            self._add(self._insertion(graph, watermark), batch)
+
+    def recorded_repeatedly(self, graph: str) -> list[tuple[Term | None, ...]]:
+        """Return the rows of `index.follower.SEVERAL` for *graph*."""
+        try:
+            return [*solutions(self._query.ask(SEVERAL, ROWS, [graph], [graph])).rows]
+        except (EndpointError, SyntaxError, ValueError) as refusal:
+            raise self._query.unavailable(f"did not return its memories: {refusal}") from refusal
+
+    def put(
+        self,
+        graph: str,
+        watermark: RemoteWatermark,
+        commits: Sequence[Commit],
+        change: tuple[Collection[Triple], Collection[Triple]] | None = None,
+    ) -> RemoteWatermark:
         """Apply *commits*, which follow *watermark*, and return the new watermark, which is set with the last of them.
 
-        A watermark that another process changed meanwhile stays as it is.
+        With *change* their triples were written by `insert`: instead of them its first triples are removed, and its
+        second added. A watermark that another process changed meanwhile stays as it is.
         """
         after = replace(
             watermark,
@@ -149,14 +176,27 @@ class RemoteGraphs:
             newest=commits[-1].iri,
             origin=watermark.origin or commits[0].head,
         )
-        live = f"GRAPH <{MARKS}> {{ <{graph}> <{_LIFE}> {literal(watermark.life)} }}"
-        data = f"INSERT DATA {{ GRAPH <{graph}> {{\n%s\n}} }}"
-        form = f"INSERT {{ GRAPH <{graph}> {{\n%s\n}} }} WHERE {{ {live} }}" if self.conditional else data
-        *most, last = self._batches(_lines(graph, commits))
-        for batch in most:
-            self._add(form, batch)
+        removed, added = ([], _commit_lines(graph, commits)) if change is None else map(_lines, change)
+        insertion, deletion = self._insertion(graph, watermark), self._deletion(graph, watermark)
+        writes = [
+            *((insertion, batch) for batch in self._batches(added)),
+            *((deletion, batch) for batch in self._batches(removed)),
+        ]
+        *most, (form, last) = [write for write in writes if write[1]] or writes[:1]
+        for earlier, batch in most:
+            self._add(earlier, batch)
         self._add(f"{form} ;\n{_swap_watermark(graph, watermark, after)}", last)
         return after
+
+    def _insertion(self, graph: str, watermark: RemoteWatermark) -> str:
+        if not self.conditional:
+            return f"INSERT DATA {{ GRAPH <{graph}> {{\n%s\n}} }}"
+        return f"INSERT {{ GRAPH <{graph}> {{\n%s\n}} }} WHERE {{ {_has_life(graph, watermark)} }}"
+
+    def _deletion(self, graph: str, watermark: RemoteWatermark) -> str:
+        if not self.conditional:
+            return f"DELETE DATA {{ GRAPH <{graph}> {{\n%s\n}} }}"
+        return f"DELETE {{ GRAPH <{graph}> {{\n%s\n}} }} WHERE {{ {_has_life(graph, watermark)} }}"
 
     def unfit(self, what: str, hint: str) -> Failed:
         """Return the error for an unusable store: *what* it is or does."""
@@ -207,6 +247,10 @@ def _forget(graph: str) -> str:
     return f"DELETE {{ GRAPH <{MARKS}> {{ <{graph}> ?p ?o }} }} WHERE {{ GRAPH <{MARKS}> {{ <{graph}> ?p ?o }} }}"
 
 
+def _has_life(graph: str, watermark: RemoteWatermark) -> str:
+    return f"GRAPH <{MARKS}> {{ <{graph}> <{_LIFE}> {literal(watermark.life)} }}"
+
+
 def _swap_watermark(graph: str, before: RemoteWatermark, after: RemoteWatermark) -> str:
     return (
         f"DELETE {{ GRAPH <{MARKS}> {{ {before.triples(graph)} }} }} "
@@ -232,16 +276,27 @@ def _read_watermark(properties: dict[str, list[Term]], written: set[Term | None]
     )
 
 
-def _lines(graph: str, commits: Sequence[Commit]) -> list[str]:
+def _commit_lines(graph: str, commits: Sequence[Commit]) -> list[str]:
     """Return the triples of *commits* as the local engine serialises them, a line each.
 
     So a store that keeps the lexical form of literals returns them as any other index does.
     """
     store = ox.Store()
     store.load(trig(graph, commits), ox.RdfFormat.TRIG, lenient=True)
-    data = store.dump(format=ox.RdfFormat.N_TRIPLES, from_graph=ox.NamedNode(graph))
+    return _dump(store, ox.NamedNode(graph))
+
+
+def _lines(triples: Iterable[Triple]) -> list[str]:
+    """Return *triples* in the same form."""
+    store = ox.Store()
+    store.load("\n".join(map(ntriples_line, triples)), ox.RdfFormat.N_TRIPLES, lenient=True)
+    return _dump(store, ox.DefaultGraph())
+
+
+def _dump(store: ox.Store, graph: ox.NamedNode | ox.DefaultGraph) -> list[str]:
+    data = store.dump(format=ox.RdfFormat.N_TRIPLES, from_graph=graph)
     assert data is not None
-    return data.decode().rstrip("\n").split("\n")
+    return [line for line in data.decode().split("\n") if line]
 
 
 #: Rounds without progress after which the synchronisation of a graph fails.
@@ -265,7 +320,9 @@ class Feed:
         """Write the commits of *journal*, and *ontology*, to *remote*."""
         self._journal = journal
         self._remote = remote
+        ontology = tuple(ontology)
         self._rules = _Rules.of(ontology)
+        self._single = single_properties(ontology)
         self._has_written_rules = False  # whether the store has ever had our ontology
         self._lock = RLock()
 
@@ -363,7 +420,7 @@ class Feed:
                     ordered = True
                     if began.heads:
                         return self._empty_graph(stream)
-                watermark = self._remote.put(stream.graph, watermark.lacking(missed), step)
+                watermark = self._put(stream, watermark.lacking(missed), step)
             if not clearing:
                 break
             cleared = cleared_by(self._journal, stream, clearing[0], watermark.mark.cleared)
@@ -371,6 +428,16 @@ class Feed:
             watermark = replace(watermark, applied=Watermark(watermark.mark.commits + 1, cleared, cleared).term)
             self._remote.empty(stream.graph, watermark)
         return self._empty_graph(stream) if ordered and redacted_since(self._journal, stream, head) else watermark
+
+    def _put(self, stream: Stream, watermark: RemoteWatermark, commits: Sequence[Commit]) -> RemoteWatermark:
+        """Apply *commits*; where branches meet, with the records of memories that both wrote separated."""
+        after, change = watermark.mark.after(commits).version, None
+        has_branches = len(after.heads) > 1 or any(len(commit.parents) > 1 for commit in commits)
+        if stream.name == "memory" and has_branches:
+            self._remote.insert(stream.graph, watermark, commits)
+            rows = self._remote.recorded_repeatedly(stream.graph)
+            change = separated(rows, self._journal, stream, self._single)
+        return self._remote.put(stream.graph, watermark, commits, change)
 
 
 #: Seconds that `close` waits.
