@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from jidomem.index.list_texts import Statements
 from jidomem.index.projection import PROPOSED, RECORDED, STATUS, IndexedProject, key_parts, ticks, timed
+from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import COMMIT
 from jidomem.rdf.terms import Term, date_time, iri, is_iri, literal, plain_value
@@ -328,7 +329,10 @@ _IN_MOMENT = "SELECT key FROM committed WHERE key >= ? AND key < ? ORDER BY key"
 _PARENT, _IN, _ORDERED_BY = jido("parent"), jido("recordedIn"), jido("orderedBy")
 #: The properties by which a node names the agent that wrote it.
 AUTHORS = tuple(map(jido, ("assertedBy", "causedBy", "setBy", "hasPrimaryAgent", "submittedBy")))
-_NAMED = {_SETTLED_BY, *AUTHORS}
+#: The agents of the nodes of a commit, with each commit that describes such a node; a read of every node takes seven
+#: times as long.
+_AGENTS = f"""SELECT DISTINCT ?each ?agent {{ ?node {_IN} %s ; ?by ?agent
+FILTER(?by IN ({", ".join((_SETTLED_BY, *AUTHORS))})) ?node {_IN} ?each }}"""
 
 
 def recorded_between(index: OxigraphIndex, graph: str, start: Watermark, end: Watermark) -> list[Term] | None:
@@ -411,10 +415,11 @@ class CommitList:
     def _add_authors(self, index: OxigraphIndex, graph: str, commit: Term) -> None:
         """Note the agents of a commit, and those of its nodes for each commit that describes the node."""
         by: dict[Term, set[Term]] = {commit: {agent for _, _, agent in index.triples(graph, commit, _ORDERED_BY)}}
-        for node, _, _ in index.triples(graph, None, _IN, commit):
-            agents = {agent for _, name, agent in index.triples(graph, node) if name in _NAMED}
-            for _, _, each in index.triples(graph, node, _IN):
-                by.setdefault(each, set()).update(agents)
+        answer = index.query(_AGENTS % commit, graphs=[graph])
+        assert isinstance(answer, Solutions)
+        for each, agent in answer.rows:
+            if each is not None and agent is not None:
+                by.setdefault(each, set()).add(agent)
         for each, agents in by.items():
             names = [*map(plain_value, agents)]
             moments = [at for _, _, term in index.triples(graph, each, RECORDED) if (at := ticks(term)) is not None]

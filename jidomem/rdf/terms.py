@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from jidomem.base.clock import format_timestamp, parse_moment
@@ -144,6 +145,7 @@ def moment_in(term: Term | None) -> datetime | None:
     return None if term is None else parse_moment(plain_value(term))
 
 
+@lru_cache(maxsize=4_096)  # memories of one commit share their moments, and each moment is read several times
 def moment_text(term: Term) -> str | None:
     """Return the moment that *term* states in its normal form, in which two compare as texts; None if it states none.
 
