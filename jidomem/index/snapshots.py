@@ -52,7 +52,7 @@ def limit_malloc_cache() -> None:
 
 
 #: The version of the content and of the file format: a snapshot of another version is not read.
-FORM = f"3 pyoxigraph {ox.__version__}"
+FORM = f"4 pyoxigraph {ox.__version__}"
 MAX_SNAPSHOTS = 2
 _MAX_DESCRIPTION_BYTES = 16 * 1024 * 1024
 #: Seconds that a read of a retired store may take, and between two looks whether it has ended.
