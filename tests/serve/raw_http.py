@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from http.client import HTTPException
 from urllib.parse import urlencode, urlsplit
 
-from conftest import intent
+from conftest import intent, wait_until
 from http_world import Client, serving
 
 CONNECTIONS = 4
@@ -105,13 +105,12 @@ def statuses(answer):
 
 def wait_until_served(server):
     """Wait until a new client gets an answer."""
-    while True:
-        try:
-            with Client(server.url) as client:
-                if client.ask("GET", "/healthz")[0] == 200:
-                    return
-        except (OSError, HTTPException):
-            continue  # closed before it began, on a slow machine
+
+    def is_served():
+        with suppress(OSError, HTTPException), Client(server.url) as client:  # it is closed while the server is full
+            return client.ask("GET", "/healthz")[0] == 200
+
+    wait_until(is_served)
 
 
 def stored_summaries(server):

@@ -141,11 +141,24 @@ def test_an_oversized_or_ambiguous_request_is_refused(server, data, refusal):
     assert (problem(answer), len(statuses(answer))) == (refusal, 1)  # the bytes behind it are not read as a request
 
 
+@pytest.mark.parametrize(("target", "status"), [
+    ("briefing?role=", 400), ("check?format=", 400), ("journal?after=", 400), ("graphs?graph=", 404),
+    ("queries/facts?format=", 400), ("sparql?query=ASK{}&timeout=", 400),
+])  # fmt: skip
+def test_a_refusal_repeats_200_characters_of_a_value_at_most(server, target, status):
+    head = f"GET /projects/p/{target}{'x' * 1500} HTTP/1.1\r\nConnection: close\r\n".encode()
+
+    answer = exchange(server, head + HOST + b"\r\n")
+
+    assert problem(answer)[0] == status
+    assert len(json.loads(answer.rpartition(b"\r\n\r\n")[2])["detail"]) < 300
+
+
 def test_an_absolute_address_and_http_1_0_are_answered(server):
     for authority, status in ((b"127.0.0.1", 200), (b"example.org", 403)):
         request = b"GET http://" + authority + b"/healthz HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
         assert statuses(exchange(server, request)) == [status]
-    answer = exchange(server, b"GET /projects/p/queries/facts HTTP/1.0\r\n" + HOST + b"\r\n")
+    answer = exchange(server, b"GET /projects/p/queries/facts?limit=2 HTTP/1.0\r\n" + HOST + b"\r\n")
     assert (statuses(answer), b"chunked" in answer) == ([200], False)
 
 
