@@ -149,7 +149,7 @@ def find(schema: Schema, name: str) -> Term:
     names = {local_name(term).casefold(): term for term in sorted(known, reverse=True)}
     near = [short(names[each]) for each in nearest_names(local_name(local or name).casefold(), names, 3)]
     hint = f"did you mean {' or '.join(near)}?" if near else "list them with: jidomem ontology show"
-    raise NotFound(f"there is no term {name!r}", hint=hint)
+    raise NotFound(f"there is no term {name!r:.200}", hint=hint)
 
 
 def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> TermEntry:

@@ -165,7 +165,7 @@ class TermProposals:
             hint = (
                 "give a plain name, such as Recipe, or an IRI of your own, such as https://example.org/kitchen#Recipe"
             )
-            raise InvalidRequest(f"{term!r} is not a name for a new term", hint=hint)
+            raise InvalidRequest(f"{term!r:.200} is not a name for a new term", hint=hint)
         if node in self._schema.declared:
             raise InvalidRequest(
                 f"{plain_value(node)} is declared", hint=f"read it: jidomem ontology show '{plain_value(node)}'"
@@ -177,7 +177,7 @@ class TermProposals:
         definition: str,
     ) -> list[Triple]:  # fmt: skip
         if kind not in TERM_KINDS:
-            raise InvalidRequest(f"{kind!r} is not a kind of term", hint=f"one of {', '.join(TERM_KINDS)}")
+            raise InvalidRequest(f"{kind!r:.200} is not a kind of term", hint=f"one of {', '.join(TERM_KINDS)}")
         if not definition.strip():
             raise InvalidRequest("a term has a definition that stands alone", hint="say in a sentence what it means")
         if kind == "class" and (domain or range_):
@@ -213,7 +213,9 @@ class TermProposals:
             if term.strip("<>") in (proposal.term, proposal.iri, local_name(proposal.term)):
                 return proposal
         names = ", ".join(local_name(each.term) for each in waiting) or "none"
-        raise NotFound(f"there is no pending term {term!r}", hint=f"pending: {names}; see jidomem ontology proposals")
+        raise NotFound(
+            f"there is no pending term {term!r:.200}", hint=f"pending: {names}; see jidomem ontology proposals"
+        )
 
     def _answer(self, proposal: Proposal, accepted: bool, reason: str) -> Proposal:
         self._writer.answer_term(self._stream.project, iri(proposal.iri), accepted=accepted, reason=reason)

@@ -206,7 +206,7 @@ def session(reader: MemoryReader, project: str, name: str) -> dict[str, object]:
     for row in rows:
         return row
     raise NotFound(
-        f"{project} has no session {name!r}", hint="open it first, or list them: jidomem agent session list --all"
+        f"{project} has no session {name!r:.200}", hint="open it first, or list them: jidomem agent session list --all"
     )
 
 

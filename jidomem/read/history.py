@@ -154,7 +154,7 @@ def version_of(journal: FileJournal, stream: Stream, text: str) -> Version:
     parsed = parse_version(text)
     if parsed is None:
         raise InvalidRequest(
-            f"{text!r} is not a version", hint="give the version of a line of the feed: 12-0a1b2c3d4e5f"
+            f"{text!r:.200} is not a version", hint="give the version of a line of the feed: 12-0a1b2c3d4e5f"
         )
     folder = journal.inspect(stream)
     matches = [folder.named(identity) for identity in parsed[1]]

@@ -325,7 +325,7 @@ def resolve(index: OxigraphIndex, ids: FindIds, project: str, short: object, as_
         listed = [f"{item} ({place})" if place else item for item, place in [*matches.items()][:_SEVERAL]]
         more = f", or {len(matches) - _SEVERAL} more" if len(matches) > _SEVERAL else ""
         hint = f"give one of: {', '.join(listed)}{more}"
-        raise NotFound(f"{text!r} names several memories", hint=hint, candidates=[*matches][:_SEVERAL])
+        raise NotFound(f"{text!r:.200} names several memories", hint=hint, candidates=[*matches][:_SEVERAL])
     if as_of is not None:
         later = resolve(index, ids, project, text)
         raise _recorded_later(project, text, _recorded(index, project, iri(later)))

@@ -396,6 +396,10 @@ def resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) -> 
 
     Raises NotFound with the nearest names, InvalidRequest for an invalid IRI.
     """
+    if not isinstance(name, str):
+        raise InvalidRequest(
+            f"{folder[:-1]}={name!r:.200} is not a name", hint=f"give a name, or the IRI, of the {folder[:-1]}"
+        )
     plain, graphs = name.removeprefix(f"{BASE}{folder}/"), graphs_of(project)
     last = slug(plain)
     with suppress(ValueError):  # half a surrogate pair, or invalid percent encoding

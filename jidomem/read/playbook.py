@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from jidomem.base import files
 from jidomem.base.clock import json_value
-from jidomem.errors import Failed, JidomemError, NotFound, nearest_names
+from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound, nearest_names
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import refuse_graphs
 from jidomem.records.named_query import ListOrder, NamedQuery, parse
@@ -53,8 +53,10 @@ class Playbook:
     def get(self, name: str) -> NamedQuery:
         """Return the query of that name, of that `role/name`, or of that short name.
 
-        Raises NotFound `unknown_query`, with the nearest names.
+        Raises NotFound `unknown_query`, with the nearest names; InvalidRequest if *name* is no text.
         """
+        if not isinstance(name, str):
+            raise InvalidRequest(f"name={name!r:.200} is not the name of a query", hint="list them: jidomem ask")
         if name in SHORT_NAMES and name not in self._files:
             return self._of(SHORT_NAMES[name])
         if name.rsplit("/", 1)[-1] not in self._files:
@@ -65,7 +67,7 @@ class Playbook:
         near += [other for other in self.names(name.split("/", 1)[0]) if other not in near]
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         hint += f"all {len(self._files)} are listed by: jidomem ask"
-        raise NotFound(f"there is no query {name!r}", hint=hint, code="unknown_query")
+        raise NotFound(f"there is no query {name!r:.200}", hint=hint, code="unknown_query")
 
     def __contains__(self, name: object) -> bool:
         """Return whether `get` has a query for *name*."""

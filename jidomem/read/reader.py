@@ -15,6 +15,7 @@ from jidomem.base import clock
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
 from jidomem.index.store import OxigraphIndex
+from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Triple
 from jidomem.read import memory_detail
 from jidomem.read.lists import Lists, Page, QueryRunner
@@ -231,7 +232,7 @@ class MemoryReader(NamedQueries, RawSparql):
 
     def find(self, project: str, short: str, *, as_of: object = None) -> str:
         """Return the IRI that `resolve` returns, among the memories that are indexed already."""
-        return memory_detail.resolve(self.index, self._lists.ids, project, short, as_of)
+        return memory_detail.resolve(self.index, self._lists.ids, Stream(project).project, short, as_of)
 
     def agent(self, project: str, name: str) -> str:
         """Return the IRI of the agent of *project* with this name or IRI; raises NotFound with the nearest names."""
@@ -243,11 +244,13 @@ class MemoryReader(NamedQueries, RawSparql):
 
         There are none while the file that has the ids is being built.
         """
-        return self._lists.ids_soon(project, part, _MOST_IDS)
+        if not isinstance(part, str):
+            raise InvalidRequest(f"part={part!r:.200} is not a text", hint="give the first or last characters of an id")
+        return self._lists.ids_soon(Stream(project).project, part, _MOST_IDS)
 
     def whole_id(self, project: str, name: str) -> str:
         """Return the IRI of a memory from its IRI, which is not looked up, or from another name of it."""
-        if ":" in name and not memory_detail.is_place(name):
+        if isinstance(name, str) and ":" in name and not memory_detail.is_place(name):
             return name
         return self.resolve(project, name)
 

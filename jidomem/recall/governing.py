@@ -343,9 +343,11 @@ def nearest(ranked: Sequence[Governing], limit: int | None = MOST_SHOWN) -> list
 
 
 def _paths_below(tree: Worktree | None, paths: Sequence[str]) -> list[str]:
-    """Return the distinct *paths*, each as `_below` does; raises InvalidRequest without any."""
+    """Return the distinct *paths*, each as `_below` does; raises InvalidRequest without any, or if one is no text."""
     if not paths:
         raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
+    if any(not isinstance(path, str) for path in paths):
+        raise InvalidRequest(f"paths={paths!r:.200} are not texts", hint='give "src/db.py"')
     return [*dict.fromkeys(_below(tree, path) for path in paths)]
 
 

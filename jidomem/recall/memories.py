@@ -434,7 +434,7 @@ class RootRecall:
                 near = misspelling_of(kind.lower(), names)
                 usual = ", ".join([GUIDE_TYPES[0], *GUIDE_TYPES[6:], *SPOKEN])
                 hint = f"did you mean {near!r}?" if near else f"there are {usual} and others: jidomem ontology show"
-                message = f"{kind!r} is not a kind of memory"
+                message = f"{kind!r:.200} is not a kind of memory"
                 fault = Violation("invalid_argument", message, field="kinds", value=kind, nearest=near, hint=hint)
                 raise InvalidRequest(message, hint=hint, violations=(fault,))
             kinds.update(map(plain_value, self.schema.subclasses(cls)))

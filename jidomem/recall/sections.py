@@ -127,10 +127,12 @@ class BriefingBuilder:
         self._moved: dict[Anchor, Freshness] = {}
         self._as_of = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
         self._now = judged_at(now, as_of, valid_at)
-        if agent and (fault := fault_of_text(agent)):
+        if agent not in (None, "") and (fault := fault_of_text(agent)):
             raise InvalidRequest(f"agent {fault}", hint="give the name of the agent, or leave it out")
         self._agent = None if agent is None else agent if is_absolute(agent) else f"{BASE}agents/{slug(agent)}"
         self._role = _role(role) if role else self._declared_role()
+        if isinstance(about, str) or not isinstance(about, Sequence) or any(map(fault_of_text, about)):
+            raise InvalidRequest(f"about={about!r:.200} is not a list of texts", hint='give about=["src/db.py"]')
         self._about = tuple(dict.fromkeys(about))
         self._related = {name: place for place, name in enumerate(related)}
         self._task = task
@@ -147,7 +149,7 @@ class BriefingBuilder:
         """Return the briefing within *budget* tokens; raises InvalidRequest if that is too small."""
         if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
             hint = f"give budget_tokens={BUDGET}, or leave it out"
-            raise InvalidRequest(f"budget_tokens={budget!r} is not a positive whole number", hint=hint)
+            raise InvalidRequest(f"budget_tokens={budget!r:.200} is not a positive whole number", hint=hint)
         self._looked_at = min(MOST_CANDIDATES, 1 + budget // TOKENS_AN_ENTRY)
         files = self._files()
         binding, advised, general = self._conventions()
@@ -563,6 +565,6 @@ def _in_file(row: Mapping[str, Any]) -> tuple[str, int, str]:
 def _role(given: str) -> str:
     """Return the canonical name of a role, given in any case; raises InvalidRequest for an unknown one."""
     for role in vocab.AGENT_ROLE:
-        if role.casefold() == given.casefold():
+        if role.casefold() == str(given).casefold():
             return role
-    raise InvalidRequest(f"{given!r} is not a role", hint=f"there are {', '.join(vocab.AGENT_ROLE)}")
+    raise InvalidRequest(f"{given!r:.200} is not a role", hint=f"there are {', '.join(vocab.AGENT_ROLE)}")

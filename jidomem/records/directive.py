@@ -79,7 +79,7 @@ class MemoryQuery:
         object.__setattr__(self, "query", _mapping("query", self.query))
         top_k = self.query.get("top_k", TOP_K)
         if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
-            raise InvalidRequest(f"top_k={top_k!r} is not a positive whole number", hint=f'give "top_k": {TOP_K}')
+            raise InvalidRequest(f"top_k={top_k!r:.200} is not a positive whole number", hint=f'give "top_k": {TOP_K}')
         if not self.query.keys() - {"top_k"}:
             raise InvalidRequest("the query asks for nothing", hint='give {"text": "..."} or {"key": "..."}')
 
@@ -197,14 +197,14 @@ def _validate_common(directive: Directive) -> None:
 
 def _mapping(name: str, given: object) -> dict[str, Any]:
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise InvalidRequest(f"{name}={given!r} is not a mapping of names", hint=f'give {name}={{"text": "..."}}')
+        raise InvalidRequest(f"{name}={given!r:.200} is not a mapping of names", hint=f'give {name}={{"text": "..."}}')
     return dict(given)
 
 
 def _nonempty_list(name: str, given: object) -> Iterable[Any]:
     """Return the entries of a list; raises InvalidRequest for an empty one, a text and a mapping."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
-        raise InvalidRequest(f"{name}={given!r} is not a list", hint=f"give {name}=[...]")
+        raise InvalidRequest(f"{name}={given!r:.200} is not a list", hint=f"give {name}=[...]")
     items = list(given)
     if not items:
         raise InvalidRequest(f"{name} is empty", hint=f"give at least one of {name}")
@@ -213,7 +213,7 @@ def _nonempty_list(name: str, given: object) -> Iterable[Any]:
 
 def _must_be_text(name: str, value: object) -> None:
     if not isinstance(value, str) or not value.strip():
-        raise InvalidRequest(f"{name}={value!r} is not a text", hint=f"give {name} as text that is not empty")
+        raise InvalidRequest(f"{name}={value!r:.200} is not a text", hint=f"give {name} as text that is not empty")
 
 
 State = Any
@@ -290,7 +290,7 @@ def refuse_unknown(given: Mapping[str, Any], known: Sequence[str], what: str) ->
     for name in given:
         if name not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise InvalidRequest(f"{what} has no {name!r}", hint=did_you_mean(name, known, takes))
+            raise InvalidRequest(f"{what} has no {name!r:.200}", hint=did_you_mean(name, known, takes))
 
 
 M = TypeVar("M")

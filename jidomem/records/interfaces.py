@@ -254,7 +254,7 @@ class OutputLimits:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidRequest(
-                    f"{name}={value!r} is not a whole number from 1", hint=f"give a number, or leave {name} out"
+                    f"{name}={value!r:.200} is not a whole number from 1", hint=f"give a number, or leave {name} out"
                 )
 
 
@@ -317,7 +317,7 @@ class LanguageModel(Protocol):
 def _validate(subject: str, confidence: float, **texts: str) -> None:
     for name, text in texts.items():
         if not isinstance(text, str) or not text.strip():
-            raise InvalidRequest(f"{name}={text!r} is not a text", hint=f"give {name} as a text that is not empty")
+            raise InvalidRequest(f"{name}={text!r:.200} is not a text", hint=f"give {name} as a text that is not empty")
     if subject not in (OBJECT, AGENT):
         raise InvalidRequest(f"subject={subject!r} is nobody", hint=f"use {OBJECT!r} or {AGENT!r}")
     number = isinstance(confidence, int | float) and not isinstance(confidence, bool)

@@ -371,7 +371,7 @@ class NamedQuery(NamedTuple):
                 hint = f"did you mean {snake(near[0])!r}?" if near else f"it takes {takes}"
                 if (other := f"{values[name]}-{self.name.partition('-')[2]}".lower()) in queries:
                     hint = f"the query {other} has these; {self.name} takes {takes}"
-                raise InvalidRequest(f"{self.role}/{self.name} has no parameter {snake(name)!r}", hint=hint)
+                raise InvalidRequest(f"{self.role}/{self.name} has no parameter {snake(name)!r:.200}", hint=hint)
         bound = {param.variable: self._bound(param, values) for param in self.params}
         if any(param.type == "status" and bound[param.variable] != UNBOUND for param in self.params):
             bound["includeInactive"] = boolean(True)  # inactive memories of this status are requested

@@ -383,7 +383,9 @@ def _plain(name: str) -> str:
 
 def _one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:
     if value is not None and value not in allowed:
-        raise InvalidRequest(f"{name} is one of {', '.join(allowed)}, not {value!r}", hint=f"give another `{name}`")
+        raise InvalidRequest(
+            f"{name} is one of {', '.join(allowed)}, not {value!r:.200}", hint=f"give another `{name}`"
+        )
 
 
 def role_named(word: str) -> str:
@@ -395,5 +397,5 @@ def role_named(word: str) -> str:
     by_word = {**{role.lower(): role for role in vocab.AGENT_ROLE}, **ROLE_WORDS}
     role = by_word.get(word.strip().lower())
     if role is None:
-        raise InvalidRequest(f"{word!r} is not a role", hint=f"there are {', '.join(sorted(by_word))}")
+        raise InvalidRequest(f"{word!r:.200} is not a role", hint=f"there are {', '.join(sorted(by_word))}")
     return role

@@ -99,15 +99,16 @@ class RecallRequest:
         if self.session_id is not None and fault_of_text(self.session_id):
             raise _invalid("session_id is not a name", "give the name of a session, or leave it out")
         if self.scope not in SCOPES:
-            raise _invalid(f"scope={self.scope!r} is not a scope", f"use one of: {', '.join(SCOPES)}")
+            raise _invalid(f"scope={self.scope!r:.200} is not a scope", f"use one of: {', '.join(SCOPES)}")
         if isinstance(self.limit, bool) or not isinstance(self.limit, int):
             raise _invalid(
-                f"limit={self.limit!r} is not a whole number", f"give limit={DEFAULT_LIMIT}, or leave it out"
+                f"limit={self.limit!r:.200} is not a whole number", f"give limit={DEFAULT_LIMIT}, or leave it out"
             )
         if not 0 < self.limit <= LARGEST_LIMIT:
             fitting = DEFAULT_LIMIT if self.limit < 1 else LARGEST_LIMIT
             raise _invalid(
-                f"limit={self.limit!r} is not from 1 to {LARGEST_LIMIT:,}", f"give limit={fitting}, or leave it out"
+                f"limit={self.limit!r:.200} is not from 1 to {LARGEST_LIMIT:,}",
+                f"give limit={fitting}, or leave it out",
             )
         object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid))
         if len(self.query.encode("utf-8", "replace")) > LONGEST_QUERY:
@@ -166,23 +167,27 @@ class RecallFilters:
         for name in ("kinds", "about"):
             value = getattr(self, name)
             if isinstance(value, str) or not isinstance(value, Sequence) or any(map(fault_of_text, value)):
-                raise _invalid(f"{name}={value!r} is not a list of texts", f'give {name}=["..."]')
+                raise _invalid(f"{name}={value!r:.200} is not a list of texts", f'give {name}=["..."]')
             object.__setattr__(self, name, tuple(value))
         for name in ("agent", "session"):
             if getattr(self, name) is not None and fault_of_text(getattr(self, name)):
-                raise _invalid(f"{name}={getattr(self, name)!r} is not a name", f"give a name, or leave {name} out")
+                raise _invalid(
+                    f"{name}={getattr(self, name)!r:.200} is not a name", f"give a name, or leave {name} out"
+                )
         for name in ("include_inactive", "explain"):
             if not isinstance(getattr(self, name), bool):
                 raise _invalid(
-                    f"{name}={getattr(self, name)!r} is not true or false", f"give {name}=true, or leave it out"
+                    f"{name}={getattr(self, name)!r:.200} is not true or false", f"give {name}=true, or leave it out"
                 )
         budget = self.budget_tokens
         if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
-            raise _invalid(f"budget_tokens={budget!r} is not a positive whole number", "give budget_tokens=500")
+            raise _invalid(f"budget_tokens={budget!r:.200} is not a positive whole number", "give budget_tokens=500")
         least = self.min_score
         is_number = isinstance(least, (int, float)) and not isinstance(least, bool)
         if least is not None and not (is_number and 0 <= least <= 1):
-            raise _invalid(f"min_score={least!r} is not a number from 0 to 1", "give min_score=0 to see all results")
+            raise _invalid(
+                f"min_score={least!r:.200} is not a number from 0 to 1", "give min_score=0 to see all results"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,7 +433,7 @@ def parse_request(
     known = {*request_fields, *RecallFilters.__slots__} - {"query"}
     for name in more:
         if name not in known:
-            raise _invalid(f"there is no {name!r}", did_you_mean(name, known, f"use {sorted(known)}"))
+            raise _invalid(f"there is no {name!r:.200}", did_you_mean(name, known, f"use {sorted(known)}"))
     filters = RecallFilters(**{name: value for name, value in more.items() if name in RecallFilters.__slots__})
     if isinstance(request, RecallRequest):
         return request, filters

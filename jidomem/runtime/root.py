@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from jidomem.base.clock import Sources
-from jidomem.errors import MISSPELT, JournalDamaged, NotFound, hint_keywords, nearest_names
+from jidomem.errors import MISSPELT, InvalidRequest, JournalDamaged, NotFound, hint_keywords, nearest_names
 from jidomem.index.follower import IndexFollower, past
 from jidomem.index.snapshots import Clones
 from jidomem.index.store import OxigraphIndex
@@ -402,6 +402,8 @@ class Jidomem:
 
         name, related = project or self.project, list[str]()
         self.catch_up(name)
+        if task is not None and not isinstance(task, str):
+            raise InvalidRequest(f"task={task!r:.200} is not a text", hint='give task="speed up the import"')
         if task is not None and task.strip():
             filters = RecallFilters(about=tuple(about), as_of=as_of, valid_at=valid_at)
             request = RecallRequest(agent_id=self.settings.agent, query=task, limit=MAX_RELATED)

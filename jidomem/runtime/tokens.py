@@ -76,7 +76,7 @@ class Keyring:
         Raise InvalidRequest for an unknown role, NotFound `invalid_project`.
         """
         if role not in ROLES:
-            raise InvalidRequest(f"{role!r} is not a role of a token", hint=f"give one of: {', '.join(ROLES)}")
+            raise InvalidRequest(f"{role!r:.200} is not a role of a token", hint=f"give one of: {', '.join(ROLES)}")
         for project in projects:
             if project != EVERY:
                 Stream(project)
@@ -272,7 +272,7 @@ def _named(tokens: tuple[ApiToken, ...], name: str) -> list[ApiToken]:
         of_agent = [(token.id, shlex.quote(token.root)) for token in tokens if token.agent == name]
         if of_agent:
             hint = "; ".join(f"jidomem access token remove {known} --root {root}" for known, root in of_agent)
-            raise NotFound(f"{name!r} is an agent, not the id of a token", hint=hint)
+            raise NotFound(f"{name!r:.200} is an agent, not the id of a token", hint=hint)
         hint = did_you_mean(name, [token.id for token in tokens], "list the ids: jidomem access token list")
-        raise NotFound(f"there is no token {name!r}", hint=hint)
+        raise NotFound(f"there is no token {name!r:.200}", hint=hint)
     return matches

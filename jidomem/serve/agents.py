@@ -89,7 +89,7 @@ def remove(site: RequestContext, project: str) -> Response:
         raise InvalidRequest("there are no ids of entries", hint=_IDS)
     for name in values:
         if name != "ids":
-            raise wire.unknown(f"{request.path} takes no member {name!r}", name, ("ids",))
+            raise wire.unknown(f"{request.path} takes no member {name!r:.200}", name, ("ids",))
     site.memory.catch_up(project)
     return wire.answer({"removed": site.memory.entry_store(project, writer=site.writer).remove(ids)})
 
@@ -135,7 +135,7 @@ def _write_request(site: RequestContext, values: Any) -> WriteRequest:
         raise InvalidRequest("there is no entry", hint=_AN_ENTRY)
     for name in values:
         if name not in _WRITING:
-            raise wire.unknown(f"{request.path} takes no member {name!r}", name, _WRITING)
+            raise wire.unknown(f"{request.path} takes no member {name!r:.200}", name, _WRITING)
     entry = _owned(site, values["entry"])
     if isinstance(agent := entry.get("agent_id"), str):
         site.check_own(agent, "write entries of", "agent_id")

@@ -70,7 +70,7 @@ def wait_for_version(site: RequestContext, project: str, wanted: str | None) -> 
     version = parse_version(wanted)
     if version is None:
         raise InvalidRequest(
-            f"min_position={wanted!r} is not a version", hint="give the version of a receipt: 12-0a1b2c3d4e5f"
+            f"min_position={wanted!r:.200} is not a version", hint="give the version of a receipt: 12-0a1b2c3d4e5f"
         )
     deadline = monotonic() + _VERSION_WAIT
     while not _has_version(site, project, *version):
@@ -215,7 +215,9 @@ def _parameters(given: Mapping[str, str]) -> dict[str, str]:
         if other:
             raise InvalidRequest(f"{name} is not given as a parameter", hint=f"give {other} instead")
         if name in _TAKEN:
-            raise InvalidRequest(f"no question has a parameter {name!r}", hint="the path names question and project")
+            raise InvalidRequest(
+                f"no question has a parameter {name!r:.200}", hint="the path names question and project"
+            )
     return own
 
 
@@ -339,7 +341,7 @@ def _arguments(known: tuple[str, ...], repeated: str) -> tuple[dict[str, str], l
     given = wire.single_values(several)
     for name in given:
         if name not in known:
-            raise wire.unknown(f"{request.path} takes no argument {name!r}", name, (*known, repeated))
+            raise wire.unknown(f"{request.path} takes no argument {name!r:.200}", name, (*known, repeated))
     return given, values
 
 
@@ -352,7 +354,7 @@ def check(site: RequestContext, project: str) -> Response:
     given = wire.arguments("format", "min_position")
     form = given.get("format") or negotiate({media: name for name, media in _TYPES.items()})
     if form not in _TYPES:
-        raise InvalidRequest(f"a report comes as {', '.join(_TYPES)}, not as {form!r}", hint="format=json")
+        raise InvalidRequest(f"a report comes as {', '.join(_TYPES)}, not as {form!r:.200}", hint="format=json")
     report = site.memory.checks.answer(project, form, wire.client_descriptor())
     return Response(report, content_type=f"{_TYPES[form]}; charset=utf-8" if form == "junit" else _TYPES[form])
 

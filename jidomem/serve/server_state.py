@@ -666,7 +666,7 @@ class RequestContext:
 
     def unknown(self, project: str) -> NotFound:
         """Return the error for the unknown *project*, which names only projects that the caller may access."""
-        return self._unknown(f"no project {project!r} here", project)
+        return self._unknown(f"no project {project!r:.200} here", project)
 
     def _unknown(self, detail: str, name: str) -> NotFound:
         there = self.projects()

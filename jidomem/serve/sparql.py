@@ -134,7 +134,7 @@ def _single_fields(given: MultiDict[str, str], *allowed: str) -> Fields:
         raise refused("this is an update")
     for name in given:
         if name not in allowed:
-            raise wire.unknown(f"{request.path} takes no {name!r} here", name, allowed)
+            raise wire.unknown(f"{request.path} takes no {name!r:.200} here", name, allowed)
     single = given.copy()
     several = {name: single.poplist(name) for name in (*DATASET, *FORMAT)}
     return {**several, **{name: [value] for name, value in wire.single_values(single).items()}}
@@ -195,7 +195,8 @@ def _seconds(given: Fields, most: float) -> float:
         seconds = 0.0
     if not 0 < seconds <= most:
         raise InvalidRequest(
-            f"timeout={text!r} is not a number of seconds from 0 to {most:g}", hint=f"give timeout={most:g} or less"
+            f"timeout={text!r:.200} is not a number of seconds from 0 to {most:g}",
+            hint=f"give timeout={most:g} or less",
         )
     return seconds
 
@@ -255,7 +256,7 @@ def _graph(project: str, given: Mapping[str, str]) -> str | None:
         return name
     if name not in known:
         near = nearest_names(name, [*known, *known.values()]) or known
-        raise NotFound(f"there is no graph {name!r} in {project}", hint=f"there is {', '.join(near)}")
+        raise NotFound(f"there is no graph {name!r:.200} in {project}", hint=f"there is {', '.join(near)}")
     return known[name]
 
 

@@ -325,7 +325,7 @@ def arguments(*known: str) -> dict[str, str]:
     values = single_values(request.args)
     for name in values:
         if name not in known:
-            raise unknown(f"{request.path} takes no argument {name!r}", name, known)
+            raise unknown(f"{request.path} takes no argument {name!r:.200}", name, known)
     return values
 
 
@@ -467,7 +467,7 @@ def json_object(known: Mapping[str, type]) -> dict[str, Any]:
         raise InvalidRequest("the body is not a JSON object", hint=f"send an object with {_listed(known)}")
     for name, value in values.items():
         if name not in known:
-            raise unknown(f"{request.path} takes no member {name!r}", name, known)
+            raise unknown(f"{request.path} takes no member {name!r:.200}", name, known)
         if not isinstance(value, (int, float) if known[name] is float else known[name]):
             kind, example = _WRITTEN[known[name]]
             raise InvalidRequest(f"{name} is not {kind}", hint=f'write "{name}": {example}')
@@ -534,7 +534,9 @@ def named(values: Collection[str], names: Mapping[str, Collection[str]], offers:
     """
     wanted = {name for value in values for name in re.split(r"\s*,\s*", value.strip().lower())}
     if unknown := next((name for name in wanted if name and name not in names and "/" not in name), None):
-        raise InvalidRequest(f"{unknown!r} is not a format", hint=f"give one of: {', '.join(names)}, or a media type")
+        raise InvalidRequest(
+            f"{unknown!r:.200} is not a format", hint=f"give one of: {', '.join(names)}, or a media type"
+        )
     media = wanted.union(*(names.get(name, ()) for name in wanted))
     selected = {offer: what for offer, what in offers.items() if offer in media}
     if not selected:
@@ -563,7 +565,7 @@ def _range(part: str) -> _Range:
     quality = next((piece[2:] for piece in parameters if piece.startswith("q=")), "1")
     if not (_NAME.fullmatch(name) and _QUALITY.fullmatch(quality)):
         raise InvalidRequest(
-            f"{part.strip()!r} of the header Accept is not a media range",
+            f"{part.strip()!r:.200} of the header Accept is not a media range",
             hint="write it so: Accept: text/csv, */*;q=0.5",
         )
     return _Range(name, float(quality))

@@ -229,6 +229,18 @@ def test_a_parameter_that_is_no_iri_is_refused_with_it(reader, query, parameter,
     assert refusal.value.hint
 
 
+@pytest.mark.parametrize(("method", "arguments", "message"), [
+    ("find", ("a b", "x"), "'a b' is not a project id"), ("ids", ("demo", 1), "part=1 is not a text"),
+    ("agent", ("demo", None), "agent=None is not a name"), ("whole_id", ("demo", 5), "item=5 is not a text"),
+    ("ask", (1,), "name=1 is not the name of a query"), ("ask", ("x" * 100_000,), "there is no query 'xxx"),
+])  # fmt: skip
+def test_an_argument_of_a_method_that_is_no_name_is_refused(reader, method, arguments, message):
+    with pytest.raises((InvalidRequest, NotFound), match=message) as refusal:
+        getattr(reader, method)(*arguments)
+    assert len(refusal.value.detail) < 300
+    assert refusal.value.hint
+
+
 def test_a_refusal_does_not_repeat_a_long_value_and_a_huge_limit_asks_for_all_rows(reader):
     with pytest.raises(InvalidRequest) as refusal:
         reader.ask("facts", project="demo", as_of="x" * 100_000)

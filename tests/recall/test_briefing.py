@@ -286,6 +286,18 @@ def test_a_role_orders_its_sections_and_an_unknown_role_is_refused(populated):
         populated.briefing("p", role="boss")
 
 
+@pytest.mark.parametrize(("argument", "value", "message"), [
+    ("role", 1, "1 is not a role"), ("role", "x" * 100_000, "is not a role"), ("task", 1, "task=1 is not a text"),
+    ("about", b"x", "about=b'x' is not a list of texts"), ("about", "src", "about='src' is not a list of texts"),
+    ("agent", [], "agent is a list, not a text"),
+])  # fmt: skip
+def test_an_argument_of_a_briefing_that_is_no_text_is_refused(populated, argument, value, message):
+    with pytest.raises(InvalidRequest, match=re.escape(message)) as refusal:
+        populated.briefing("p", **{argument: value})
+    assert len(refusal.value.detail) < 300
+    assert refusal.value.hint
+
+
 def test_a_long_text_is_cut_with_a_mark_that_names_the_command_to_read_it(memory):
     (item,) = record(memory, strict("word " * 200))
 

@@ -287,7 +287,7 @@ def show_timeline(page: PageRequest) -> Mapping[str, Any]:
     """Return the memories of one page by day, and the count of each value of each facet."""
     chosen = {name: page.given[name] for name in FACETS if page.given.get(name)}
     if chosen.get("state", STATES[0]) not in STATES:
-        raise InvalidRequest(f"state={chosen['state']!r} is none", hint=f"give one of: {', '.join(STATES)}")
+        raise InvalidRequest(f"state={chosen['state']!r:.200} is none", hint=f"give one of: {', '.join(STATES)}")
     page.memory.catch_up(page.project)
     within = {name: _full(name, value) for name, value in chosen.items()}
     words = page.given.get("q", "").strip()

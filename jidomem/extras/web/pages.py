@@ -410,7 +410,7 @@ def _check_act(screen: PageKind, page: PageRequest, form: Mapping[str, str]) -> 
 def _check_fields(form: Mapping[str, str], known: Collection[str]) -> None:
     for name in form:
         if name not in known:
-            raise wire.unknown(f"this form has no field {name!r}", name, known)
+            raise wire.unknown(f"this form has no field {name!r:.200}", name, known)
 
 
 def refused(error: JidomemError) -> Response:

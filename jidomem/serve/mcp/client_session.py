@@ -465,7 +465,7 @@ def _faults(tool: Tool, given: Mapping[str, Any]) -> Iterator[Violation]:
             known, near = f"did you mean {place[0]!r}?", place[0]
         elif len(place) == 1 or name in INTENT_FIELDS:
             known = f"give {_named(place)}" if place else known
-        message = f"{tool.name} takes no argument {name!r}"
+        message = f"{tool.name} takes no argument {name!r:.200}"
         yield Violation("invalid_argument", message, field=name, nearest=near, hint=known)
     for name in tool.required:
         if name not in given:

@@ -64,7 +64,9 @@ def create_server(sessions: ClientSessions, tools: tuple[Tool, ...], operation: 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = by_name.get(params.name)
         if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; there is {', '.join(by_name)}")
+            raise MCPError(
+                types.INVALID_PARAMS, f"there is no tool {params.name!r:.200}; there is {', '.join(by_name)}"
+            )
         return _result(
             await _in_client_session(
                 sessions, ctx, at_work.measures, lambda session: _called(tool, session, params.arguments or {}, at_work)
@@ -457,7 +459,7 @@ def resource_text(session: ClientSession, uri: str) -> tuple[str, str]:
         if resource.uri == uri:
             return resource.media, resource.reads(session)
     known = ", ".join([*(resource.uri for resource in RESOURCES), *(uri for uri, _, _ in TEMPLATES)])
-    raise NotFound(f"there is no resource {uri!r}", hint=f"there is {known}")
+    raise NotFound(f"there is no resource {uri!r:.200}", hint=f"there is {known}")
 
 
 class McpPrompt(NamedTuple):
@@ -530,11 +532,11 @@ def prompt_text(session: ClientSession, name: str, given: Mapping[str, Any]) -> 
     """Return the description and text of a prompt; raise NotFound, and InvalidRequest for unknown arguments."""
     prompt = next((prompt for prompt in PROMPTS if prompt.name == name), None)
     if prompt is None:
-        raise NotFound(f"there is no prompt {name!r}", hint=f"there is {', '.join(each.name for each in PROMPTS)}")
+        raise NotFound(f"there is no prompt {name!r:.200}", hint=f"there is {', '.join(each.name for each in PROMPTS)}")
     for argument in given:
         if argument not in prompt.takes:
             known = ", ".join(prompt.takes) or "none"
-            raise InvalidRequest(f"{name} takes no argument {argument!r}", hint=f"it takes {known}")
+            raise InvalidRequest(f"{name} takes no argument {argument!r:.200}", hint=f"it takes {known}")
     for argument, (_, needed) in prompt.takes.items():
         if needed and not str(given.get(argument, "")).strip():
             raise InvalidRequest(f"{name} needs {argument}", hint=f"give {argument}")
