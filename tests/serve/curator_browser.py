@@ -25,6 +25,11 @@ axe.run(document, {resultTypes: ["violations"], rules}).then((found) => done(fou
 TIMEOUT = 20
 WIDE, NARROW = (1440, 900), (390, 844)
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+#: A window without tabs and address bar, and no processes and pages kept for later: they cost more CPU than a page.
+_OPTIONS = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--kiosk", "--app=data:,"),
+    "--disable-features=SpareRendererForSitePerProcess,BackForwardCache",
+)
 needs_browser = pytest.mark.skipif(
     not (CHROMIUM and DRIVER and AXE.exists()),
     reason="there is no chromium with chromium-driver, or no axe-core: ci/parts installs them",
@@ -178,7 +183,7 @@ def browser(url):
     """A browser on the server at *url*, its window wide."""
     options = ChromeOptions()
     options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+    for argument in _OPTIONS:
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = Chrome(options=options, service=Service(DRIVER))
