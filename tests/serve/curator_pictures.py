@@ -79,13 +79,16 @@ def digest():
     return sha256.hexdigest()
 
 
+def address(known, name):
+    """Return the path of the page that a screenshot shows."""
+    return f"/ui/p/{PICTURES[name].path.format_map({key: quote(value, safe='') for key, value in known.items()})}"
+
+
 def take(window, known, name):
     """Show one page in *window*, and return its screenshot as a PNG."""
-    picture = PICTURES[name]
     window.size(WIDTH, HEIGHT)
-    quoted = {key: quote(value, safe="") for key, value in known.items()}
-    window.open(f"/ui/p/{picture.path.format_map(quoted)}")
-    picture.prepare(window, known)
+    window.open(address(known, name))
+    PICTURES[name].prepare(window, known)
     return window.driver.get_screenshot_as_png()
 
 

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 from curator_browser import NARROW, WIDE, browser, needs_browser, reset_window
-from curator_pictures import HEIGHT, PICTURES, WIDTH, size_of, small, take
+from curator_pictures import HEIGHT, PICTURES, WIDTH, address, size_of, small, take
 from pages_world import HOSTILE, NAMED, fill, serving
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
@@ -26,20 +26,6 @@ ANIMATED = """return [...document.querySelectorAll("*")].filter((each) => {
   const style = getComputedStyle(each);
   return parseFloat(style.transitionDuration) > 0.01 || parseFloat(style.animationDuration) > 0.01;
 }).map((each) => each.outerHTML.slice(0, 100));"""
-SCREENS = (
-    "timeline",
-    "memory",
-    "review",
-    "graph",
-    "playbook",
-    "playbook/open-tasks",
-    "console",
-    "check",
-    "ontology",
-    "ontology/Decision",
-    "agents",
-    "health",
-)
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +49,12 @@ def pages(window):
     yield from reset_window(window)
 
 
-def address(known, screen):
-    return f"/ui/p/{screen}" if screen != "memory" else f"/ui/p/memories/{quote(known['use Oxigraph'], safe='')}"
-
-
-@pytest.mark.parametrize("screen", SCREENS)
-def test_each_screen_is_accessible_in_light_and_dark_and_on_a_narrow_window(pages, world, screen):
+@pytest.mark.parametrize("name", PICTURES)
+def test_each_screen_is_pictured_and_accessible_in_light_and_dark_and_on_a_narrow_window(pages, world, name):
     known, _ = world
-    pages.open(address(known, screen))
+    picture = take(pages, known, name)
+    assert size_of(picture)[:2] == (WIDTH, HEIGHT)
+
     pages.open_details()
     for scheme, size, motion in (("light", WIDE, "no-preference"), ("dark", NARROW, "reduce")):
         pages.scheme(scheme, motion)
@@ -94,15 +78,13 @@ def test_a_name_of_one_word_is_not_broken_in_a_narrow_column(pages):
     assert set(pages.driver.execute_script(LINES)) == {1}
 
 
-def test_screenshots_are_taken_of_all_screens_in_the_size_of_the_docs(pages, world, tmp_path):
+def test_a_screenshot_for_the_docs_has_a_palette_and_fewer_bytes(pages, world):
     known, _ = world
-    for name in PICTURES:
-        (tmp_path / f"{name}.png").write_bytes(take(pages, known, name))
+    picture = take(pages, known, "review")
 
-    screenshots = {path.stem: path.read_bytes() for path in tmp_path.iterdir()}
-    assert {name: size_of(each)[:2] for name, each in screenshots.items()} == dict.fromkeys(PICTURES, (WIDTH, HEIGHT))
-    compressed = small(pages, screenshots["review"])
-    assert (size_of(compressed), len(compressed) < len(screenshots["review"])) == ((WIDTH, HEIGHT, 3), True)
+    compressed = small(pages, picture)
+
+    assert (size_of(compressed), len(compressed) < len(picture)) == ((WIDTH, HEIGHT, 3), True)
 
 
 def test_a_memory_is_found_by_filter_and_by_words(pages, world):
@@ -400,9 +382,9 @@ def test_a_megabyte_of_text_is_truncated_on_its_page_and_complete_behind_a_link(
 def test_pages_work_without_scripts(pages, world):
     known, _ = world
     pages.run_scripts(False)
-    for screen in SCREENS:
-        pages.open(address(known, screen))
-        assert len(pages.text()) > 80, screen
+    for name in PICTURES:
+        pages.open(address(known, name))
+        assert len(pages.text()) > 80, name
     pages.open("/ui/p/timeline")
     pages.follow(pages.link("Earlier").click)
     assert "after=" in pages.path
