@@ -428,6 +428,7 @@ _COMMIT = "urn:jido:commit:"
 _START = "0001-01-01T00:00:00.000000Z"
 #: The number of a version: a date without hyphens has eight digits.
 _NUMBER = re.compile("[0-9]{1,7}")
+_LISTED = "give one that is listed by: jidomem journal log"
 #: How many commits or memories one query is about.
 _SOME = 200
 _BROUGHT = f"""SELECT ?commit ?kind ?node ?agent ?session WHERE {{ VALUES ?commit {{ %s }}
@@ -466,8 +467,9 @@ _HEADS = f"""SELECT ?commit ?position ?recorded WHERE {{
 FILTER(?recorded <= %(moment)s)
 FILTER NOT EXISTS {{ ?child {jido("parent")} ?commit
   FILTER EXISTS {{ ?child {jido("recordedAt")} ?then FILTER(?then <= %(moment)s) }} }} }}"""
-_AT_POSITION = f"""SELECT ?commit ?recorded WHERE {{
-?commit {jido("inStream")} %s ; {jido("position")} %d ; {jido("recordedAt")} ?recorded }} ORDER BY DESC(?recorded)"""
+_COMMITS = f"""SELECT ?commit ?position ?recorded WHERE {{
+?commit {jido("inStream")} %s ; {jido("position")} ?position ; {jido("recordedAt")} ?recorded FILTER(%s) }}
+ORDER BY DESC(?recorded)"""
 
 
 class History:
@@ -556,34 +558,56 @@ class History:
         return revised
 
     def moment(self, project: str, given: object, name: str = "as_of") -> str:
-        """Return the moment *given* as the argument *name*, or that of the newest commit of the version *given*."""
+        """Return the moment *given* as the argument *name*, or that at which the memory had the version *given*.
+
+        Raises InvalidRequest if it never had: a commit recorded before the newest one of the version is not in it.
+        """
         if given == "0":
             return _START
-        if isinstance(given, str) and _NUMBER.fullmatch(given):
-            return self._numbered(project, int(given))
-        named = intent.parse_version(given) if isinstance(given, str) else None
-        if named is None:
+        text = given if isinstance(given, str) else ""
+        is_number = _NUMBER.fullmatch(text)
+        if not is_number and intent.parse_version(text) is None:
             try:
                 return plain_value(to_term(given, "dateTime", name))
             except InvalidRequest as error:
                 error.hint += ", or a version that is listed by: jidomem journal log; with a git revision compare by:"
                 error.hint += " jidomem journal diff --since REV"
                 raise
-        position, ids = named
-        for row in self._reader.select(project, _AT_POSITION % (iri(graph_iri(project)), position)):
-            if row["commit"].removeprefix(_COMMIT).startswith(tuple(ids)):
-                return format_timestamp(row["recorded"])
-        raise NotFound(f"{project} has no version {given}", hint="give one that is listed by: jidomem journal log")
+        version = self._numbered(project, int(text)) if is_number else self._named(project, text)
+        moment = version.recorded_at
+        others = [str(Version((head,))) for head in self.version(project, moment).heads if head not in version.heads]
+        if others:
+            raise InvalidRequest(
+                f"{project} had the version {version} at no moment: {others[0]} was recorded before it, on a branch"
+                " that was merged later",
+                hint=f"give the moment {moment}, which includes {others[0]}; or compare with a git revision:"
+                " jidomem journal diff --since REV",
+            )
+        return moment
 
-    def _numbered(self, project: str, position: int) -> str:
-        """Return the moment of the only commit at *position*; raises NotFound if there is none, or several."""
-        rows = self._reader.select(project, _AT_POSITION % (iri(graph_iri(project)), position))
-        if len(rows) == 1:
-            return format_timestamp(rows[0]["recorded"])
-        versions = [f"{position}-{row['commit'].removeprefix(_COMMIT)[: intent.SHORT]}" for row in rows]
+    def _numbered(self, project: str, position: int) -> Version:
+        """Return the only commit at *position* as a version; raises NotFound if there is none, or several."""
+        versions = [Version((head,)) for head in self._commits(project, f"?position = {position}")]
+        if len(versions) == 1:
+            return versions[0]
         if versions:
-            raise NotFound(f"{project} has several versions {position}", hint=f"give one of: {', '.join(versions)}")
-        raise NotFound(f"{project} has no version {position}", hint="give one that is listed by: jidomem journal log")
+            hint = f"give one of: {', '.join(map(str, versions))}"
+            raise NotFound(f"{project} has several versions {position}", hint=hint)
+        raise NotFound(f"{project} has no version {position}", hint=_LISTED)
+
+    def _named(self, project: str, text: str) -> Version:
+        """Return the version *text*; raises NotFound if it is unknown."""
+        position, ids = intent.parse_version(text) or (0, [])
+        condition = " || ".join(f"STRSTARTS(STR(?commit), '{_COMMIT}{each}')" for each in ids)
+        heads = self._commits(project, condition)
+        version = Version.of(heads if len(ids) > 1 else (head for head in heads if head.position == position))
+        if version.position != position or len(version.heads) != len(ids):
+            raise NotFound(f"{project} has no version {text}", hint=_LISTED)
+        return version
+
+    def _commits(self, project: str, condition: str) -> list[CommitRef]:
+        """Return the commits of a project's memory that meet a *condition* on ?commit or ?position, newest first."""
+        return [*map(_head, self._reader.select(project, _COMMITS % (iri(graph_iri(project)), condition)))]
 
     def version(self, project: str, as_of: object) -> Version:
         """Return the version a project's memory had at a moment."""

@@ -297,10 +297,10 @@ class MemoryReader(NamedQueries, RawSparql):
         return self._history.redactions(project, since, until)
 
     def moment(self, project: str, given: object, *, name: str = "as_of") -> str:
-        """Return the moment *given* as the argument *name*, or that of the newest commit of the version *given*.
+        """Return the moment *given* as the argument *name*, or that at which the memory had the version *given*.
 
-        A version includes all commits recorded by then, on any branch; its number alone is enough
-        if no other branch has a commit of that number. Raises InvalidRequest, NotFound.
+        The number of a version is enough if no other branch has a commit of that number. Raises NotFound,
+        and InvalidRequest if the version lacks commits recorded by then, on a branch that was merged later.
         """
         return self._history.moment(project, given, name)
 

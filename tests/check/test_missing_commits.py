@@ -388,6 +388,30 @@ def test_a_journal_diff_since_a_git_revision_lists_added_and_superseded_memories
     )
 
 
+def test_a_version_before_the_merge_of_an_earlier_branch_is_no_moment_for_a_diff_or_a_rollback(repository):
+    git("checkout", "-qb", "late")
+    record("four")
+    commit("four")
+    git("checkout", "-q", "main")
+    record("five")
+    commit("five")
+    with jidomem.open(".jidomem") as memory:
+        release = str(memory.catch_up("p"))
+    git("merge", "-q", "--no-ff", "-m", "late", "late")
+    with jidomem.open(".jidomem") as memory:
+        merged = str(memory.catch_up("p"))
+    record("six")
+
+    for words in (("diff", "--as-of", release), ("rollback", "--to", release, "--reason", "back", "--dry-run")):
+        refused = run("journal", *words, code=2).stderr
+        assert f"had the version {release} at no moment: 4-" in refused
+        moment = refused.partition("give the moment ")[2].partition(",")[0]
+        assert "six" in run("journal", *words[:2], moment, *words[3:]).stdout
+    (row,) = json.loads(run("journal", "diff", "--as-of", merged, "--json").stdout)["rows"]
+    assert row["summary"] == "six"
+    assert run("journal", "diff", "--as-of", merged.replace("4-", "5-"), code=4).stdout == ""
+
+
 def test_memories_about_changed_files_are_one_notice_for_github(repository):
     files = [repository / f"{name}.py" for name in ("a", "b", "c")]
     for file in files:
