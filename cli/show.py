@@ -19,7 +19,7 @@ from jidomem.rdf.statements import value_text
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.derived import trust
-from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, node_texts, rewordings
+from jidomem.read.history import FIELD_OF_PROPERTY, NO_EVENT, Rewording, node_texts, rewordings
 from jidomem.records.active import ACTIVE, OUTCOME, PENDING, outcome_text
 from jidomem_cli.fields import memory_path
 from jidomem_cli.options import READ, ROWS, App, Command, clean, limit_option, pass_app, printed_end
@@ -369,7 +369,10 @@ def _diff_since(memory: Jidomem, since: str) -> list[dict[str, Any]]:
         if name == jido("recordedIn")
     }
     rows = memory.reader.diff(memory.project, "0")
-    changed = [row if row["item"] in recorded else {**row, "change": row["after"], "before": ACTIVE} for row in rows]
+    changed = [
+        row if row["item"] in recorded else {**row, **NO_EVENT, "change": row["after"], "before": ACTIVE}
+        for row in rows
+    ]
     return [row for row in changed if not recorded.isdisjoint((row["item"], row["by"]))]
 
 

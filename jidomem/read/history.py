@@ -329,6 +329,10 @@ def _event_row(event: str | None = None, reason: str | None = None) -> dict[str,
     return {"event": event, "reason": reason, "changes": [], "also_superseded": []}
 
 
+#: The values of a difference whose memory was recorded before it.
+NO_EVENT: Mapping[str, Any] = {"recorded": None, "agents": [], **_event_row()}
+
+
 def _event(
     memory: Memory, versions: Sequence[Memory], withdrawn: Sequence[Memory], changes: Rows, *, is_by_another: bool
 ) -> str:
@@ -539,9 +543,8 @@ class History:
             raise InvalidRequest(f"{since} is after {until}", hint="give the earlier moment first")
         rows = self._reader.ask("changes", project=project, since=first, as_of=last, valid_at=valid_at)
         added = self._revised(project, [row["item"] for row in rows if not row["before"]], last)
-        none = {"recorded": None, "agents": [], **_event_row()}
         return [
-            {"change": row["after"] if row["before"] else "added", **row, **added.get(row["item"], none)}
+            {"change": row["after"] if row["before"] else "added", **row, **added.get(row["item"], NO_EVENT)}
             for row in rows
         ]
 

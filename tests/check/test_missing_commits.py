@@ -373,7 +373,15 @@ def test_a_journal_diff_since_a_git_revision_lists_added_and_superseded_memories
     commit("four")
     with jidomem.open(".jidomem") as memory:
         (one,) = [row["fact"] for row in memory.reader.ask("facts") if row["summary"] == "one"]
-        memory.writer.correct("p", one, supersede="one and more", reason="more")
+        revised = memory.writer.correct("p", one, supersede="one and more", reason="more").iri
+    commit("revised")
+    git("branch", "base")
+    with jidomem.open(".jidomem") as memory:
+        memory.writer.correct("p", revised, supersede="one and all", reason="all")
+
+    since_base = run("journal", "diff", "--since", "base").stdout
+    assert since_base.count("one and more -> one and all") == 1
+    assert "one -> one and more" not in since_base  # the change before the range
 
     rows = json.loads(run("journal", "diff", "--since", "main", "--json").stdout)["rows"]
 
@@ -381,6 +389,7 @@ def test_a_journal_diff_since_a_git_revision_lists_added_and_superseded_memories
         ("superseded", "active", "one"),
         ("added", None, "four"),
         ("added", None, "one and more"),
+        ("added", None, "one and all"),
     ]
     assert "jidomem journal diff --since REV" in run("journal", "diff", "--as-of", "main~1", code=2).stderr
     assert run("journal", "diff", "--since", "nowhere", code=2).stderr.startswith(
