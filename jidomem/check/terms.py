@@ -438,9 +438,14 @@ def shapes(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
     return [
         *findings,
         *_unheard(own),
+        *_ignored_severities(own),
         *_unsatisfiable({subject for subject, _, _ in own}, schema),
         *_spoken(own, schema.left_to_pyshacl if not broken else frozenset()),
     ]
+
+
+_CHECK_SEVERITY = jido("checkSeverity")
+_SEVERITIES = tuple(iri(f"{SH}{name}") for name in ("Violation", "Warning", "Info"))
 
 
 def _unheard(own: Sequence[Triple]) -> Iterator[UnplacedFinding]:
@@ -454,6 +459,20 @@ def _unheard(own: Sequence[Triple]) -> Iterator[UnplacedFinding]:
                 yield UnplacedFinding(
                     triple[0], SHACL, "violation", f"sh:{name} is not a term of SHACL{meant}", *triple[1:]
                 )
+
+
+def _ignored_severities(own: Sequence[Triple]) -> Iterator[UnplacedFinding]:
+    """Yield each jido:checkSeverity that counts nowhere: on a shape without a name, or with another value."""
+    for shape, name, value in own:
+        if name != _CHECK_SEVERITY:
+            continue
+        if value not in _SEVERITIES:
+            text = f"jido:checkSeverity is not {short(value)}: give {', '.join(map(short, _SEVERITIES))}"
+        elif shape.startswith("_:"):
+            text = "jido:checkSeverity is ignored on a shape without a name: name it, or move it to the named one"
+        else:
+            continue
+        yield UnplacedFinding(shape, SHACL, "violation", text, name, value)
 
 
 class _Count(NamedTuple):

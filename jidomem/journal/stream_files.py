@@ -74,9 +74,10 @@ def find_damage(path: str, data: bytes) -> tuple[str, str] | None:
         )
     if b"\r\n" in data:
         return (
-            "its line ends were rewritten: git did so where it was checked out (core.autocrlf)",
+            "its line ends were rewritten: git did so where it was checked out (core.autocrlf), or an editor saved it",
             f"{enter} && echo '* -text' >> .gitattributes && git ls-files -z '*.ttl' | xargs -0 rm --"
-            " && git checkout -- .   (jidomem init writes a .gitattributes that keeps git from it)",
+            " && git checkout -- .   (jidomem init writes a .gitattributes that keeps git from it; if it was committed"
+            f" like this: f={quote(name)}; {FIRST_VERSION})",
         )
     return None
 

@@ -145,6 +145,23 @@ def test_the_git_hook_accepts_a_clean_memory_and_refuses_a_faulty_one(repository
     assert "DecisionHasRationale" in refused.stdout + refused.stderr
 
 
+def test_the_git_hook_refuses_a_memory_of_which_only_a_part_is_staged(repository):
+    shutil.copy(ROOT / "ci" / "pre-commit", repository / ".git" / "hooks" / "pre-commit")
+    commit = "git -c user.name=t -c user.email=t@t commit -qm more"
+    assert shell(f"git add -A && {commit}", repository).returncode == 0
+    with jidomem.open(repository / ".jidomem") as memory:
+        first = memory.remember("Backups run at night", project="p", topic="backups")
+        memory.remember("Backups are stored for 35 days", project="p", topic="retention")
+    name = next(path.name for path in (repository / ".jidomem").rglob("*.ttl") if first.iri in path.read_text())
+
+    other_work = shell(f"touch other.py && git add other.py && {commit}", repository)
+    refused = shell(f"git add .jidomem/projects/p/memory/{name} && {commit}", repository)
+    repaired = shell(f"git add .jidomem && {commit}", repository)
+
+    assert (other_work.returncode, refused.returncode, repaired.returncode) == (0, 1, 0)
+    assert "stage the rest too: git add .jidomem" in refused.stderr
+
+
 def test_the_git_hook_without_jidomem_on_path_names_the_install_command(repository):
     shutil.copy(ROOT / "ci" / "pre-commit", repository / ".git" / "hooks" / "pre-commit")
     path = repository.parent / "path"

@@ -189,6 +189,10 @@ SHAPES = [
      "ShapeRunsNoCode", 1),
     ("my:S sh:targetClass my:Recipe ; sh:path my:serves ; sh:message 'x' ;\n sh:pattern '(?=a)b' .",
      "PatternEndsSoon", 1),
+    ("my:S a sh:NodeShape ; sh:targetClass my:Recipe ;\n sh:property [ sh:path my:serves ; sh:minCount 1 ;"
+     " sh:message 'x' ;\n sh:severity sh:Warning ; jido:checkSeverity sh:Violation ] .", "ShapeIsWellFormed", 2),
+    ("my:S sh:targetClass my:Recipe ; sh:path my:serves ; sh:minCount 1 ; sh:message 'x' ;\n"
+     " jido:checkSeverity 'Warning' .", "ShapeIsWellFormed", 1),
 ]  # fmt: skip
 
 

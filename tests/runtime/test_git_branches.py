@@ -6,6 +6,7 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import count
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -354,6 +355,22 @@ def test_line_ends_rewritten_by_git_are_reported_and_repaired_by_the_hint(branch
 
     assert FileJournal(clone.root).verify(STREAM) == ()
     assert [commit.id for commit in clone.commits()] == [commit.id for commit in left.commits()]
+
+
+def test_line_ends_committed_by_an_editor_are_repaired_by_the_second_command_of_the_hint(branches):
+    left, _ = branches
+    path = next(Path(FileJournal(left.root).path(STREAM)).glob("*.ttl"))
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    left.keep("saved by an editor")
+    (damage,) = FileJournal(left.root).damage(STREAM)
+    folder = damage.hint.partition("cd ")[2].partition(" && ")[0]
+
+    execute_hint(damage.hint, left.folder)
+    assert FileJournal(left.root).verify(STREAM) != ()
+    command = damage.hint.partition("if it was committed like this: ")[2].removesuffix(")")
+    subprocess.run(["bash", "-ec", f"cd {folder}; {command}"], cwd=left.folder, check=True)
+
+    assert FileJournal(left.root).verify(STREAM) == ()
 
 
 def test_conflict_marks_are_reported_and_resolved_by_the_hint(branches):
