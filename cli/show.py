@@ -19,7 +19,7 @@ from jidomem.rdf.statements import value_text
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.derived import trust
-from jidomem.read.history import FIELD_OF_PROPERTY, NO_EVENT, Rewording, node_texts, rewordings
+from jidomem.read.history import FIELD_OF_PROPERTY, NO_EVENT, Rewording, node_texts, recorded_in, rewordings
 from jidomem.records.active import ACTIVE, OUTCOME, PENDING, outcome_text
 from jidomem_cli.fields import memory_path
 from jidomem_cli.options import READ, ROWS, App, Command, clean, limit_option, pass_app, printed_end
@@ -324,7 +324,8 @@ def diff(app: App, ends: tuple[str, ...], since: str | None, limit: int | None) 
 
     A moment is ISO 8601, or a version (or its number) that `jidomem journal log` lists. Below a revision stand author,
     time, reason and the changed fields as FIELD: BEFORE -> AFTER; --json has them in full. --since compares with a git
-    revision instead: what the commits of the journal that it lacks record, such as those of a pull request.
+    revision instead: what the commits of the journal that it lacks record, such as those of a pull request, and what
+    was removed with its commit.
 
     Examples:
       jidomem journal diff --as-of 2026-01-01 --as-of 2030-01-01
@@ -339,7 +340,7 @@ def diff(app: App, ends: tuple[str, ...], since: str | None, limit: int | None) 
         raise InvalidRequest("a comparison is between two moments, or one and now", hint=hint)
     memory = app.read()
     if since is not None:
-        rows, given = _diff_since(memory, since), ["0"]
+        rows, given = _diff_since(app, memory, since), ["0"]
     else:
         rows = memory.reader.diff(memory.project, *given, valid_at=app.valid_at)
     shown = rows[:limit]
@@ -354,26 +355,38 @@ def diff(app: App, ends: tuple[str, ...], since: str | None, limit: int | None) 
         app.info(f"{short(each['item'])} was {_redaction(each)}")
 
 
-def _diff_since(memory: Jidomem, since: str) -> list[dict[str, Any]]:
-    """Return the rows of a comparison with a git revision: of the memories that commits which it lacks add or end."""
-    from jidomem.journal.branches import Revision
+def _diff_since(app: App, memory: Jidomem, since: str) -> list[dict[str, Any]]:
+    """Return the rows of a comparison with a git revision, and print how many of its commits are not here.
+
+    Memories that commits which it lacks add or end, and those removed with their commits since a branch left it.
+    """
+    from jidomem.journal.branches import Revision, vanished
+    from jidomem.journal.commit import stem
     from jidomem.journal.journal import Stream
 
     stream = Stream(memory.project)
-    is_new = Revision(memory.settings.root, since).is_new(memory.journal.path(stream))
-    recorded = {
-        plain_value(subject)
-        for commit in memory.journal.read(stream)
-        if is_new(commit.head)
-        for subject, name, _ in commit.triples
-        if name == jido("recordedIn")
-    }
+    folder, revision = memory.journal.path(stream), Revision(memory.settings.root, since)
+    known, present, recorded = revision.commits(folder), set[str](), set[str]()
+    for commit in memory.journal.read(stream):
+        present.add(stem(commit.head))
+        if stem(commit.head) not in known:
+            recorded |= {plain_value(subject) for subject, name, _ in commit.triples if name == jido("recordedIn")}
     rows = memory.reader.diff(memory.project, "0")
     changed = [
         row if row["item"] in recorded else {**row, **NO_EVENT, "change": row["after"], "before": ACTIVE}
         for row in rows
     ]
-    return [row for row in changed if not recorded.isdisjoint((row["item"], row["by"]))]
+    base = revision.shared(memory.settings.root)
+    removed = [*map(recorded_in, base.read(folder, vanished(base.commits(folder), present)))]
+    if lacked := known.keys() - present:
+        commits = "1 commit" if len(lacked) == 1 else f"{len(lacked):,} commits"
+        app.info(f"{commits} of the memory at {since} {'is' if len(lacked) == 1 else 'are'} not here")
+    return [
+        *(row for row in changed if not recorded.isdisjoint((row["item"], row["by"]))),
+        *({**NO_EVENT, "change": "removed", "item": row["iri"], "kind": row["kind"], "summary": row["summary"],
+           "before": row["status"], "after": None, "by": None}
+          for row in chain.from_iterable(removed) if row["kind"] != "Alternative"),
+    ]  # fmt: skip
 
 
 def _revision(app: App, row: dict[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ from shlex import quote
 from jidomem.base import disk
 from jidomem.base.containers import grouped
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
-from jidomem.journal.commit import FormatError, is_pack, parse, short_id, stem, stem_of
+from jidomem.journal.commit import Commit, FormatError, is_pack, parse, short_id, stem, stem_of
 from jidomem.journal.stream import Folder
 from jidomem.journal.stream_files import FIRST_VERSION, FROM_ROOT, each_file, in_repository, missing_parent
 from jidomem.records.intent import SHORT, CommitRef
@@ -57,8 +57,7 @@ class Revision:
         The folder need not exist now. Packs named in *unread* are left out. Two calls of git for any number of
         commits; raises InvalidRequest where git lacks a pack.
         """
-        above = next(parent for parent in (folder, *folder.parents) if disk.exists(str(parent)))
-        place = "/".join((".", *folder.relative_to(above).parts, ""))
+        above, place = _existing(folder)
         listed = git.read_git(above, "ls-tree", "-z", self.ref, place) or b""
         files, packs = dict[str, str](), dict[str, str]()
         for row in filter(None, listed.split(b"\0")):
@@ -71,6 +70,15 @@ class Revision:
         for name, data in zip(packs, git.blobs(above, [*packs.values()]), strict=True):
             files |= dict.fromkeys(_stems(data), name)
         return files
+
+    def read(self, folder: Path, names: Iterable[str]) -> list[Commit]:
+        """Return the intact commits in those of the files *names* of a journal in *folder* that are no packs.
+
+        They are in the order of recording. Raises InvalidRequest where git lacks a file.
+        """
+        above, place = _existing(folder)
+        refs = [f"{self.ref}:{place}{name}" for name in sorted(names) if not is_pack(name)]
+        return [parse(data) for data in git.blobs(above, refs) if _is_commit(data)]
 
     def shared(self, folder: Path) -> Revision:
         """Return the merge base of this revision and HEAD: itself, if HEAD descends from it.
@@ -85,6 +93,12 @@ class Revision:
                 hint="git fetch --unshallow; in CI: actions/checkout with fetch-depth: 0",
             )
         return self if base is None else _Known(base.decode().strip(), self.name)
+
+
+def _existing(folder: Path) -> tuple[Path, str]:
+    """Return the nearest folder that exists, from *folder* upwards, and the path from there to *folder*, for git."""
+    above = next(parent for parent in (folder, *folder.parents) if disk.exists(str(parent)))
+    return above, "/".join((".", *folder.relative_to(above).parts, ""))
 
 
 class _Known(Revision):

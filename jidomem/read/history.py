@@ -186,15 +186,7 @@ def entries(journal: FileJournal, index: OxigraphIndex, stream: Stream, after: V
 
 
 def _feed_entry(commit: Commit, version: Version, index: OxigraphIndex) -> FeedEntry:
-    by_subject: dict[Term, dict[Term, list[Term]]] = defaultdict(lambda: defaultdict(list))
-    for subject, predicate, value in sorted(commit.triples):
-        by_subject[subject][predicate].append(value)
-    own = iri(commit.iri)
-    added = [
-        _feed_row(item, properties, _status(properties), commit.redacted)
-        for item, properties in by_subject.items()
-        if own in properties[_RECORDED] and properties[_MARK]
-    ]
+    by_subject = _by_subject(commit)
     ended: dict[str, list[dict[str, Any]]] = {SUPERSEDED: [], INVALIDATED: []}
     for item, properties in by_subject.items():
         for predicate, status in _ENDS.items():
@@ -204,7 +196,24 @@ def _feed_entry(commit: Commit, version: Version, index: OxigraphIndex) -> FeedE
                 row = _feed_row(item, current, REJECTED if is_rejected else status, True)
                 ended[status].append({**row, "by": plain_value(by)})
     lists = {name: tuple(rows) for name, rows in ended.items()}
-    return FeedEntry(version, commit.id, commit.recorded_at, commit.redacted, tuple(added), **lists)
+    return FeedEntry(version, commit.id, commit.recorded_at, commit.redacted, tuple(recorded_in(commit)), **lists)
+
+
+def recorded_in(commit: Commit) -> list[dict[str, Any]]:
+    """Return a row of the feed for each memory that a commit records, with its status then."""
+    own = iri(commit.iri)
+    return [
+        _feed_row(item, properties, _status(properties), commit.redacted)
+        for item, properties in _by_subject(commit).items()
+        if own in properties[_RECORDED] and properties[_MARK]
+    ]
+
+
+def _by_subject(commit: Commit) -> dict[Term, dict[Term, list[Term]]]:
+    by_subject: dict[Term, dict[Term, list[Term]]] = defaultdict(lambda: defaultdict(list))
+    for subject, predicate, value in sorted(commit.triples):
+        by_subject[subject][predicate].append(value)
+    return by_subject
 
 
 def _status(properties: Mapping[Term, list[Term]]) -> str:

@@ -397,6 +397,25 @@ def test_a_journal_diff_since_a_git_revision_lists_added_and_superseded_memories
     )
 
 
+def test_a_journal_diff_since_a_git_revision_lists_memories_removed_and_counts_commits_of_a_branch_ahead(repository):
+    git("checkout", "-qb", "work")
+    newest = files()[-1]
+    newest.unlink()
+    commit("removal")
+
+    removed = run("journal", "diff", "--since", "main", "--json")
+
+    (row,) = json.loads(removed.stdout)["rows"]
+    assert (row["change"], row["before"], row["after"], row["summary"]) == ("removed", "active", None, "three")
+    assert "1 commit of the memory at main is not here" in removed.stderr
+    git("checkout", "-q", "main")
+    record("four")
+    commit("four")
+    git("checkout", "-q", "main~1")
+    ahead = run("journal", "diff", "--since", "main", "--json")
+    assert (json.loads(ahead.stdout)["rows"], ahead.stderr) == ([], "1 commit of the memory at main is not here\n")
+
+
 def test_a_version_before_the_merge_of_an_earlier_branch_is_no_moment_for_a_diff_or_a_rollback(repository):
     git("checkout", "-qb", "late")
     record("four")
