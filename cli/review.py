@@ -54,7 +54,7 @@ from jidomem.errors import Conflict, ConflictItem, InvalidRequest, PolicyDenied
 from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import has_ended, is_number
 from jidomem.records.active import ACTIVE, EXPIRED, UNACCEPTED, is_accepted
-from jidomem.records.recall import vectors_notice
+from jidomem.records.recall import near_pairs_notice
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement, present_name
 from jidomem_cli.errors import acting, in_place, print_error, print_refusal, print_repeated
 from jidomem_cli.fields import entries_now, given_fields, memory_iri, set_option, with_memory_paths
@@ -190,8 +190,9 @@ def review(
             app.info(f"the next lines: jidomem review --todo --limit {app.limit} --cursor {queue_page.cursor}")
     else:
         _list(app, memory, queue_page, f" --by {quote(by)}" if by is not None else "")
-    if by is None and (notice := vectors_notice(memory.lag(memory.project))):
-        app.info(f"{notice}: near pairs may be missing")
+    lag = memory.lag(memory.project)
+    if by is None and (lag or not queue_page.waiting) and (notice := near_pairs_notice(lag)):
+        app.info(notice)
     return 0
 
 

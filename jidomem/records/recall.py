@@ -422,6 +422,20 @@ def vectors_notice(lag: Mapping[str, Any]) -> str:
     return f"{pending:,} {'text' if pending == 1 else 'texts'} may not be compared by meaning yet" * bool(pending)
 
 
+def near_pairs_notice(lag: Mapping[str, Any]) -> str:
+    """Return the sentence of a review on the near pairs that it lacks; *lag* has the state of the vectors, if any.
+
+    >>> near_pairs_notice({"vectors": {"pending": 1}}), near_pairs_notice({"vectors": {"pending": 0}})
+    ('1 text may not be compared by meaning yet: near pairs may be missing', '')
+    >>> near_pairs_notice({})
+    'texts are not compared by meaning, as there are no vectors: near pairs are missing'
+    """
+    if "vectors" not in lag:
+        return "texts are not compared by meaning, as there are no vectors: near pairs are missing"
+    notice = vectors_notice(lag)
+    return notice and f"{notice}: near pairs may be missing"
+
+
 def parse_request(
     request: RecallRequest | str, more: Mapping[str, Any], agent: str
 ) -> tuple[RecallRequest, RecallFilters]:

@@ -175,6 +175,8 @@ def test_a_question_is_answered_by_similarity_and_status_and_reindex_report_the_
     failed = run("recall", "red car")
     assert "the doctor drives a red car" in failed.stdout
     assert "the embedder failed: " in failed.stderr
+    assert run("remember", "the bakery opens at six").exit_code == 0
+    assert "1 text may not be compared by meaning yet: near pairs may be missing\n" in run("review").stderr
 
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "somewhere")
     assert "JIDOMEM_EMBEDDER='somewhere' is none of local, none" in run("recall", "car").stderr

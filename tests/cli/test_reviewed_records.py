@@ -89,10 +89,10 @@ def test_the_alternatives_of_an_accepted_record_are_not_pending(repository):
 
     assert rows("review") == []
     assert rows("ask", "proposals") == []
-    message, last = run("review").stderr.splitlines()
-    assert (message[:45], last) == (
+    message, *others = run("review").stderr.splitlines()
+    assert (message[:45], others) == (
         "1 recorded decision has the status proposed; ",
-        "nothing to review",
+        ["nothing to review", "texts are not compared by meaning, as there are no vectors: near pairs are missing"],
     )  # the record 0003
 
 

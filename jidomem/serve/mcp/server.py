@@ -34,7 +34,7 @@ from jidomem.base.words import escape_in_json, quoted
 from jidomem.check import terms
 from jidomem.curation.review_queue import queued, with_endings
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
-from jidomem.records.recall import vectors_notice
+from jidomem.records.recall import near_pairs_notice
 from jidomem.serve.mcp.client_session import ClientSession, ClientSessions, Tool, ToolResult, call
 from jidomem.serve.mcp.tools import INSTRUCTIONS, in_brief, playbook, working_memory
 from jidomem.serve.server_state import Operation, ServerMeasures
@@ -413,8 +413,9 @@ def _conflicts(session: ClientSession, by: str | None = None) -> str:
     rows = [in_brief({name: each for name, each in one.items() if each not in (0, False)}) for one in waiting]
     if queue.cursor is not None:
         rows.append({"left_out": queue.total - len(rows), "hint": _THE_REST})
-    if by is None and (notice := vectors_notice(memory.lag(session.project))):
-        rows.append({"hint": f"{notice}: near pairs may be missing"})
+    lag = memory.lag(session.project)
+    if by is None and lag and (notice := near_pairs_notice(lag)):
+        rows.append({"hint": notice})
     return escape_in_json(json.dumps(json_value(rows), ensure_ascii=False))
 
 
