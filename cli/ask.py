@@ -123,7 +123,7 @@ def ask(
     if name is not None and name.startswith("-"):
         raise InvalidRequest("the name of the query comes first", hint=f"jidomem ask NAME {name} VALUE")
     if name is None:
-        if any((*inactive, app.as_of is not None)):
+        if any((*inactive, app.as_of is not None, app.valid_at is not None)):
             raise InvalidRequest("the list of queries takes no options", hint="name a query, such as open-tasks")
         _show_playbook(app, app.open())
         return

@@ -12,6 +12,7 @@ import shlex
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from errno import ENAMETOOLONG
 from itertools import takewhile
 from typing import Any
 
@@ -37,6 +38,8 @@ _LIKE = 0.7
 _OPTION_OF = {"path": "about", "agent": "whom"}
 #: The password in an argument that is an address.
 _PASSWORD = re.compile(r"(?<=://)([^\s/@:]*):\S*(?=@)")
+#: A value that an error repeats, after which it is cut.
+_LONG_VALUE = re.compile(r"(\S{200})\S{200,}")
 Options = Callable[[Mapping[str, Any]], str]
 
 
@@ -44,7 +47,10 @@ def print_error(error: Exception, app: App) -> int:
     """Print an error and return its exit code."""
     if isinstance(error, click.ClickException):
         error = _usage_error(error)
+    if isinstance(error, OSError) and error.errno == ENAMETOOLONG:
+        error = InvalidRequest(f"the path {error.filename} is too long", hint="give a shorter path")
     if isinstance(error, JidomemError):
+        error.detail = _LONG_VALUE.sub(r"\1…", error.detail)
         print_refusal(error, app)
     if app.format == "github":
         from jidomem.check.report import unchecked_command

@@ -324,12 +324,15 @@ def printed_end(moment: str) -> str:
 
 
 def _refuse_empty(param: click.Parameter, value: Any) -> None:
-    """Raise InvalidRequest for an option whose value is empty, as that of an unset shell variable is."""
-    if "" in (value if isinstance(value, tuple) else (value,)):
+    """Raise InvalidRequest for an option or a path without a sign, as the value of an unset shell variable has none."""
+    values = value if isinstance(value, (tuple, list)) else (value,)
+    if any(isinstance(each, str) and not each.strip() for each in values):
         from jidomem.errors import InvalidRequest
 
-        option = max(param.opts, key=len)
-        raise InvalidRequest(f"{option} is empty", hint=f"give {option} a value, or leave it out")
+        name = max(param.opts, key=len) if isinstance(param, click.Option) else param.human_readable_name.strip("[].")
+        raise InvalidRequest(
+            f"{name} is empty", hint=f"give {name} a value" + ", or leave it out" * (not param.required)
+        )
 
 
 def _option(*names: str, **attributes: Any) -> click.Option:
@@ -463,12 +466,21 @@ class Command(click.Command):
         self.takes = {"as_of": as_of, "valid_at": valid_at}
         self.is_writing = not {"agent", "client agent"}.isdisjoint(writes)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; raises InvalidRequest for an option or a path that is empty."""
+        words = [*args]
+        rest = super().parse_args(ctx, args)
+        given, _, _ = self.make_parser(ctx).parse_args(args=words)  # before an empty path becomes the present folder
+        for param in self.params:
+            is_path = isinstance(param.type, click.Path) or "PATH" in param.human_readable_name
+            if is_path or isinstance(param, click.Option):
+                _refuse_empty(param, given.get(str(param.name)))
+        return rest
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; raises InvalidRequest for an empty option, and for a moment option that it does not take."""
+        """Run the command; raises InvalidRequest for a moment option that it does not take."""
         app = ctx.ensure_object(App)
         options = [p for p in self.params if isinstance(p, click.Option) and p.name]
-        for option in options:
-            _refuse_empty(option, ctx.params.get(str(option.name)))
         app.options = {str(option.name): max(option.opts, key=len) for option in options}
         arguments = [p for p in self.params if isinstance(p, click.Argument)]
         app.options |= {str(each.name): each.human_readable_name for each in arguments}

@@ -546,6 +546,25 @@ def test_an_empty_option_is_refused_and_records_nothing(repository, name):
     assert refused.stderr == f"error: {option} is empty\nhint: give {option} a value, or leave it out\n"
 
 
+@pytest.mark.parametrize(("words", "detail"), [
+    (["init", ""], "FOLDER is empty"), (["access", "trust", " "], "PATH is empty"),
+    (["root", "export", "--output", ""], "--output is empty"), (["root", "import", "check", ""], "KIND|PATH is empty"),
+    (["remember", "x", "--expires-on", "  "], "--expires-on is empty"),
+    (["ask", "--valid-at", "2026-01-01"], "the list of queries takes no options"),
+    (["init", "x" * 100_000], f"the path {'x' * 200}"),
+    (["ask", "--format", "x" * 100_000], f"Invalid value for '--format': '{'x' * 199}… is not one of"),
+])  # fmt: skip
+def test_a_value_that_cannot_be_meant_is_refused_in_few_words(words, detail):
+    before = sorted(Path().iterdir())
+
+    refused = run(*words, "--json")
+
+    assert refused.exit_code == 2
+    assert detail in json.loads(refused.stdout)["detail"]
+    assert len(refused.stdout) < 1000
+    assert sorted(Path().iterdir()) == before
+
+
 @pytest.mark.parametrize(
     "words",
     [
