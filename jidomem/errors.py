@@ -368,6 +368,8 @@ class Conflict(JidomemError):
 
     def choices_text(self, name_of: Callable[[str], str] = str) -> str:
         """Return the choices in words, with the fields to be filled in as *name_of* names them."""
+        if [choice.name for choice in self.choices] == ["keep"]:
+            return self.choices[0].effect
         ways = [*(f"{_choice_text(each, name_of)}: {each.effect}" for each in self.choices), *self.keeping]
         return f"choose one: {'; '.join(ways)}" if len(ways) > 1 else ways[0]
 

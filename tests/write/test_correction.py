@@ -915,6 +915,16 @@ def test_a_given_rationale_is_recorded_for_a_new_text(memory):
     assert receipt.warnings == ()
 
 
+def test_a_second_rejection_of_a_proposal_is_told_that_nothing_is_to_be_submitted(memory):
+    proposal = memory.writer.submit_intent("p", decision(), propose=True).iri
+    memory.writer.invalidate("p", proposal, reason="wrong")
+
+    with pytest.raises(Conflict) as refusal:
+        memory.writer.invalidate("p", proposal, reason="wrong again")
+
+    assert refusal.value.hint == "submit nothing: it stays withdrawn"
+
+
 @pytest.mark.parametrize("change", [{"supersede": "Use C"}, {"invalidate": True}])
 def test_a_change_of_an_ended_memory_is_refused_with_the_remaining_choices(memory, change):
     old = memory.writer.submit_intent("p", decision()).iri
