@@ -12,7 +12,7 @@ import shlex
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from errno import ENAMETOOLONG
+from errno import ENAMETOOLONG, ENOTDIR
 from itertools import takewhile
 from typing import Any
 
@@ -47,8 +47,8 @@ def print_error(error: Exception, app: App) -> int:
     """Print an error and return its exit code."""
     if isinstance(error, click.ClickException):
         error = _usage_error(error)
-    if isinstance(error, OSError) and error.errno == ENAMETOOLONG:
-        error = InvalidRequest(f"the path {error.filename} is too long", hint="give a shorter path")
+    if isinstance(error, OSError) and error.errno in (ENAMETOOLONG, ENOTDIR):
+        error = InvalidRequest(f"{error.filename}: {error.strerror}", hint="give another path")
     if isinstance(error, JidomemError):
         error.detail = _LONG_VALUE.sub(r"\1…", error.detail)
         print_refusal(error, app)

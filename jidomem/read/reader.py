@@ -16,13 +16,14 @@ from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import Stream
-from jidomem.rdf.terms import Triple
+from jidomem.rdf.terms import Triple, plain_value
 from jidomem.read import memory_detail
 from jidomem.read.lists import Lists, Page, QueryRunner
 from jidomem.read.named_queries import NamedQueries, RawSparql, resolve_name
 from jidomem.read.playbook import Architect, Debugger, Planner, Playbook, Role, Rows
 from jidomem.records.active import OUTCOME
 from jidomem.records.intent import Version
+from jidomem.records.named_query import to_term
 from jidomem.schema.ontology import EffectiveRules
 
 if TYPE_CHECKING:
@@ -249,9 +250,12 @@ class MemoryReader(NamedQueries, RawSparql):
         return self._lists.ids_soon(Stream(project).project, part, _MOST_IDS)
 
     def whole_id(self, project: str, name: str) -> str:
-        """Return the IRI of a memory from its IRI, which is not looked up, or from another name of it."""
+        """Return the IRI of a memory from its IRI, which is not looked up, or from another name of it.
+
+        Raises InvalidRequest for an IRI that is invalid.
+        """
         if isinstance(name, str) and ":" in name and not memory_detail.is_place(name):
-            return name
+            return plain_value(to_term(name, "iri", "item"))
         return self.resolve(project, name)
 
     # The past

@@ -551,7 +551,9 @@ def test_an_empty_option_is_refused_and_records_nothing(repository, name):
     (["root", "export", "--output", ""], "--output is empty"), (["root", "import", "check", ""], "KIND|PATH is empty"),
     (["remember", "x", "--expires-on", "  "], "--expires-on is empty"),
     (["ask", "--valid-at", "2026-01-01"], "the list of queries takes no options"),
-    (["init", "x" * 100_000], f"the path {'x' * 200}"),
+    (["init", "x" * 100_000], f"{'x' * 150}… File name too long"),
+    (["journal", "redact", "http://["], "item='http://[' is not an IRI"),
+    (["demo", "--keep", ".jidomem/config.toml/x"], ".jidomem/config.toml/x: Not a directory"),
     (["ask", "--format", "x" * 100_000], f"Invalid value for '--format': '{'x' * 199}… is not one of"),
 ])  # fmt: skip
 def test_a_value_that_cannot_be_meant_is_refused_in_few_words(words, detail):
