@@ -324,9 +324,10 @@ def printed_end(moment: str) -> str:
 
 
 def _refuse_empty(param: click.Parameter, value: Any) -> None:
-    """Raise InvalidRequest for an option or a path without a sign, as the value of an unset shell variable has none."""
+    """Raise InvalidRequest for an option or a path that is blank, as an unset shell variable is; a PATTERN may be."""
     values = value if isinstance(value, (tuple, list)) else (value,)
-    if any(isinstance(each, str) and not each.strip() for each in values):
+    blanks = "" if getattr(param, "metavar", None) == "PATTERN" else None
+    if any(isinstance(each, str) and not each.strip(blanks) for each in values):
         from jidomem.errors import InvalidRequest
 
         name = max(param.opts, key=len) if isinstance(param, click.Option) else param.human_readable_name.strip("[].")

@@ -191,11 +191,11 @@ def test_every_command_refuses_a_path_outside_the_repository_with_its_base(repos
     result = run(*verb, path)
 
     assert (result.exit_code, result.stdout) == (2, "")
-    if not path and verb[-1] == "--about":
-        assert "--about is empty" in result.stderr
-    else:
+    if path:
         assert str(repository) in result.stderr
-        assert (f"{path} is outside" if path else "a path is needed") in result.stderr
+        assert f"{path} is outside" in result.stderr
+    else:
+        assert ("--about is empty" if verb[-1] == "--about" else "PATH is empty") in result.stderr
 
 
 def test_a_path_in_another_repository_is_refused_with_the_command_for_its_root(repository, tmp_path, monkeypatch):
