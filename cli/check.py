@@ -47,8 +47,9 @@ class CheckArguments(NamedTuple):
 @click.option(
     "--open-tasks-from", "issues", type=FILE, multiple=True, help="Issues as JSON of `gh issue list`; repeatable."
 )
-@click.option("--fail-on", type=click.Choice(["stale"]), multiple=True,
-              help="Fail on memories that `jidomem ask stale` lists; else they are warnings.")  # fmt: skip
+@click.option("--fail-on", type=click.Choice(["stale", "missing"]), multiple=True,
+              help="Fail on memories that `jidomem ask stale` lists (else warnings); on commits of the memory that"
+              " --since has and HEAD lacks, as after a force push.")  # fmt: skip
 @click.option(
     "--waive", metavar="REASON", help="Print a waiver of each violation, for baseline.toml; with --waive-until."
 )
@@ -139,6 +140,8 @@ def _report(app: App, arguments: CheckArguments) -> CheckReport:
         raise InvalidRequest("--secrets is for the journal", hint="leave out PATHS and --data")
     if arguments.fail_on and (arguments.data or arguments.paths):
         raise InvalidRequest("--fail-on is for the memory of a project", hint="leave out PATHS and --data")
+    if "missing" in arguments.fail_on and arguments.since is None:
+        raise InvalidRequest("--fail-on missing compares with a revision", hint="name it: --since REV")
     if arguments.issues and (arguments.data or arguments.paths):
         raise InvalidRequest("--open-tasks-from is for the memory of a project", hint="leave out PATHS and --data")
     file = arguments.baseline
@@ -174,6 +177,7 @@ def _options(memory: Jidomem, arguments: CheckArguments, folder: Path) -> Option
         reference=arguments.reference,
         secrets=arguments.secrets,
         fail_on_stale="stale" in arguments.fail_on,
+        fail_on_missing="missing" in arguments.fail_on,
         revision=Revision(folder, arguments.since) if arguments.since else None,
         issues=[read_issues(str(path), path.read_bytes()) for path in arguments.issues] if arguments.issues else None,
     )

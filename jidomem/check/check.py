@@ -199,8 +199,8 @@ class Options:
     differently, *access* the policy, *earlier_access* that with the configuration at *revision*; *own_gates* are run by
     *ask_own*, and *refused* are the gates that could not be read. *issues* are the lists that open tasks are compared
     with, *overlay* is the root with its own terms, *baseline* the waivers for its memory. Likely secrets are searched
-    as the policy says (*on_secret*); with *secrets* all are, regardless of range, baseline and policy. *now* is the
-    moment at which memories are active.
+    as the policy says (*on_secret*); with *secrets* all are, regardless of range, baseline and policy. With
+    *fail_on_missing* HEAD has to descend from *revision*. *now* is the moment at which memories are active.
     """
 
     reference: bool = False
@@ -212,6 +212,7 @@ class Options:
     earlier_access: Callable[[], AccessPolicy | None] = lambda: None
     stale: Callable[[], Iterable[Mapping[str, Any]]] = tuple
     fail_on_stale: bool = False
+    fail_on_missing: bool = False
     own_gates: Sequence[GateQuery] = ()
     ask_own: Ask | None = None
     refused: Sequence[str] = ()
@@ -332,8 +333,14 @@ def _lost(
     try:
         head = head_of(journal.folder)
         revisions = [] if head is None else [head]
-        if options.revision is not None:
-            revisions.append(options.revision.shared(journal.folder))
+        if (since := options.revision) is not None:
+            base = since if options.fail_on_missing else since.shared(journal.folder)
+            if count := sum(since.commits_after(base, journal.path(stream)) for stream in damage):
+                report.notes.append(
+                    f"{since.name} has {count:,} commit{'s' * (count != 1)} of the memory that HEAD lacks:"
+                    " the branch is behind, or a force push removed them (--fail-on missing)"
+                )
+            revisions.append(base)
         return {stream: missing_files(journal, stream, revisions, damaged) for stream, damaged in damage.items()}
     except InvalidRequest as error:
         report.unchecked.append(f"missing commits: {error.detail}; {error.hint}")

@@ -34,8 +34,13 @@ class Revision:
     def __init__(self, folder: Path, ref: str) -> None:
         """Look *ref* up; raise InvalidRequest without a repository, or for an unknown revision."""
         self.name = self.ref = ref
-        if ref.startswith("-") or git.read_git(folder, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") is None:
-            hint = "name a commit, branch or tag; in CI fetch it first (actions/checkout with fetch-depth: 0)"
+        words = ("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+        self._id = None if ref.startswith("-") else git.read_git(folder, *words)
+        if self._id is None:
+            hint = (
+                "name a commit, branch or tag; in CI fetch it first (actions/checkout with fetch-depth: 0), one from"
+                f" before a force push by: git fetch origin {quote(ref)}"
+            )
             if (complaint := git.not_in_repository(folder)) is not None:
                 hint = "--since compares with what git has: leave it out, or make a repository: git init"
                 detail = f"--since: {folder} is in no git repository that may be read: {complaint}"
@@ -80,6 +85,10 @@ class Revision:
         refs = [f"{self.ref}:{place}{name}" for name in sorted(names) if not is_pack(name)]
         return [parse(data) for data in git.blobs(above, refs) if _is_commit(data)]
 
+    def commits_after(self, base: Revision, folder: Path) -> int:
+        """Return the number of commits of a journal in *folder* that this revision has and *base* lacks."""
+        return 0 if base is self else len(self.commits(folder).keys() - base.commits(folder))
+
     def shared(self, folder: Path) -> Revision:
         """Return the merge base of this revision and HEAD: itself, if HEAD descends from it.
 
@@ -92,7 +101,7 @@ class Revision:
                 f"--since: this clone is shallow, and lacks the commit at which the branch left {self.name!r}",
                 hint="git fetch --unshallow; in CI: actions/checkout with fetch-depth: 0",
             )
-        return self if base is None else _Known(base.decode().strip(), self.name)
+        return self if base in (None, self._id) else _Known(base.decode().strip(), self.name)
 
 
 def _existing(folder: Path) -> tuple[Path, str]:
@@ -105,7 +114,7 @@ class _Known(Revision):
     """An existing revision by its id, with its *name* as given."""
 
     def __init__(self, ref: str, name: str) -> None:
-        self.ref, self.name = ref, name
+        self.ref, self.name, self._id = ref, name, None
 
 
 def known_revision(ref: str) -> Revision:

@@ -367,6 +367,23 @@ def test_the_hint_after_a_git_revert_restores_the_commit_and_names_the_command_o
     assert run("remember", "six").exit_code == 0
 
 
+def test_commits_that_a_force_push_removed_are_noted_and_fail_on_request(repository):
+    record("four")
+    commit("four")
+    before = git("rev-parse", "HEAD").strip()
+    lost = files()[-1]
+    git("reset", "-q", "--hard", "HEAD~1")
+    Path("notes.txt").write_text("x")
+    commit("forced")
+
+    assert f"{before} has 1 commit of the memory that HEAD lacks" in run("check", "--since", before).stderr
+    (problem,) = problems("--fail-on", "missing", "--since", before)
+    assert (problem["path"], problem["rule"].endswith("JournalIsIntact")) == (str(lost), True)
+    assert problem["message"].endswith(f"git checkout {before} -- {lost}")
+    assert "name it: --since REV" in run("check", "--fail-on", "missing", code=2).stderr
+    assert f"git fetch origin {'a' * 40}" in run("check", "--since", "a" * 40, code=2).stderr
+
+
 def test_a_journal_diff_since_a_git_revision_lists_added_and_superseded_memories(repository):
     git("checkout", "-qb", "work")
     record("four")
