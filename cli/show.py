@@ -322,10 +322,10 @@ def _commit_text(row: dict[str, Any]) -> str:
 def diff(app: App, ends: tuple[str, ...], since: str | None, limit: int | None) -> None:
     """Compare two moments, each given by --as-of: memories added, superseded or invalidated.
 
-    A moment is ISO 8601, or a version (or its number) that `jidomem journal log` lists. Below a revision stand author,
-    time, reason and the changed fields as FIELD: BEFORE -> AFTER; --json has them in full. --since compares with a git
-    revision instead: what the commits of the journal that it lacks record, such as those of a pull request, and what
-    was removed with its commit.
+    A moment is ISO 8601, or a version (or its number) that `jidomem journal log` lists. Below an added memory stand
+    author, time, reason and the changed fields as FIELD: BEFORE -> AFTER; --json has them in full. --since compares
+    with a git revision instead: what the commits of the journal that it lacks record, such as those of a pull request,
+    and what was removed with its commit.
 
     Examples:
       jidomem journal diff --as-of 2026-01-01 --as-of 2030-01-01
@@ -390,8 +390,8 @@ def _diff_since(app: App, memory: Jidomem, since: str) -> list[dict[str, Any]]:
 
 
 def _revision(app: App, row: dict[str, Any]) -> list[str]:
-    """Return author, time and reason of a revision, and its changes; an empty list for other rows."""
-    if not (row["reason"] or row["changes"]):
+    """Return author, time and reason of an added memory, and its changes; an empty list for other rows."""
+    if row["recorded"] is None:
         return []
     why = f": {row['reason']}" if row["reason"] else ""
     text = f"{short(row['agents'])}, {short(row['recorded'])}{why}"

@@ -454,6 +454,11 @@ def test_a_version_before_the_merge_of_an_earlier_branch_is_no_moment_for_a_diff
         assert "six" in run("journal", *words[:2], moment, *words[3:]).stdout
     (row,) = json.loads(run("journal", "diff", "--as-of", merged, "--json").stdout)["rows"]
     assert row["summary"] == "six"
+    table = run("journal", "diff", "--as-of", merged).stdout
+    assert f"    {row['agents'][0].rpartition('/')[2]}, {row['recorded'].replace('T', ' ')[:19]}Z\n" in table
+    git("worktree", "add", "-q", "../release", "main~1")
+    found = [run("ask", "facts", "--root", root).stdout for root in ("../release/.jidomem", ".jidomem")]
+    assert [("four" in each, "five" in each) for each in found] == [(False, True), (True, True)]
     assert run("journal", "diff", "--as-of", merged.replace("4-", "5-"), code=4).stdout == ""
 
 
